@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import get_args
@@ -14,12 +15,15 @@ import click
 
 from hostagent.catalogue import OURS, load
 from hostagent.cli.daemon import command
-from hostagent.daemon import statedir
-from hostagent.daemon.conditions import TYPES
+from hostagent.daemon import record, statedir
+from hostagent.daemon.conditions import TYPES, measured
 from hostagent.daemon.labels import labels
-from hostagent.daemon.told import first
+from hostagent.daemon.log import Log
+from hostagent.daemon.told import advance, at_once, first
 from hostagent.report import daemonlock
+from hostagent.report.nodewords import Transition
 from hostagent.report.summary import Coverage
+from tests import recorded
 from tests.readme import ROOT, output
 
 PAGE = "docs/daemon.md"
@@ -41,16 +45,38 @@ _LABELS = {
     "coverage": "what nobody could look at here",
     "valid-until": "with `--label-valid-until`: the half hour after the end of the verdict's time, in seconds since 1970",
 }
+#: By word: what was not read, and what that costs: checks, and the label multi-node-ready.
+_COVERAGE = {
+    "full": ("", ""),
+    "no-nvml": (
+        "NVML: memory, compute capability, ECC, clocks and NVLink of the GPUs",
+        "checks that ask NVML are unknown, and `ready` with them; with `nvml: optional` they are skipped, and no label depends on them",
+    ),
+    "no-rdma": (
+        "libibverbs: the active MTU of InfiniBand, DMA-BUF of the library",
+        "`rdma.active_mtu` of InfiniBand is unknown, `multi-node-ready` too; with `verbs: optional` it is skipped, and the class is made without that MTU",
+    ),
+    "host-only": ("NVML and libibverbs", "as of `no-nvml` and `no-rdma`"),
+    "no-network": (
+        "the host's network namespace: lossless priorities of RoCE cards (DCB), sysctls, some addresses of interfaces",
+        "`network.pfc`, `network.trust` and `network.port_range` are unknown; `multi-node-ready` is `unknown` where rails are RoCE",
+    ),
+}
 _FILES = {
     statedir.STATE: "what is told (`verdict`, `conditions`) and what the last pass found (`measured`); `hostagent status` and `npd` read it",
     statedir.SUMMARY: "the summary",
     statedir.REPORT: "the report of the last pass; it quotes logs",
     statedir.TOLD: "what is told of each condition, and since when",
     statedir.HISTORY: "faults, lost links and loads of the driver in this boot",
+    statedir.RECORD: "transitions and critical faults, over boots; in the folder of `--history-dir`",
     daemonlock.NAME: "held by the daemon at work",
     statedir.CLEARED: "what an administrator cleared; it is always in `/run/hostagent` of the judged host",
 }
 _DAEMON_METRICS = {
+    "hostagent_xids_total{kind,code,pci,uuid}": "Xids of GPUs and SXids of NVSwitches in the kernel log of this boot.",
+    "hostagent_condition{condition,status,reason}": "The conditions of the node as they are published, each 1.",
+    "hostagent_agent_stale": "Whether no pass was judged for too long, so that everything is unknown.",
+    "hostagent_profile_loads": "Whether the profile loads; where it does not, an older one is in force.",
     "hostagent_passes_total{trigger}": "Passes since the daemon began, by what made them begin.",
     "hostagent_pass_duration_seconds": "How long the last pass took.",
     "hostagent_deliveries_total{sink,result}": "Writes to Kubernetes and to files of others, also those that failed.",
@@ -75,17 +101,27 @@ def _parts() -> dict[str, str]:
         "BEFORE": _told(HEALTHY),
         "AFTER": _told(SICK),
         "STATUS": _status(),
+        "LINES": "\n".join(_lines()),
+        "HISTORY": _history(),
         "CONDITIONS": _rows((name, judged) for name, judged in _conditions()),
         "LABELS": _rows((name, _LABELS[name]) for name in _label_names()),
         "FLAGS": _flags(),
         "FILES": _files(),
         "METRICS": _metrics(),
+        "COVERAGE_TABLE": _coverage(),
         "COVERAGE": ", ".join(f"`{word}`" for word in get_args(Coverage)),
     }
 
 
 def _rows(pairs: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"| `{name}` | {text} |" for name, text in pairs)
+
+
+def _coverage() -> str:
+    """Every word, of two joined ones each."""
+    words = dict.fromkeys(part for word in get_args(Coverage) for part in word.split("."))
+    rows = (f"| `{word}` | {_COVERAGE[word][0] or 'nothing'} | {_COVERAGE[word][1] or 'nothing'} |" for word in words)
+    return "\n".join(("| `coverage` | what was not read | what it costs |", "|---|---|---|", *rows))
 
 
 def _told(host: str) -> str:
@@ -101,6 +137,7 @@ def _status() -> str:
         said = _called("status", "--state-file", str(state))
     lines = [line for line in said.splitlines() if not line.startswith("STALE")]
     now = [re.sub(r"checked .* ago (.*) another .*", r"checked 4 s ago \1 another 15 min", line) for line in lines]
+    now = [re.sub(r"last change [-0-9: ]+ UTC", "last change 2026-11-29 03:00:00 UTC", line) for line in now]
     return "\n".join(["$ hostagent status", *now])
 
 
@@ -110,6 +147,40 @@ def _called(*words: str) -> str:
     if done.stderr:
         raise SystemExit(f"Error: 'hostagent {' '.join(words)}' said:\n{done.stderr}")
     return done.stdout
+
+
+#: When the GPU of the example fell off the bus, and was back: 2026-11-29 03:00 UTC.
+_AT, _BACK = 1_795_921_200.0, 1_795_932_000.0
+_BOOT = "6f3d1c52-8f0e-4b8b-9c67-0f2f1f7c1f10"
+
+
+@cache
+def _recorded() -> "tuple[record.Record, tuple[Transition, ...]]":
+    """What the daemon records of the host whose GPU falls off the bus, and comes back with a reset."""
+    kept, told, news = record.EMPTY, None, tuple[Transition, ...]()
+    for host, at in ((HEALTHY, _AT - 60), (SICK, _AT), (HEALTHY, _BACK), (HEALTHY, _BACK + 5)):
+        report = replace(recorded.report_of(Path(host).name), observed_at=at, boot_id=_BOOT)
+        found = measured(report, {one.id: one.family.condition for one in load([OURS])})
+        told = advance(told, found, at) if told else at_once(_BOOT, found, at)
+        kept, new = record.turned(record.judged(kept, report), told.conditions, _BOOT, at)
+        news += new if at >= _AT else ()
+    return kept, news
+
+
+def _lines() -> "list[str]":
+    lines: list[str] = []
+    for one in _recorded()[1]:
+        if one.condition in ("Ready", "DriverReady"):
+            Log("text", lines.append).turned(one)
+    return lines
+
+
+def _history() -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, statedir.RECORD).write_text(record.dump(_recorded()[0]), encoding="utf-8")
+        shown = "hostagent daemon history --since 2026-11-29T02:59:59Z"
+        said = _called(*shown.split()[1:], "--history-dir", folder)
+    return f"$ {shown}\n{said.rstrip()}"
 
 
 def _conditions() -> "list[tuple[str, str]]":
@@ -130,7 +201,7 @@ def _flags() -> str:
             metavar = "" if one.is_flag else f" {one.metavar or '|'.join(getattr(one.type, 'choices', ()))}"
             default = "" if one.is_flag or one.default in (None, "") else f"`{_plain(one.default)}`"
             text = (one.help or "").replace("|", "\\|")
-            rows.append(f"| `{one.opts[0]}{metavar}` | {default} | {text} |".replace("auto|on|off", "auto\\|on\\|off"))
+            rows.append(f"| `{one.opts[0]}{metavar}` | {default} | {text} |".replace(metavar, metavar.replace("|", "\\|"), 1))
     return "\n".join(rows)
 
 

@@ -1,11 +1,12 @@
 """``hostagent daemon``."""
 
+import signal
 import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hostagent.cli import SETTINGS, examples
+from hostagent.cli import SETTINGS, Group, examples
 from hostagent.cli.ending import Ended
 from hostagent.cli.options import Seconds, evidence, prepared_for, profile_option
 from hostagent.cli.streams import complain, put
@@ -14,12 +15,13 @@ from hostagent.smallfile import reason
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared
+    from hostagent.daemon.log import Log
     from hostagent.daemon.loop import Listener, Load, Loop, Wake
     from hostagent.daemon.notify import Notify
     from hostagent.daemon.settings import Settings
     from hostagent.daemon.tellers import Teller
 
-RUN = "/run/hostagent"
+RUN, KEPT = "/run/hostagent", "/var/lib/hostagent"
 _LISTEN = "127.0.0.1:9476"
 #: Seconds between two looks whether the other daemon of this state directory has ended; and that a teller gets to end.
 _WAIT_S, _CLOSE_S, _ONCE_S = 1.0, 0.5, 15.0
@@ -29,7 +31,21 @@ _EXAMPLES = examples(
 )
 
 
-@click.command("daemon", context_settings=SETTINGS, epilog=_EXAMPLES)
+class _Daemon(Group):
+    """The daemon itself, and what reads its record."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return ["history"]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name != "history":
+            return None
+        from hostagent.cli.daemonhistory import command as history
+
+        return history
+
+
+@click.group("daemon", cls=_Daemon, invoke_without_command=True, context_settings=SETTINGS, epilog=_EXAMPLES)
 @click.option("--host-root", default=None, type=click.Path(), help="A live host whose / is mounted at DIR.", metavar="DIR")
 @click.option(
     "--from",
@@ -58,7 +74,7 @@ _EXAMPLES = examples(
     type=click.Choice(["auto", "on", "off"]),
     default="auto",
     show_default=True,
-    help="Write the node's conditions. auto: in a pod, or with --kubeconfig.",
+    help="Write the node's conditions. auto: in a pod, which then needs a token, or with --kubeconfig.",
 )
 @click.option(
     "--kubeconfig",
@@ -85,14 +101,34 @@ _EXAMPLES = examples(
     help="Write metrics into FILE too, for the node exporter: its name ends with .prom.",
     metavar="FILE",
 )
+@click.option(
+    "--kubernetes-events", is_flag=True, help="Also make an Event about the node for each transition; its right is in an overlay."
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Lines on standard error: key=value, or JSON.",
+)
+@click.option(
+    "--history-dir",
+    default="",
+    type=click.Path(),
+    help=f"Where transitions are kept over boots. Default: {KEPT} of the judged host; with --state-dir, there.",
+    metavar="DIR",
+)
 @click.option("--once", is_flag=True, help="One pass, one delivery; exit as 'hostagent check'.")
 @click.option("--dry-run", is_flag=True, help="One pass: print what would be told, and write nothing.")
-def command(host_root: str | None, snapshot: str | None, profile_name: str, deadline: float, **given: Any) -> int:
+@click.pass_context
+def command(ctx: click.Context, /, host_root: str | None, snapshot: str | None, profile_name: str, deadline: float, **given: Any) -> int:
     """Watch a host, and tell what it is fit for.
 
     It judges the host again and again, and after each event; it keeps the state directory, serves HTTP, and tells Kubernetes the node's
     conditions. SIGTERM ends it: exit 0. With --once it exits as 'hostagent check'. 2: usage, or hostagent could not run.
     """
+    if ctx.invoked_subcommand:
+        return 0
     from hostagent.cli.daemonsettings import settings_of
 
     place = evidence(host_root=host_root, root=None, kernel="", snapshot=snapshot, deadline_s=deadline)
@@ -106,6 +142,7 @@ def command(host_root: str | None, snapshot: str | None, profile_name: str, dead
 
 def _run(settings: "Settings") -> int:
     from hostagent.daemon.listening import listening
+    from hostagent.daemon.log import Log
     from hostagent.daemon.notify import Notify
     from hostagent.daemon.teller import access_of, serve
     from hostagent.daemon.tellers import Teller
@@ -113,36 +150,66 @@ def _run(settings: "Settings") -> int:
     if settings.dry_run:
         from hostagent.daemon.shown import Shown
 
-        loop, wake = _loop(settings, Shown(settings, put))
+        loop, wake = _loop(settings, Shown(settings, put), Log(settings.log_format, complain, once=True), Reload())
         return _once(loop, wake)
     notify = Notify.of_environment()
     access = access_of(settings)  # a mistake in it is told now
+    log = Log(settings.log_format, complain, once=settings.once)
+    settings = _with_history(settings, log)
     is_served = bool(settings.listen) and not settings.once
     http = listening(settings.listen, settings.tls_cert, settings.tls_key) if is_served else None
-    teller = Teller(lambda line: serve(line, settings, access, complain, http), (2, *((http.line.fileno(),) if http else ())))
+    teller = Teller(lambda line: serve(line, settings, access, log, http), (2, *((http.line.fileno(),) if http else ())))
     try:
         _alone(settings.state_dir, teller, notify, once=settings.once)
         teller.look(time.monotonic())  # before all that the loop alone needs is loaded: each process would have its copy
-        loop, wake = _loop(settings, teller)
+        reload = Reload()
+        loop, wake = _loop(settings, teller, log, reload)
         if settings.once:
             code = _once(loop, wake)
             teller.drain()
             return code
+        signal.signal(signal.SIGHUP, lambda *_: reload.ask(wake))
         loop.begin()
         loop.forever(wake, notify)
+    except Ended as ended:
+        log.event("stop", signal=signal.Signals(ended.number).name)
+        raise
     finally:
         notify.stopping()
         teller.close(_ONCE_S if settings.once else _CLOSE_S)
     return 0
 
 
-def _loop(settings: "Settings", told: "Listener") -> "tuple[Loop, Wake]":
+def _with_history(settings: "Settings", log: "Log") -> "Settings":
+    """With the state directory for the record where the other one cannot be written: a pod may see the host's files read-only."""
+    from dataclasses import replace
+
+    from hostagent.daemon import statedir
+
+    if statedir.is_writable(settings.history_dir):
+        return settings
+    log.problem(f"{settings.history_dir} cannot be written: transitions are kept in {settings.state_dir}, and may be lost with a boot")
+    return replace(settings, history_dir=settings.state_dir)
+
+
+class Reload:
+    """Whether the profile is to be read again though its files look as they did: SIGHUP asks for it."""
+
+    def __init__(self) -> None:
+        self.is_asked = False
+
+    def ask(self, wake: "Wake") -> None:
+        self.is_asked = True
+        wake.heard("configuration")
+
+
+def _loop(settings: "Settings", told: "Listener", log: "Log", reload: Reload) -> "tuple[Loop, Wake]":
     """Raises ``HostagentError``."""
     from hostagent.daemon.events import Events
     from hostagent.daemon.loop import Loop
 
     wake = Events(settings.evidence, settings.interval_s)
-    return Loop(settings, lambda before: _load(settings, before), told, complain), wake
+    return Loop(settings, lambda before: _load(settings, before, reload, log), told, log), wake
 
 
 def _once(loop: "Loop", wake: "Wake") -> int:
@@ -172,15 +239,19 @@ def _alone(folder: str, teller: "Teller", notify: "Notify", *, once: bool) -> in
     return lock
 
 
-def _load(settings: "Settings", before: "Prepared | None") -> "Load":
+def _load(settings: "Settings", before: "Prepared | None", reload: Reload, log: "Log") -> "Load":
     """The profile; where it no longer loads, the one in force. Raises ``HostagentError`` at the start."""
     from hostagent.daemon.loop import Load
     from hostagent.profiles import files
 
-    if before and not files.changes(before.loaded.files):
+    if before and not reload.is_asked and not files.changes(before.loaded.files):
         return Load(before, "")
+    reload.is_asked = False
     try:
-        return Load(prepared_for(settings.evidence, settings.profile_name), "")
+        fresh = prepared_for(settings.evidence, settings.profile_name)
+        if before:
+            log.event("reload", profile=fresh.loaded.title, hash=fresh.loaded.digest)
+        return Load(fresh, "")
     except HostagentError as error:
         if before is None:
             raise

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from hostagent.cli.daemon import RUN
+from hostagent.cli.daemon import KEPT, RUN
 from hostagent.daemon.settings import Settings
 from hostagent.errors import HostagentError
 from hostagent.evidence import Evidence
@@ -20,7 +20,15 @@ _PATHS = ("tls_cert", "tls_key", "auth_token_file", "kubeconfig", "nfd_file", "t
 
 
 def settings_of(
-    place: Evidence, profile_name: str, *, node_name: str, state_dir: str, interval: float, heartbeat: float, **given: Any
+    place: Evidence,
+    profile_name: str,
+    *,
+    node_name: str,
+    state_dir: str,
+    history_dir: str,
+    interval: float,
+    heartbeat: float,
+    **given: Any,
 ) -> Settings:
     """Raises ``click.UsageError``, and ``HostagentError`` where `place` is not there."""
     if (place.snapshot or _is_made(place.host_root)) and not state_dir and not given["dry_run"]:
@@ -37,8 +45,11 @@ def settings_of(
         raise click.UsageError(f"found {whose} {name!r:.80}, wanted the name of a node: letters, digits, '-', '.' and '_'")
     _refuse_unread(given["nfd_file"], given["textfile"])
     folder = os.path.abspath(state_dir or f"{place.host_root}{RUN}")
+    kept = os.path.abspath(history_dir) if history_dir else folder if state_dir else f"{place.host_root}{KEPT}"
     absolute = {key: os.path.abspath(given[key]) if given[key] else "" for key in _PATHS}
-    return Settings(place, profile_name, name, folder, interval_s=interval, heartbeat_s=heartbeat, **{**given, **absolute})
+    return Settings(
+        place, profile_name, name, folder, interval_s=interval, heartbeat_s=heartbeat, history_dir=kept, **{**given, **absolute}
+    )
 
 
 def _refuse_unread(nfd_file: str, textfile: str) -> None:

@@ -10,7 +10,7 @@ import click
 from hostagent.cli import SETTINGS, examples
 from hostagent.cli.streams import put, say
 from hostagent.report import state
-from hostagent.report.times import ago
+from hostagent.report.times import ago, moment
 
 _SCOPES = {"single": "single_node", "multi": "multi_node"}
 _WHOLE = ("Ready", "MultiNodeReady")
@@ -56,7 +56,7 @@ def _lines(found: state.State, now: float, changes: Mapping[str, str] | None) ->
     lines.append(f"{single.upper()}  {told}".rstrip() + (f" (multi-node: {multi})" if single != multi else ""))
     observed, expiry = now - data["observed_at"], data["valid_until"] - now
     lines.append(f"  checked {ago(observed)} ago by profile {data['profile']['name']}, valid for another {ago(max(0, expiry))}")
-    lines += [*_daemon_lines(data), *_profile_lines(found, changes)]
+    lines += [*_daemon_lines(data), *_last_lines(data), *_profile_lines(found, changes)]
     if data["reasons"]:
         count = len({one["id"] for one in data["reasons"]})
         lines.append(f"  {count} check{'' if count == 1 else 's'} did not pass: 'hostagent check' tells them, --format json lists them")
@@ -74,6 +74,13 @@ def _daemon_lines(data: Mapping[str, Any]) -> Iterator[str]:
         single, multi = _words(measured["single_node"]), _words(measured["multi_node"])
         flaps = any(one["reason"] == "Flapping" for one in data.get("conditions", ()) if one["type"] in _WHOLE)
         yield f"  the last pass found it {single}{f' (multi-node: {multi})' if single != multi else ''}; {_FLAPS if flaps else _WAITS}"
+
+
+def _last_lines(data: Mapping[str, Any]) -> Iterator[str]:
+    """The last transition that the daemon recorded."""
+    one = data.get("last_transition")
+    if isinstance(one, Mapping):
+        yield f"  last change {moment(one['at'])}: {one['condition']} {one['old'] or 'none'} -> {one['new'] or 'removed'} ({one['reason']})"
 
 
 def _profile_lines(found: state.State, changes: Mapping[str, str] | None) -> Iterator[str]:

@@ -1,10 +1,12 @@
-"""What the threads of the teller share: the newest saying, whether the loop lives, and how deliveries went."""
+"""What the threads of the publisher share: what there is to publish, whether the loop lives and judges, and how deliveries went."""
 
 import threading
 from collections import Counter
+from dataclasses import replace
 from typing import NamedTuple
 
 from hostagent.daemon.saying import Saying
+from hostagent.report.nodewords import Transition
 
 
 class Delivery(NamedTuple):
@@ -18,13 +20,24 @@ class Delivery(NamedTuple):
     succeeded_by: float = 0.0
 
 
+class View(NamedTuple):
+    """What the board has now. Times are monotonic seconds, 0 for never."""
+
+    said: Saying | None
+    judged_by: float  # the last pass; where there was none since the loop's turn came, that moment
+    alive_by: float  # when the loop was heard last
+    waiting: str  # why the loop waits for its turn; "" where it does not
+
+
 class Board:
     """Times are monotonic seconds where no other clock is named."""
 
-    def __init__(self) -> None:
+    def __init__(self, stale_after_s: float) -> None:
+        """`stale_after_s`: seconds without a judged pass after which what there is to publish is that nothing is known."""
         self._changed = threading.Condition()
+        self._stale_after_s = stale_after_s
         self._said: Saying | None = None
-        self._said_at = self._alive_at = 0.0
+        self._turn_at = self._alive_at = 0.0
         self._waiting = ""
         self._is_open = True
         self._counts: Counter[tuple[str, str]] = Counter()
@@ -32,20 +45,22 @@ class Board:
 
     def say(self, said: Saying, now: float) -> None:
         with self._changed:
-            self._said, self._waiting = said, ""
-            self._alive_at = now
-            if not said.is_first:
-                self._said_at = now
+            self._said = said
+            self._hear(now)
             self._changed.notify_all()
 
     def wait(self, why: str, now: float) -> None:
         """The loop waits for its turn."""
         with self._changed:
-            self._waiting, self._alive_at = why, now
+            self._waiting, self._alive_at, self._turn_at = why, now, 0.0
 
     def tick(self, now: float) -> None:
         with self._changed:
-            self._alive_at = now
+            self._hear(now)
+
+    def _hear(self, now: float) -> None:
+        self._waiting, self._alive_at = "", now
+        self._turn_at = self._turn_at or now
 
     def close(self) -> None:
         with self._changed:
@@ -58,6 +73,40 @@ class Board:
             if self._said is known and self._is_open:
                 self._changed.wait(max(0.0, within_s))
             return self._said, self._said is not known, self._is_open
+
+    def stale(self, now: float, wall: float) -> "Saying | None":
+        """Put what is published when no pass was judged for too long in the place of what there is, where that is so: this, else None.
+        `wall`: seconds since the epoch.
+        """
+        with self._changed:
+            said, is_late = self._said, self._is_late(now)
+        if said is None or said.is_stale or not is_late:
+            return None
+        from hostagent.daemon.staleness import made_stale
+
+        made = made_stale(said, wall)
+        with self._changed:
+            if self._said is not said:  # a pass was judged meanwhile
+                return None
+            self._said = made
+            self._changed.notify_all()
+        return made
+
+    def turned(self, made: Saying, news: "tuple[Transition, ...]") -> None:
+        """What turned with `made`, that `stale` gave."""
+        with self._changed:
+            if self._said is made:
+                self._said = replace(made, news=(*made.news, *news))
+                self._changed.notify_all()
+
+    def _is_late(self, now: float) -> bool:
+        judged_by = self._judged_by
+        return bool(judged_by) and now - judged_by > self._stale_after_s
+
+    @property
+    def _judged_by(self) -> float:
+        """A publisher that took the place of another one may be younger than the last pass, or older than the loop's turn."""
+        return self._said.judged_by if self._said and self._said.has_pass else self._turn_at
 
     def delivered(self, sink: str, problem: str, wall: float, now: float) -> None:
         """`wall`: seconds since the epoch."""
@@ -73,7 +122,6 @@ class Board:
                 for sink in sorted(self._last)
             }
 
-    def look(self) -> "tuple[Saying | None, float, float, str]":
-        """The newest saying, when the last pass was told, when the loop was heard last, and why it waits."""
+    def look(self) -> View:
         with self._changed:
-            return self._said, self._said_at, self._alive_at, self._waiting
+            return View(self._said, self._judged_by, self._alive_at, self._waiting)

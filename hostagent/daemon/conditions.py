@@ -5,8 +5,9 @@ from typing import Literal, get_args
 
 from hostagent.facts.frozen import frozen
 from hostagent.report import PLACEABLE, Judgement, Report, verdict_of
-from hostagent.report.nodewords import ConditionType, Status
-from hostagent.report.told import NOTHING, Group, groups, headline, rank_of
+from hostagent.report.devices import devices_of
+from hostagent.report.nodewords import ConditionType, Device, Status
+from hostagent.report.told import NOTHING, Group, first_steps, groups, headline, rank_of, subjects_of
 from hostagent.visible import visible
 from hostagent.vocabulary import Verdict
 
@@ -15,6 +16,10 @@ TYPES: tuple[ConditionType, ...] = get_args(ConditionType)
 Measure = Verdict | Literal[""]
 #: Bytes of a message.
 LONGEST = 512
+#: Of which what to do has at most so many, and the PCI addresses of the devices at most so many.
+_ACTION, _ADDRESSES = 200, 120
+#: Devices that a condition names to programs.
+_DEVICES = 16
 _RANK = {"not_ready": 0, "unknown": 1, "degraded": 2}
 _CUT = "..."
 
@@ -27,6 +32,7 @@ class Measured:
     verdict: Measure
     reason: str
     message: str
+    devices: tuple[Device, ...] = ()
 
 
 def measured(report: Report, condition_of: Mapping[str, str]) -> tuple[Measured, ...]:
@@ -35,14 +41,14 @@ def measured(report: Report, condition_of: Mapping[str, str]) -> tuple[Measured,
     own = {"Ready": [one for one in report.findings if one.scope == "node"], "MultiNodeReady": list(report.findings)}
     for one in report.findings:
         own.setdefault(condition_of.get(one.id, ""), []).append(one)
-    return tuple(_measured(kind, own.get(kind, []), told, verdicts.get(kind)) for kind in TYPES)
+    return tuple(_measured(kind, own.get(kind, []), (report, told), verdicts.get(kind)) for kind in TYPES)
 
 
 def status_of(verdict: Verdict) -> Status:
     return "True" if verdict in PLACEABLE else "False" if verdict == "not_ready" else "Unknown"
 
 
-def _measured(kind: ConditionType, own: list[Judgement], told: tuple[Group, ...], verdict: "Verdict | None") -> Measured:
+def _measured(kind: ConditionType, own: list[Judgement], whole: tuple[Report, tuple[Group, ...]], verdict: "Verdict | None") -> Measured:
     """By its own findings and all causes; `verdict` where the report has it already."""
     if verdict is None and not any(one.outcome not in ("skip", "off") and one.severity != "info" for one in own):
         return Measured(kind, "", "", "")
@@ -50,11 +56,13 @@ def _measured(kind: ConditionType, own: list[Judgement], told: tuple[Group, ...]
     if found == "ready":
         return Measured(kind, found, "Ready", "Every check that counts passes")
     mine = {(one.id, one.subject) for one in own if rank_of(one) < NOTHING}
+    report, told = whole
     causes = [group for group in told if any(_keys(group) & mine)]
     first = next((group for group in causes if _rank(group, mine) == _RANK[found]), None) or next(iter(causes), None)
     if first is None:
         return Measured(kind, found, "CouldNotRead", "No check that counts could be judged")
-    return Measured(kind, found, _reason(found, first), _message(first, len(causes) - 1))
+    devices = devices_of(report, subjects_of(first))[:_DEVICES]
+    return Measured(kind, found, _reason(found, first), _message(report, first, devices, len(causes) - 1), devices)
 
 
 def _keys(group: Group) -> set[tuple[str, str]]:
@@ -85,12 +93,15 @@ def camel_case(check: str) -> str:
     return "".join(word[:1].upper() + word[1:] for part in check.split(".") for word in part.split("_"))
 
 
-def _message(first: Group, more: int) -> str:
-    """The cause, and how many more there are; the same from pass to pass."""
+def _message(report: Report, first: Group, devices: tuple[Device, ...], more: int) -> str:
+    """The cause with the PCI addresses of its devices, what to do, and how many more causes there are; the same from pass to pass."""
     finding = first.cause.finding
     said = f"Could not read what {finding.id} needs" if finding.outcome == "unknown" and not finding.headline else headline(first)
-    tail = f" (and {more} more)" if more else ""
-    return f"{cut(visible(said), LONGEST - len(tail))}{tail}"
+    unnamed = [one.pci for one in devices if one.pci not in said]
+    addresses = f" ({cut(', '.join(unnamed), _ADDRESSES)})" if unnamed else ""
+    steps = visible(" ".join(step.text for step in first_steps(report, first)))
+    tail = f"{addresses}{f'. {cut(steps, _ACTION)}' if steps else ''}{f' (and {more} more)' if more else ''}"
+    return f"{cut(visible(said), LONGEST - len(tail.encode()))}{tail}"
 
 
 def cut(text: str, most: int) -> str:

@@ -1,29 +1,41 @@
-"""What makes a pass begin, heard by one thread: the kernel's log, devices that come and go, configuration that changes, time."""
+"""What makes a pass begin, in one thread: the kernel log, devices and links that change, configuration that changes, a signal, time."""
 
 import random
 import select
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hostagent.daemon.carried import Carried
 from hostagent.daemon.passes import Pass
 from hostagent.daemon.saying import Trigger
-from hostagent.daemon.schedule import Done, Schedule, after_pass
+from hostagent.daemon.schedule import Buckets, Done, Schedule, after_pass
 from hostagent.evidence import Evidence
 from hostagent.facts.unread import Unread
-from hostagent.source.kernelwatch import KernelWatch
+from hostagent.source.kernelwatch import KernelWatch, News
+from hostagent.source.linkevents import LinkEvents
 from hostagent.source.paths import Root
 from hostagent.source.uevents import Uevents
 from hostagent.source.watched import Places, Watched
 
 #: Seconds between two looks at what nothing announces.
 _LOOK_S = 1.0
+#: Seconds from the first event to the read of all: a host with pods has events in a row, and each wake costs more than a read. Less than
+#: `GATHER_S`, which runs meanwhile.
+_READ_AFTER_S = 0.4
+#: The same for so many seconds after a read in which nothing counted: a pass then begins at once, still within 2 s of its event.
+_IDLE_READ_AFTER_S, _IDLE_S = 0.9, 2.0
 _LOG = ("kernel_log",)
 #: Where configuration is, and the daemon's own word from outside; CDI directories are those that a pass read.
 _BELOW = ("/etc/", "/var/lib/kubelet/", "/var/run/cdi", "/run/cdi")
 _WORDS = "/run/hostagent/cleared.json"
 _BY_TIME = frozenset({"interval", "confirm"})
+_TRIGGERS: Mapping[News, Trigger] = {"record": "kernel-log", "link": "link"}
+_DEVICE, _DEVICES, _OTHERS = ("network", "device"), ("network", "devices"), ("network", "others")
+_NONE = Unread("not-recorded", "not asked")
+#: Signals that wait for `Events.wait`.
+_MOST_ASKED = 16
 _OF_FILES = frozenset({"read", "tail", "list", "stat", "readlink", "realpath", "state_file"})
 
 
@@ -35,16 +47,29 @@ class Events:
         self._root = Root(place.host_root or "/")
         is_live = not place.snapshot
         self._log = KernelWatch(self._root) if is_live else None
-        self._devices = Uevents() if is_live else None
+        self._links = LinkEvents(self._root) if is_live and not self._root.simulated else None
+        # Where rtnetlink is read it says all that uevents of interfaces of software say, and more.
+        self._devices = Uevents(virtual=self._links is None or self._links.descriptor < 0) if is_live else None
+        self._taken: frozenset[str] | None = None
         self._files = Watched()
         self._carried = Carried(Places(self._root))
         self._schedule = Schedule(time.monotonic(), time.monotonic())
         self._began, self._began_at = time.monotonic(), time.time()
         self._in_a_row = 0
+        self._trigger: Trigger = "start"
+        self._findings: tuple[tuple[str, ...], ...] | None = None
+        self._buckets = Buckets()
+        self._ready_at: float | None = None  # of the first event that was not read yet
+        self._idle_until = 0.0
+        self._asked: deque[Trigger] = deque(maxlen=_MOST_ASKED)
 
     @property
     def problem(self) -> str:
-        return self._devices.problem if self._devices else ""
+        return "; ".join(one.problem for one in (self._devices, self._links) if one and one.problem)
+
+    def heard(self, trigger: Trigger) -> None:
+        """An event from outside, for a signal handler: `wait` sees it within a second."""
+        self._asked.append(trigger)  # no more: the handler may interrupt any line of this class
 
     def known(self) -> Mapping[tuple[str, ...], Any]:
         """As `hostagent.daemon.loop.Wake`. It is asked for just before a pass: what is heard from now on is that pass' own."""
@@ -60,37 +85,57 @@ class Events:
         self._carried.keep(places, done.answers, self._began_at)
         own = (*(one for one in files if one.startswith("/")), *((self._place.snapshot,) if self._place.snapshot else ()))
         self._files.watch(places, _paths(done.answers) if not self._place.snapshot else (), own, self._began_at)
+        self._taken = taken_of(done.answers)
+        findings = tuple((one.id, one.subject, one.code, one.outcome) for one in done.report.findings)
+        self._spend(is_same=findings == self._findings)
+        self._findings = findings
         self._schedule = self._after_pass()
 
+    def _spend(self, *, is_same: bool) -> None:
+        if is_same and self._trigger not in _BY_TIME and self._trigger != "start":
+            self._buckets = self._buckets.spend(self._trigger, time.monotonic())
+
     def skipped(self) -> None:
+        self._spend(is_same=True)
         self._schedule = self._after_pass()
         if self._place.snapshot:
             self._files.watch(Places(self._root), (), (self._place.snapshot,))
 
     def _after_pass(self, confirm_s: "float | None" = None) -> Schedule:
-        return after_pass(Done(self._began, time.monotonic(), self._in_a_row), self._interval_s, random.random(), confirm_s)  # noqa: S311
+        done = Done(self._began, time.monotonic(), self._in_a_row)
+        return after_pass(done, self._interval_s, random.random(), confirm_s, self._buckets)  # noqa: S311
 
     def wait(self, confirm_s: "float | None", tick: Callable[[], None]) -> Trigger:
         """Until a pass is due."""
         if confirm_s is not None:
             self._schedule = self._after_pass(confirm_s)
         poll = select.poll()
-        for descriptor in (self._log.descriptor if self._log else -1, self._devices.descriptor if self._devices else -1):
+        look_at = time.monotonic()
+        for descriptor in (one.descriptor for one in (self._log, self._devices, self._links) if one):
             if descriptor >= 0:
                 poll.register(descriptor, select.POLLIN)
-        look_at = time.monotonic()
         while True:
             now = time.monotonic()
             if now >= look_at:
                 tick()
                 self._look(now)
                 look_at = now + _LOOK_S
+            while self._asked:
+                self._schedule = self._schedule.heard(self._asked.popleft(), now)
             due, trigger = self._schedule.due
             if now >= due:
                 self._in_a_row = 0 if trigger in _BY_TIME else self._in_a_row + 1
+                self._trigger = trigger
                 return trigger
-            if poll.poll(max(0.0, min(due, look_at) - now) * 1000):
-                self._hear_announced(time.monotonic())
+            next_at = min(due, look_at)
+            if self._ready_at is None:
+                self._ready_at = time.monotonic() if poll.poll(max(0.0, next_at - now) * 1000) else None
+                continue
+            read_at = self._ready_at + (_IDLE_READ_AFTER_S if self._ready_at < self._idle_until else _READ_AFTER_S)
+            if now < read_at:
+                time.sleep(max(0.0, min(next_at, read_at) - now))
+            else:
+                self._hear_announced(self._ready_at)
 
     def _hear(self, now: float) -> None:
         self._hear_announced(now)
@@ -98,17 +143,39 @@ class Events:
 
     def _look(self, now: float) -> None:
         """At what nothing announces."""
-        if self._log and self._log.descriptor < 0 and self._log.look(now):
-            self._schedule = self._schedule.heard("kernel-log", now)
+        if self._log and self._log.descriptor < 0:
+            self._read_log(now)
         if self._files.look():
             self._carried.configuration_changed()
             self._schedule = self._schedule.heard("configuration", now)
 
     def _hear_announced(self, now: float) -> None:
-        if self._log and self._log.look(now):
-            self._schedule = self._schedule.heard("kernel-log", now)
+        self._ready_at, before = None, self._schedule
+        self._read_log(now)
         if self._devices and self._devices.look():
             self._schedule = self._schedule.heard("uevent", now)
+        if self._links and self._links.look(self._taken):
+            self._schedule = self._schedule.heard("link", now)
+        self._idle_until = 0.0 if self._schedule is not before else time.monotonic() + _IDLE_S
+
+    def _read_log(self, now: float) -> None:
+        for one in sorted(self._log.look(now)) if self._log else ():
+            self._schedule = self._schedule.heard(_TRIGGERS[one], now)
+
+
+def taken_of(answers: Mapping[tuple[str, ...], Any]) -> "frozenset[str] | None":
+    """Interfaces that readers ask more of, and those below and above them; None where a pass could not list them."""
+    if any(isinstance(answers.get(question, _NONE), Unread) for question in (_DEVICES, _OTHERS)):
+        return None
+    found: set[str] = set()
+    for question, answer in answers.items():
+        if question[:2] != _DEVICE or len(question) != len(_DEVICE) + 1:
+            continue
+        found.add(question[2])
+        if isinstance(answer, dict):
+            found.update(answer.get("lower", ()))
+            found.update(name for name in (answer.get("master"), answer.get("parent")) if isinstance(name, str) and name)
+    return frozenset(found)
 
 
 def _paths(answers: Mapping[tuple[str, ...], Any]) -> Iterable[str]:

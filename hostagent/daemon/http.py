@@ -27,7 +27,8 @@ from hostagent.smallfile import read_small, reason, refuse_others
 #: Connections at once, seconds that one may take, and seconds that one byte may take; seconds between two looks at who takes too long.
 _MOST, _LONGEST_S, _BYTE_S, _LOOK_S = 64, 15.0, 5.0, 5.0
 _TOKEN_BYTES = 4096
-#: Seconds beyond a pass' own deadline after which a loop that is not heard does not live.
+#: Seconds beyond a pass' own deadline after which a loop that is not heard does not live, and beyond the time in which a pass has to be
+#: judged: that nothing is known is published before the daemon is started again.
 _SLACK_S = 30.0
 _TEXT, _JSON, _METRICS = "text/plain; charset=utf-8", "application/json", "text/plain; version=0.0.4; charset=utf-8"
 
@@ -61,10 +62,11 @@ class Page:
         return pages[path]()
 
     def _livez(self) -> Answer:
-        _, _, alive_at, _ = self._board.look()
-        silent_s = time.monotonic() - alive_at
-        if silent_s > self._settings.evidence.deadline_s + _SLACK_S:
-            return Answer(HTTPStatus.SERVICE_UNAVAILABLE, f"the loop was last heard {silent_s:.0f} s ago\n")
+        seen, now, settings = self._board.look(), time.monotonic(), self._settings
+        if now - seen.alive_by > settings.evidence.deadline_s + _SLACK_S:
+            return Answer(HTTPStatus.SERVICE_UNAVAILABLE, f"the loop was last heard {now - seen.alive_by:.0f} s ago\n")
+        if seen.judged_by and not seen.waiting and now - seen.judged_by > settings.stale_after_s + _SLACK_S:
+            return Answer(HTTPStatus.SERVICE_UNAVAILABLE, f"the last pass was judged {now - seen.judged_by:.0f} s ago\n")
         return Answer(HTTPStatus.OK, "ok\n")
 
     def _readyz(self, *, is_verbose: bool) -> Answer:
@@ -77,12 +79,12 @@ class Page:
         return Answer(status, f"{told}{'ok' if is_ready else 'not ready'}\n")
 
     def _readiness(self) -> Any:
-        said, said_at, _, waiting = self._board.look()
+        said, judged_by, _, waiting = self._board.look()
         settings = self._settings
-        age_s = time.monotonic() - said_at
-        is_fresh = bool(said_at) and age_s <= 2 * settings.interval_s + settings.evidence.deadline_s
+        has_pass, age_s = bool(said and said.has_pass), time.monotonic() - judged_by
+        is_fresh = has_pass and age_s <= settings.stale_after_s
         yield "turn", not waiting, waiting
-        yield "pass", is_fresh, "" if is_fresh else f"the last pass ended {age_s:.0f} s ago" if said_at else "no pass has ended yet"
+        yield "pass", is_fresh, "" if is_fresh else f"the last pass ended {age_s:.0f} s ago" if has_pass else "no pass has ended yet"
         if said and said.profile_problem:
             yield "profile", True, said.profile_problem
         if self._tells_kubernetes:
@@ -90,7 +92,8 @@ class Page:
             silent_s = time.monotonic() - one.succeeded_by if one and one.succeeded_at else 0.0
             is_written = bool(one and one.succeeded_at) and silent_s <= 3 * settings.heartbeat_s
             late = "" if is_written else f"the last write was {silent_s:.0f} s ago" if silent_s else "nothing was written yet"
-            yield "kubernetes", is_written, (one.problem if one else "") or late
+            why = (one.problem if one else "") or late
+            yield "kubernetes", not why, why
 
     def _summary(self, authorization: str) -> Answer:
         if self._is_loopback:
@@ -99,7 +102,7 @@ class Page:
 
     def _document(self, name: str) -> Answer:
         said = self._board.look()[0]
-        if said is None or said.is_first:
+        if said is None or not said.summary:
             return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "no pass has ended yet\n")
         text = said.report if name == "report" else compact(said.summary) + "\n"
         return Answer(HTTPStatus.OK, text, _JSON)

@@ -36,8 +36,8 @@ def labels(summary: Mapping[str, Any], state: State, *, valid_until: bool = Fals
     return {name: label_value(value) for name, value in found.items()}
 
 
-def first_labels() -> dict[str, str | None]:
-    """Before the first pass of a boot."""
+def unknown_labels() -> dict[str, str | None]:
+    """Where there is no verdict: before the first pass of a boot, and when no pass was judged for too long."""
     return {"ready": "unknown", "multi-node-ready": "unknown"}
 
 

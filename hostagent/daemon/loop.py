@@ -6,23 +6,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
+from hostagent import __version__
 from hostagent.app import Prepared
-from hostagent.daemon import history, passes, said, statedir
+from hostagent.daemon import history, passes, record, said, statedir
 from hostagent.daemon.conditions import measured
 from hostagent.daemon.documents import Documents
+from hostagent.daemon.log import Log
 from hostagent.daemon.notify import Notify
 from hostagent.daemon.passes import Between, Pass
 from hostagent.daemon.saying import Saying, Trigger
 from hostagent.daemon.settings import Settings
 from hostagent.daemon.stuck import Stuck
-from hostagent.daemon.told import CONFIRM_S, FIRST_PASS, State, advance, at_once, first
+from hostagent.daemon.told import AGENT_STALE, CONFIRM_S, FIRST_PASS, State, advance, at_once, first, stale
 from hostagent.errors import HostagentError
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.report import Report
+from hostagent.report.nodewords import Transition
 from hostagent.source import memory
 from hostagent.steady import Steady
 
-Complain = Callable[[str], None]
+#: Transitions that go to the publisher with each pass: it may miss what came between.
+_NEWS = 32
+#: Seconds between two lines about a condition that flaps.
+_FLAPPING_S = 60.0
 
 
 class Listener(Protocol):
@@ -48,6 +54,9 @@ class Wake(Protocol):
     def known(self) -> Mapping[tuple[str, ...], object]:
         """Answers of programs and of the kernel log that the next pass need not ask for."""
 
+    def heard(self, trigger: Trigger) -> None:
+        """Something happened that makes a pass begin; a signal handler may say so."""
+
     def skipped(self) -> None:
         """No pass could be made: the next one comes by the interval, or with an event."""
 
@@ -65,9 +74,9 @@ class Load(NamedTuple):
 class Loop:
     """One host, pass by pass."""
 
-    def __init__(self, settings: Settings, load: Callable[[Prepared | None], Load], teller: Listener, complain: Complain) -> None:
+    def __init__(self, settings: Settings, load: Callable[[Prepared | None], Load], teller: Listener, log: Log) -> None:
         """`load` is given what is in force, None at the start."""
-        self._settings, self._load, self._teller, self._complain = settings, load, teller, complain
+        self._settings, self._load, self._teller, self._log = settings, load, teller, log
         self._loaded = load(None)
         self._passes: Counter[str] = Counter()
         self._transitions: Counter[str] = Counter()
@@ -77,15 +86,28 @@ class Loop:
         self._earlier: State | None = None
         self._memory = history.FRESH
         self._said: frozenset[str] = frozenset()
+        self._record, self._news = record.EMPTY, tuple[Transition, ...]()
+        self._saved = self._record
+        self._judged_by, self._judged_at = time.monotonic(), 0.0  # the last pass: monotonic seconds, seconds since the epoch
+        self._flapped_at: dict[str, float] = {}
 
     def begin(self) -> None:
         """Go on from what was told in this boot, or say that nobody has looked yet. Raises ``HostagentError``."""
         boot, hostname = self._go_on()
-        self._teller.tick(time.monotonic())  # probes are answered while the first pass hangs
+        name, now = self._settings.node_name or hostname.lower(), time.time()
+        profile = self._loaded.prepared.loaded.title
+        self._log.event("start", now, node=name, version=__version__, boot=boot, profile=profile, interval_s=self._settings.interval_s)
+        self._judged_by = time.monotonic()
+        self._teller.tick(self._judged_by)  # probes are answered while the first pass hangs
         if self._told is None:
-            now = time.time()
             self._told = first(boot, now)
-            self._teller.tell(said.first_said(self._settings.node_name or hostname.lower(), self._told, now), time.monotonic())
+            self._turn(self._told, now)
+            self._save_record()
+            self._teller.tell(said.first_said(name, self._told, self._news), time.monotonic())
+        else:
+            observed_at = statedir.state_of(self._settings.state_dir).value.get("observed_at", 0.0)
+            self._judged_at = float(observed_at) if isinstance(observed_at, int | float) else 0.0
+            self._teller.tell(said.kept_said(name, self._told, self._judged_at), time.monotonic())
 
     def once(self, wake: Wake) -> Report:
         """One pass and no more: it is told as it is; since when says what was told before it. Raises ``HostagentError``."""
@@ -96,10 +118,14 @@ class Loop:
     def _go_on(self) -> tuple[str, str]:
         """What the state directory remembers of this boot; the boot and the host's name."""
         boot, hostname = passes.who(self._settings.evidence)
-        kept, text = statedir.told(self._settings.state_dir, boot), statedir.history(self._settings.state_dir)
+        folder = self._settings.state_dir
+        kept, text = statedir.told(folder, boot), statedir.text(folder, statedir.HISTORY)
         loaded = history.load(text.value, boot) if text.value else history.Loaded(history.FRESH, "")
-        self._warn(kept.problem, text.problem, loaded.problem and f"{statedir.HISTORY} begins anew: {loaded.problem}")
-        self._told, self._memory = kept.value, loaded.memory
+        past = statedir.text(self._settings.history_dir, statedir.RECORD)
+        found = record.load(past.value) if past.value else record.Loaded(record.EMPTY, "")
+        damaged = ((statedir.HISTORY, loaded.problem), (statedir.RECORD, found.problem))
+        self._warn(kept.problem, text.problem, past.problem, *(f"{name} begins anew: {why}" for name, why in damaged if why))
+        self._told, self._memory, self._record, self._saved = kept.value, loaded.memory, found.record, found.record
         return boot, hostname
 
     def forever(self, wake: Wake, notify: Notify) -> None:
@@ -109,11 +135,13 @@ class Loop:
             self._loaded = self._load(self._loaded.prepared)
             try:
                 notify.ready(_status(self.one(trigger, wake)))
+                is_settled = self._told is not None and self._told.is_settled
             except HostagentError as error:  # what was told stands until it expires
                 self._warn(unusable(error))
                 wake.skipped()
+                is_settled = False  # the host may be back soon
             assert self._told is not None
-            trigger = wake.wait(None if self._told.is_settled else CONFIRM_S, lambda: self._alive(notify))
+            trigger = wake.wait(None if is_settled else CONFIRM_S, lambda: self._alive(notify))
 
     def one(self, trigger: Trigger, wake: Wake) -> Report:
         """One pass, judged, written, told."""
@@ -124,10 +152,15 @@ class Loop:
         found = measured(done.report, {one.id: one.family.condition for one in prepared.checks})
         boot = done.report.boot_id  # a simulation changes it, and one that was not read is none: neither makes what was told forgotten
         before = replace(self._told, boot_id=boot) if self._told else None
+        if before and time.monotonic() - self._judged_by > settings.stale_after_s:  # as the publisher has said meanwhile
+            before = self._after_silence(before, now)
         told = advance(before, found, now) if before else at_once(boot, found, now, self._earlier)
+        self._judged_by, self._judged_at = time.monotonic(), done.report.observed_at
         self._passes[trigger] += 1
-        self._transitions.update(said.transitions(before, told) if before else ())
         self._told = told
+        self._record = record.judged(self._record, done.report)
+        self._turn(told, now)
+        self._flap(told)
         self._deliver(done, told, trigger)
         wake.passed(done, tuple(name for name, _ in prepared.loaded.files))
         return done.report
@@ -136,10 +169,14 @@ class Loop:
         report, settings = done.report, self._settings
         short, text = self._documents.summary(report, told), self._documents.report(report)
         files = None if settings.evidence.host_root else self._loaded.prepared.loaded.files
-        texts = {**statedir.texts(report, told, files, short, text), statedir.HISTORY: history.dump(self._memory)}
+        document = statedir.document(report, told, files, record.last(self._record.transitions))
+        texts = {**statedir.texts(told, document, short, text), statedir.HISTORY: history.dump(self._memory)}
         if not settings.dry_run:
             self._warn(*statedir.save(settings.state_dir, texts))
-        run = said.Run(done.took_s, trigger, dict(self._passes), dict(self._transitions), self._loaded.problem)
+            self._save_record()
+        counts = dict(self._passes), dict(self._transitions)
+        metrics = said.metrics(report, self._memory.history)
+        run = said.Run(metrics, self._judged_by, done.took_s, trigger, *counts, self._loaded.problem, self._news)
         is_first = all(one.reason == FIRST_PASS for one in told.conditions)  # the next pass confirms what this one found
         if told.verdicts == report.verdict or not self._shown:  # else the host flips, and would say the same again and again
             self._shown = short
@@ -147,6 +184,43 @@ class Loop:
         words = said.first_words(told) if is_first else said.words(told, shown, until=settings.label_valid_until)
         self._teller.tell(said.said(words, report, short, text, run), time.monotonic())
         memory.trim()
+
+    def _after_silence(self, before: State, now: float) -> State:
+        """What was told and recorded while no pass was judged: the publisher wrote it, or could not."""
+        found = record.load(statedir.text(self._settings.history_dir, statedir.RECORD).value or "null").record
+        if found.count > self._record.count:
+            self._news = (*self._news, *(one for one in found.transitions if one.number > self._record.count))[-_NEWS:]
+            self._record = self._saved = found
+        kept: State | None = statedir.told(self._settings.state_dir, before.boot_id).value
+        if kept and all(one.reason == AGENT_STALE for one in kept.conditions):
+            return kept
+        told = stale(before, self._judged_at, now)
+        self._turn(told, now)
+        return told
+
+    def _turn(self, told: State, now: float) -> None:
+        """What turned goes to the log, the record and the publisher."""
+        before = self._record
+        self._record, news = record.turned(before, told.conditions, told.boot_id, now)
+        self._news = (*self._news, *news)[-_NEWS:]
+        self._transitions.update(one.condition for one in news if one.old and one.new)
+        for one in news:
+            self._log.turned(one)
+
+    def _save_record(self) -> None:
+        """Where it changed; it is long."""
+        if self._record is not self._saved:
+            self._warn(*statedir.save(self._settings.history_dir, {statedir.RECORD: record.dump(self._record)}))
+            self._saved = self._record
+
+    def _flap(self, told: State) -> None:
+        """That a condition flaps is logged once a minute at most."""
+        now = time.monotonic()
+        for one in told.held:
+            is_new = bool(one.changes) and one.changes[-1].at >= self._judged_at
+            if one.flapping_until and is_new and now - self._flapped_at.get(one.type, -_FLAPPING_S) >= _FLAPPING_S:
+                self._flapped_at[one.type] = now
+                self._log.event("flapping", condition=one.type, found=one.last or "none", message=one.message)
 
     def _remember(self, facts: HostFacts, now: float) -> HostFacts:
         self._memory = history.advance(self._memory, facts, now)
@@ -160,7 +234,7 @@ class Loop:
         """Each once, until it has gone."""
         now = frozenset(filter(None, problems))
         for problem in sorted(now - self._said):
-            self._complain(f"Warning: {problem}")
+            self._log.problem(problem)
         self._said = (self._said | now) if now else self._said
 
 

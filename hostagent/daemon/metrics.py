@@ -9,15 +9,25 @@ from hostagent.sinks.prometheus import family
 
 def metrics(said: "Saying | None", deliveries: Mapping[str, Delivery], processes: Mapping[str, float]) -> str:
     """`processes`: by the name behind ``process_``."""
-    parts = [said.metrics, *_of_passes(said)] if said else []
+    parts = [of_node(said), *_of_passes(said)] if said else []
     return "".join([*parts, *_of_deliveries(deliveries), *_of_processes(processes)])
+
+
+def of_node(said: Saying) -> str:
+    """The report's, which is what the last pass found, and beside it the conditions of the node as they are published."""
+    samples = [({"condition": one.type, "status": one.status, "reason": one.reason}, 1) for one in said.words.conditions]
+    return said.metrics + family("condition", "The conditions of the node as they are published, each 1.", samples)
 
 
 def _of_passes(said: Saying) -> Iterable[str]:
     passes = [({"trigger": trigger}, count) for trigger, count in sorted(said.passes.items())]
     turned = [({"condition": name}, count) for name, count in sorted(said.transitions.items())]
     yield family("passes_total", "Passes by what made them begin.", passes, "counter")
-    yield family("pass_duration_seconds", "How long the last pass took.", [] if said.is_first else [({}, said.took_s)])
+    yield family("pass_duration_seconds", "How long the last pass took.", [({}, said.took_s)] if said.has_pass else [])
+    yield family(
+        "profile_loads", "Whether the profile loads; where it does not, an older one is in force.", [({}, not said.profile_problem)]
+    )
+    yield family("agent_stale", "Whether no pass was judged for too long, so that everything is unknown.", [({}, said.is_stale)])
     yield family("condition_transitions_total", "How often the status of a condition changed.", turned, "counter")
 
 

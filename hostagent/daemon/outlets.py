@@ -15,7 +15,8 @@ def features(said: Saying, prefix: str) -> str:
     """
     lines = [f"{prefix}/{name}={value}" for name, value in said.words.labels.items() if value is not None]
     expires = said.summary.get("valid_until")
-    head = [f"# +expiry-time={stamp(float(expires))}"] if isinstance(expires, int | float) else []
+    is_dated = isinstance(expires, int | float) and not said.is_stale  # what is unknown stays so until a pass says otherwise
+    head = [f"# +expiry-time={stamp(float(expires or 0))}"] if is_dated else []
     return "\n".join((*head, *lines)) + "\n"
 
 

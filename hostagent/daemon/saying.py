@@ -5,28 +5,35 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from hostagent.facts.frozen import frozen
-from hostagent.report.nodewords import NodeWords
+from hostagent.report.nodewords import NodeWords, Transition
 
 #: What made a pass begin.
-Trigger = Literal["start", "interval", "kernel-log", "uevent", "configuration", "confirm"]
+Trigger = Literal["start", "interval", "kernel-log", "uevent", "link", "configuration", "confirm"]
 
 
 @frozen
 class Saying:
-    """What came of one pass. ``is_first``: the words of a start without a verdict of this boot (no report, no summary)."""
+    """What came of one pass; or what there is before the first one: no report and no summary."""
 
     node: str  # what schedulers call it
     words: NodeWords
     summary: Mapping[str, Any]
     packed_report: bytes  # by `packed`
     metrics: str  # Prometheus text of this report, single judgements only where they fail, warn or are unknown
-    observed_at: float
+    observed_at: float  # when the pass began to read, seconds since the epoch; 0 before the first one
+    judged_by: float  # when it was judged, monotonic seconds; 0 before the first one
     took_s: float
     trigger: Trigger
     passes: Mapping[str, int]  # by trigger, since the loop began
     transitions: Mapping[str, int]  # by condition, since the loop began
     profile_problem: str = ""  # why the profile in force is an older one
-    is_first: bool = False
+    news: tuple[Transition, ...] = ()  # the newest transitions since the loop began
+    is_kept: bool = False  # what an earlier process of this boot wrote: it stands, and is written again only when no pass comes
+    is_stale: bool = False  # made by `hostagent.daemon.staleness`
+
+    @property
+    def has_pass(self) -> bool:
+        return bool(self.judged_by)
 
     @property
     def report(self) -> str:

@@ -28,5 +28,13 @@ class Settings:
     tls_cert: str = ""
     tls_key: str = ""
     auth_token_file: str = ""
+    history_dir: str = ""  # where the record is kept
+    log_format: str = "text"
+    kubernetes_events: bool = False
     once: bool = False
     dry_run: bool = False
+
+    @property
+    def stale_after_s(self) -> float:
+        """Seconds after the last judged pass from which on nothing is known of the host."""
+        return 2 * self.interval_s + self.evidence.deadline_s

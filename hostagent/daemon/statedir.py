@@ -12,14 +12,15 @@ from hostagent.daemon.conditions import TYPES
 from hostagent.daemon.told import State
 from hostagent.deliver.file import deliver
 from hostagent.report import Report, state
-from hostagent.report.nodewords import compact
+from hostagent.report.nodewords import Transition, compact
 from hostagent.smallfile import read_small, reason
 from hostagent.typed import ShapeError, build, plain
 from hostagent.visible import visible
 
 STATE, SUMMARY, REPORT, TOLD, HISTORY, CLEARED = "state.json", "summary.json", "report.json", "told.json", "history.json", "cleared.json"
+RECORD = "record.json"
 #: Mode of each file. The report quotes logs, which are root's to read; what is read back alone is nobody else's.
-MODES = {STATE: 0o644, SUMMARY: 0o644, REPORT: 0o600, TOLD: 0o600, HISTORY: 0o600}
+MODES = {STATE: 0o644, SUMMARY: 0o644, REPORT: 0o600, TOLD: 0o600, HISTORY: 0o600, RECORD: 0o644}
 _MAX_BYTES = 1024 * 1024
 _MAX_TIME = 1e12  # seconds since the epoch
 
@@ -29,6 +30,15 @@ class Kept(NamedTuple):
 
     value: Any
     problem: str = ""
+
+
+def is_writable(folder: str) -> bool:
+    """Whether files can be put there, where it is made if it is not there."""
+    try:
+        state.make(folder)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
 
 
 def save(folder: str, texts: Mapping[str, str]) -> tuple[str, ...]:
@@ -48,24 +58,34 @@ def _saved(path: str, text: str, mode: int) -> str:
     return ""
 
 
-def texts(
-    report: Report, told: State, profile_files: Iterable[tuple[str, str]] | None, summary: Mapping[str, Any], report_text: str
-) -> dict[str, str]:
-    """The files after one pass, by name, but for the history. `profile_files`: see `state.document`; `report_text`: the report as JSON."""
-    return {
-        TOLD: json.dumps(plain(told)) + "\n",
-        REPORT: report_text,
-        SUMMARY: f"{compact(summary)}\n",
-        STATE: json.dumps(document(report, told, profile_files), indent=1) + "\n",
-    }
+def texts(told: State, document: Mapping[str, Any], summary: Mapping[str, Any], report_text: str) -> dict[str, str]:
+    """The files after one pass, by name, but for the history. `document`: of the state file; `report_text`: the report as JSON."""
+    return {TOLD: told_text(told), REPORT: report_text, SUMMARY: summary_text(summary), STATE: state_text(document)}
 
 
-def document(report: Report, told: State, profile_files: Iterable[tuple[str, str]] | None) -> dict[str, Any]:
-    """The state file: its verdict is the one that is told; what the last pass found is ``measured``."""
+def told_text(told: State) -> str:
+    return json.dumps(plain(told)) + "\n"
+
+
+def summary_text(summary: Mapping[str, Any]) -> str:
+    return f"{compact(summary)}\n"
+
+
+def state_text(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, indent=1) + "\n"
+
+
+def document(
+    report: Report, told: State, profile_files: Iterable[tuple[str, str]] | None, last: Transition | None = None
+) -> dict[str, Any]:
+    """The state file: its verdict is the one that is told; what the last pass found is ``measured``. `profile_files`: see
+    `state.document`; `last`: the newest transition.
+    """
     found = state.document(report, profile_files)
     verdict, headline = plain(told.verdicts), told.headline_beside(report.verdict)
     instead = {"headline": headline, "action": "none", "todo": []} if headline else {}
-    return {**found, "verdict": verdict, **instead, "measured": found["verdict"], "conditions": plain(told.conditions)}
+    newest = {"last_transition": plain(last)} if last else {}
+    return {**found, "verdict": verdict, **instead, "measured": found["verdict"], "conditions": plain(told.conditions), **newest}
 
 
 def told(folder: str, boot_id: str) -> Kept:
@@ -84,10 +104,23 @@ def told(folder: str, boot_id: str) -> Kept:
     return kept if kept.value and boot_id and kept.value.boot_id == boot_id else Kept(None, kept.problem)
 
 
-def history(folder: str) -> Kept:
-    """The text of the history, "" where there is none or where it cannot be read."""
-    kept = _read(os.path.join(folder, HISTORY), str)
+def text(folder: str, name: str) -> Kept:
+    """The text of a file, "" where there is none or where it cannot be read."""
+    kept = _read(os.path.join(folder, name), str)
     return kept._replace(value=kept.value or "")
+
+
+def state_of(folder: str) -> Kept:
+    """The state file as data, {} where there is none or where it cannot be read."""
+
+    def parsed(text: str) -> dict[str, Any]:
+        found = json.loads(text)
+        if not isinstance(found, dict):
+            raise TypeError("found no object")
+        return found
+
+    kept = _read(os.path.join(folder, STATE), parsed)
+    return kept._replace(value=kept.value or {})
 
 
 def _read(path: str, parsed: Callable[[str], Any]) -> Kept:

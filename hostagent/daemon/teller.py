@@ -11,11 +11,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hostagent.daemon.board import Board
+from hostagent.daemon.log import Log
+from hostagent.daemon.metrics import of_node
 from hostagent.daemon.outlets import features, written
 from hostagent.daemon.saying import Saying
 from hostagent.daemon.settings import Settings
 from hostagent.errors import HostagentError
-from hostagent.report.nodewords import NodeWords
 from hostagent.source import memory
 
 if TYPE_CHECKING:
@@ -23,19 +24,17 @@ if TYPE_CHECKING:
     from hostagent.kube.config import Access
 
 _MAX_MESSAGE = 64 * 1024 * 1024
-#: Says a sentence on standard error.
-Complain = Callable[[str], None]
 #: Seconds after which a thread looks again though nothing woke it.
 _LOOK_S = 5.0
 
 
-def serve(line: socket.socket, settings: Settings, access: "Access | None", complain: Complain, http: "Listening | None" = None) -> None:
+def serve(line: socket.socket, settings: Settings, access: "Access | None", log: Log, http: "Listening | None" = None) -> None:
     """Until the loop closes the line, which takes what `hostagent.daemon.tellers` sends. `access`: as `access_of` found it at the start:
     a kubeconfig that cannot be used for a while costs no teller. `http`: what HTTP is served on.
     """
     memory.share()
-    board = Board()
-    sinks = _sinks(settings, access, complain)
+    board = Board(settings.stale_after_s)
+    sinks = [*_sinks(settings, access, log), *(() if settings.once else (lambda board: _watch(board, settings, log),))]
     threads = [threading.Thread(target=run, args=(board,), daemon=True) for run in sinks]
     if http:
         from hostagent.daemon.http import Page, listen
@@ -45,7 +44,7 @@ def serve(line: socket.socket, settings: Settings, access: "Access | None", comp
         page = Page(settings, board, tells_kubernetes=access is not None, is_loopback=is_loopback(http.line))
         listen(http.line, page, http.certificates)
         if settings.auth_token_file and (problem := page.token()[1]):
-            complain(f"Warning: nobody is given the report: {problem}")
+            log.problem(f"nobody is given the report: {problem}")
     for one in threads:
         one.start()
     for message in _messages(line):
@@ -93,28 +92,76 @@ def _exactly(line: socket.socket, size: int) -> bytearray:
     return found
 
 
-def _sinks(settings: Settings, access: "Access | None", complain: Complain) -> list[Callable[[Board], None]]:
+def _sinks(settings: Settings, access: "Access | None", log: Log) -> list[Callable[[Board], None]]:
     sinks: list[Callable[[Board], None]] = []
     if access:
         client = _client(settings, access)
-        sinks.append(lambda board: _kubernetes(board, settings, client, complain))
+        sinks.append(lambda board: _kubernetes(board, settings, client, log))
+        if settings.kubernetes_events:
+            sinks.append(lambda board: _events(board, settings, _client(settings, access), log))
     if settings.nfd_file:
-        sinks.append(lambda board: _file(board, "nfd", settings.nfd_file, lambda said: features(said, settings.prefix), complain))
+        sinks.append(lambda board: _file(board, "nfd", settings.nfd_file, lambda said: features(said, settings.prefix), log))
     if settings.textfile:
-        sinks.append(lambda board: _file(board, "textfile", settings.textfile, lambda said: said.metrics, complain))
+        sinks.append(lambda board: _file(board, "textfile", settings.textfile, of_node, log))
     return sinks
 
 
-def _file(board: Board, sink: str, path: str, text_of: Callable[[Saying], str], complain: Complain) -> None:
+def _watch(board: Board, settings: Settings, log: Log) -> None:
+    """Until the end: when no pass is judged for too long, that nothing is known is published and written in the place of what is known."""
+    said: Saying | None = None
+    is_open = True
+    while is_open:
+        said, _, is_open = board.newest(said, _LOOK_S)
+        wall = time.time()
+        made = board.stale(time.monotonic(), wall)
+        if made is None:
+            continue
+        from hostagent.daemon.staleness import write
+
+        log.problem(f"no pass was judged for {settings.stale_after_s:g} s: everything that is published is unknown until one is")
+        news, problems = write(settings, made, wall)
+        board.turned(made, news)
+        for one in news:
+            log.turned(one)
+        for problem in problems:
+            log.problem(problem)
+
+
+def _events(board: Board, settings: Settings, client: Any, log: Log) -> None:
+    """A core/v1 Event for each transition, in their order."""
+    from hostagent.kube.nodestatus import event
+    from hostagent.kube.pacing import pause
+
+    said: Saying | None = None
+    sent = failures = 0
+    problem, again_at = "", 0.0
+    while True:
+        said, _, is_open = board.newest(said, _LOOK_S)
+        waiting = [one for one in said.news if one.number > sent] if said else []
+        while said and waiting and time.monotonic() >= again_at:
+            before, problem = problem, client.create_event(event(waiting[0], said.node, settings.prefix)).problem
+            board.delivered("kubernetes-events", problem, time.time(), time.monotonic())
+            if problem:
+                failures += 1
+                again_at = time.monotonic() + pause(failures, random.random(), is_waiting=True)  # noqa: S311  spread over a fleet
+                if before != problem:
+                    log.problem(f"Kubernetes takes no Event: {problem}")
+                break
+            failures, sent = 0, waiting.pop(0).number
+        if not is_open:
+            return
+
+
+def _file(board: Board, sink: str, path: str, text_of: Callable[[Saying], str], log: Log) -> None:
     """Written after each pass: a file says by its age that somebody is at work."""
     said: Saying | None = None
     before = ""
     while True:
         said, is_new, is_open = board.newest(said, _LOOK_S)
-        if is_new and said and not said.is_first:
+        if is_new and said and (said.has_pass or said.is_stale):
             problem = written(path, text_of(said))
             if problem not in ("", before):
-                complain(f"Warning: {problem}")
+                log.problem(problem)
             before = problem
             board.delivered(sink, problem, time.time(), time.monotonic())
         if not is_open:
@@ -125,9 +172,14 @@ def access_of(settings: Settings) -> "Access | None":
     """None where nobody is to be told: off, or auto without kubeconfig and service account. Raises ``HostagentError``."""
     if settings.kubernetes == "off":
         return None
-    from hostagent.kube.config import in_cluster, kubeconfig
+    from hostagent.kube.config import ACCOUNT, in_cluster, kubeconfig
 
     access = kubeconfig(settings.kubeconfig) if settings.kubeconfig else in_cluster(os.environ)
+    if access is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
+        raise HostagentError(
+            f"found no token of a service account in {ACCOUNT}, wanted one: this is a pod, whose node nobody would hear of",
+            "Mount the token, give --kubeconfig FILE, or say with --kubernetes off that the cluster is not written to",
+        )
     if access is None and settings.kubernetes == "on":
         raise HostagentError("found no service account of a pod, and no --kubeconfig", "Give --kubeconfig FILE, or --kubernetes off")
     return access
@@ -141,26 +193,24 @@ def _client(settings: Settings, access: "Access") -> Any:
     return PatchClient(lambda: kubeconfig(settings.kubeconfig) if settings.kubeconfig else access, f"hostagent/{__version__}")
 
 
-def _kubernetes(board: Board, settings: Settings, client: Any, complain: Complain) -> None:
+def _kubernetes(board: Board, settings: Settings, client: Any, log: Log) -> None:
     from hostagent.kube.sink import Pace, Sink
 
     sink: Sink | None = None
     said: Saying | None = None
-    words: NodeWords | None = None
     while True:
         left_s = _LOOK_S if sink is None else min(sink.due(time.monotonic()), _LOOK_S)
         said, is_new, is_open = board.newest(said, left_s)
         if not is_open and not settings.once:  # nothing is written at the end
             return
-        if is_new and said and said.words != words:
-            words = said.words
+        if is_new and said and (said.is_stale or not said.is_kept):
             sink = sink or Sink(client, said.node, Pace(settings.prefix, settings.heartbeat_s, random.random), time.monotonic())
-            sink.offer(words, is_first=not words.annotations)  # as long as no pass was told, whatever the loop has found meanwhile
+            sink.offer(said.words, said.observed_at, is_last=said.is_stale)
         if sink and sink.due(time.monotonic()) <= 0:
             before = sink.problem
             problem = sink.write(time.monotonic(), time.time()).problem
             if problem not in ("", before):  # each once: who reads the log of a pod asks no probe
-                complain(f"Warning: Kubernetes is not told: {problem}")
+                log.problem(f"Kubernetes is not written to: {problem}")
             board.delivered("kubernetes", problem, time.time(), time.monotonic())
         if not is_open and not (sink and not sink.written_at and not sink.problem):
             return

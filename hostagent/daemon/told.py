@@ -11,12 +11,15 @@ from typing import Literal
 from hostagent.daemon.conditions import LONGEST, TYPES, Measure, Measured, cut, status_of
 from hostagent.facts.frozen import frozen
 from hostagent.report import Verdicts
-from hostagent.report.nodewords import Condition, ConditionType
+from hostagent.report.nodewords import Condition, ConditionType, Device
+from hostagent.report.times import iso
 
 #: Seconds after a pass whose finding has to be confirmed until the one that confirms it.
 CONFIRM_S = 5.0
 #: The reason of what nobody has looked at in this boot.
 FIRST_PASS = "FirstPass"  # noqa: S105  no password
+#: The reason of everything that is told while no pass is judged.
+AGENT_STALE = "AgentStale"
 _WINDOW_S = 3600.0
 _MOST_CHANGES = 5
 #: How bad each is: what is less is an improvement. No verdict at all is the best.
@@ -43,6 +46,7 @@ class Held:
     last: Measure | Literal["never"]  # measured
     changes: tuple[Change, ...] = ()
     flapping_until: float = 0
+    devices: tuple[Device, ...] = ()
 
 
 @frozen
@@ -56,7 +60,9 @@ class State:
     def conditions(self) -> tuple[Condition, ...]:
         """Those that apply."""
         return tuple(
-            Condition(one.type, status_of(one.verdict), one.reason, one.message, one.changed_at) for one in self.held if one.verdict
+            Condition(one.type, status_of(one.verdict), one.reason, one.message, one.changed_at, one.devices)
+            for one in self.held
+            if one.verdict
         )
 
     @property
@@ -94,7 +100,7 @@ def at_once(boot_id: str, found: tuple[Measured, ...], now: float, before: "Stat
     was = {one.type: one for one in before.held} if before else {}
     told = (Held(one.type, "", "", "", now, one.verdict) if one.type not in was else was[one.type] for one in found)
     fresh = (replace(one, last=new.verdict, changes=(), flapping_until=0.0) for one, new in zip(told, found, strict=True))
-    return State(boot_id, tuple(_telling(one, new.verdict, new.reason, new.message, now) for one, new in zip(fresh, found, strict=True)))
+    return State(boot_id, tuple(_telling(one, new, now) for one, new in zip(fresh, found, strict=True)))
 
 
 def advance(state: State, found: Iterable[Measured], now: float) -> State:
@@ -117,8 +123,22 @@ def _advanced(held: Held, found: Measured, now: float) -> Held:
     agrees = held.last == found.verdict
     is_worse = _BADNESS[found.verdict] > _BADNESS[held.verdict]
     if found.verdict == held.verdict or agrees or found.verdict == "not_ready" or (is_worse and found.verdict != "unknown"):
-        return _telling(after, found.verdict, found.reason, found.message, now)
+        return _telling(after, found, now)
     return after
+
+
+def stale(state: State, judged_at: float, now: float) -> State:
+    """What is told when no pass was judged for too long. The last pass that was, at `judged_at`, still counts for what the next one finds:
+    the same verdict again is told at once.
+    """
+    text = stale_text(judged_at)
+    unknown = {one.type: Measured(one.type, "unknown", AGENT_STALE, text) for one in state.held if one.verdict}
+    return State(state.boot_id, tuple(_telling(one, unknown[one.type], now) if one.verdict else one for one in state.held))
+
+
+def stale_text(judged_at: float) -> str:
+    """`judged_at`: seconds since the epoch, 0 for never."""
+    return f"hostagent has judged no pass since {iso(judged_at)}" if judged_at else "hostagent has judged no pass since it began"
 
 
 def _flapping(after: Held, found: Measured, now: float) -> Held:
@@ -128,10 +148,11 @@ def _flapping(after: Held, found: Measured, now: float) -> Held:
     text = found.message if found.verdict == worst else after.message
     is_said = after.reason == "Flapping" and after.verdict == worst
     message = after.message if is_said else cut(f"It changes again and again. At its worst: {text}", LONGEST)
-    return _telling(after, worst, "Flapping", message, now)
+    devices = found.devices if found.verdict == worst else after.devices
+    return _telling(after, Measured(after.type, worst, "Flapping", message, devices), now)
 
 
-def _telling(after: Held, verdict: Measure, reason: str, message: str, now: float) -> Held:
-    is_other = not after.verdict or not verdict or status_of(verdict) != status_of(after.verdict)
+def _telling(after: Held, told: Measured, now: float) -> Held:
+    is_other = not after.verdict or not told.verdict or status_of(told.verdict) != status_of(after.verdict)
     changed_at = now if is_other else after.changed_at
-    return replace(after, verdict=verdict, reason=reason, message=message, changed_at=changed_at)
+    return replace(after, verdict=told.verdict, reason=told.reason, message=told.message, devices=told.devices, changed_at=changed_at)

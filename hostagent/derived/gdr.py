@@ -5,7 +5,7 @@ from typing import NamedTuple
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import Rdma
-from hostagent.facts.unread import NOT_THERE, Unread
+from hostagent.facts.unread import NOT_APPLICABLE, NOT_THERE, Unread
 from hostagent.knowledge.gpudirect import takes_dmabuf
 
 _OPEN = "open"
@@ -32,6 +32,14 @@ def gdr(kernel: "Kernel | Unread", driver: "Driver | Unread", rdma: "Rdma | Unre
     lacks = tuple(part for part, found in parts.items() if found is False)
     gap = next((found for found in parts.values() if isinstance(found, Unread)), None)
     return Gdr(rdma if isinstance(rdma, Unread) else rdma.peer_memory, False if lacks else True if gap is None else gap, lacks)
+
+
+def unasked(kernel: "Kernel | Unread", driver: "Driver | Unread", rdma: "Rdma | Unread") -> "Unread | None":
+    """Why one of the parts was not read; None where all were, and the kernel's release alone does not say whether it takes DMA-BUF."""
+    release = kernel if isinstance(kernel, Unread) else kernel.release
+    peermem = rdma if isinstance(rdma, Unread) else rdma.peer_memory
+    parts = (release, _module(driver), _library(rdma), peermem)
+    return next((found for found in parts if isinstance(found, Unread) and found.why not in NOT_APPLICABLE), None)
 
 
 def _kernel(kernel: "Kernel | Unread") -> "bool | Unread":

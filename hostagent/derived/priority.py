@@ -10,7 +10,8 @@ def priority_of(told: Priorities, traffic_class: int) -> "int | None":
     The upper six bits of a traffic class are the DSCP. A card without a table of its own takes the upper three of those; with one, what is
     not in it has priority 0.
 
-    >>> priority_of(Priorities((3,), "dscp", (), False, ()), 106), priority_of(Priorities((3,), "dscp", ((48, 6),), False, ()), 106)
+    >>> bare, listed = Priorities((3,), "dscp", (), False, (), True), Priorities((3,), "dscp", ((48, 6),), False, (), True)
+    >>> priority_of(bare, 106), priority_of(listed, 106)
     (3, 0)
     """
     if need(told.trust) != "dscp":

@@ -28,6 +28,7 @@ class Priorities:
     dscp: tuple[tuple[int, int], ...] | Unread  # DSCP and its priority, where the port has been told; () is the card's default, DSCP >> 3
     firmware_dcbx: bool | Unread  # the card negotiates with the switch: what the kernel says need not hold
     ecn: tuple[int, ...] | Unread  # with ECN as sender and as receiver of RoCE (OFED); not-supported where the driver does not say
+    asked: bool | Unread  # True: kernel and driver answered, also that they do not know; else why one of them could not be asked
 
 
 @frozen

@@ -65,3 +65,16 @@ KEPT = (
     r"(?:\w+: )?(?:unexpected WPR2 already up|Cannot initialize GSP firmware RM|RmInitAdapter failed|rm_init_adapter)))"
     rf"|{SXID}|nvidia {_ADDRESS_LIKE}: Direct firmware load for nvidia/|{LOADED}|{FIRST}|{KEY_REFUSED}"
 )
+
+#: A driver of a network card, or a bond, about its link: "Link down" (mlx5_core, hns3), "NIC Link is Down" (ixgbe, i40e, ice, igb,
+#: bnxt_en), "Link is down" (tg3, r8169), "mlx4_en: eth0: Link Down", "bond0: (slave eth0): link status definitely down" and, of older
+#: kernels, "bond0: link status definitely down for interface eth0", "bond0: interface eth0 is now down". A record that a process forges
+#: starts a pass and does no more. Sources: Linux drivers/net/ethernet, drivers/net/bonding/bond_main.c; read 2026-11.
+LINK = (
+    rf"(?:[\w-]{{1,32}} {ADDRESS} \S{{1,40}}:|mlx4_en: \S{{1,40}}:) (?:\S{{1,40}}: \S{{1,40}} )?(?:NIC )?[Ll]ink (?:is )?"
+    r"(?:[Dd]own|[Uu]p)\b"
+    r"|(?:bonding: )?[\w.@-]{1,15}: (?:\((?:slave|port) \S{1,40}\): )?(?:link status (?:definitely )?(?:down|up)\b"
+    r"|interface (?:\S{1,40} )?is now (?:down|up)\b)"
+)
+#: One of them is in each such record: looked for first, it costs less.
+LINK_WORDS = ("ink ", "is now ")

@@ -1,11 +1,11 @@
-"""One kind of request: a strategic-merge patch of the status of one node. Nothing is read from the cluster but the answer to it."""
+"""Two kinds of request: a strategic-merge patch of the status of one node, and a new Event. Nothing is read but their answers."""
 
 import json
 import threading
 import time
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from hostagent.errors import HostagentError
@@ -21,9 +21,16 @@ _CONNECT_S = 4.0
 #: Seconds that a request has to notice that its connection was ended.
 _END_S = 1.0
 _ACCEPT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
-_TYPE = "application/strategic-merge-patch+json"
+_PATCH, _JSON = "application/strategic-merge-patch+json", "application/json"
 _MAX_BYTES = 4 * 1024 * 1024
 _SHOWN = 200
+
+
+class _Request(NamedTuple):
+    method: str
+    path: str
+    kind: str
+    data: bytes
 
 
 class PatchClient:
@@ -41,15 +48,24 @@ class PatchClient:
         """Never raises, and is back soon after `TIMEOUT_S`: the connection to a server that sends a byte now and then is ended. What hangs
         before there is one (a name server, a program of the kubeconfig) is left, one at a time.
         """
-        began = time.monotonic()
-        return self._in_time(name, body)._replace(took_s=time.monotonic() - began)
+        path = f"/api/v1/nodes/{quote(name, safe='')}/status"
+        return self._timed(_Request("PATCH", path, _PATCH, json.dumps(body).encode()))
 
-    def _in_time(self, name: str, body: dict[str, Any]) -> Reply:
+    def create_event(self, body: dict[str, Any]) -> Reply:
+        """A core/v1 Event in the namespace that it names; one that is there by that name already is well, too. Otherwise as the patch."""
+        path = f"/api/v1/namespaces/{body['metadata']['namespace']}/events"
+        return self._timed(_Request("POST", path, _JSON, json.dumps(body).encode()))
+
+    def _timed(self, request: _Request) -> Reply:
+        began = time.monotonic()
+        return self._in_time(request)._replace(took_s=time.monotonic() - began)
+
+    def _in_time(self, request: _Request) -> Reply:
         if self._stuck and self._stuck.is_alive():
             return Reply("", {}, "the API server is still looked for")
         answers: list[Reply] = []
         line = Line(TIMEOUT_S)
-        call: Callable[[], None] = lambda: answers.append(self._patched(name, body, line))  # noqa: E731
+        call: Callable[[], None] = lambda: answers.append(self._answered(request, line))  # noqa: E731
         self._stuck = threading.Thread(target=call, daemon=True)
         self._stuck.start()
         self._stuck.join(TIMEOUT_S)
@@ -59,10 +75,10 @@ class PatchClient:
         self._stuck.join(_END_S)
         return Reply("", {}, f"the API server did not answer in {TIMEOUT_S:g} s")
 
-    def _patched(self, name: str, body: dict[str, Any], line: Line) -> Reply:
+    def _answered(self, request: _Request, line: Line) -> Reply:
         try:
             access = self._access()
-            return self._requested(name, json.dumps(body).encode(), access, self._identity(access), line)
+            return self._requested(request, access, self._identity(access), line)
         except HostagentError as error:
             return Reply("", {}, error.message)
         except Exception as error:  # whatever a library raises, no transition is lost
@@ -78,19 +94,20 @@ class PatchClient:
             self._given = access.program, identity(access)
         return self._given[1]
 
-    def _requested(self, name: str, data: bytes, access: Access, who: Identity, line: Line) -> Reply:
+    def _requested(self, request: _Request, access: Access, who: Identity, line: Line) -> Reply:
         requests = imported()
-        headers = {"Accept": _ACCEPT, "Content-Type": _TYPE, "User-Agent": self._agent}
+        headers = {"Accept": _ACCEPT, "Content-Type": request.kind, "User-Agent": self._agent}
         if who.token:
             headers["Authorization"] = f"Bearer {who.token}"
-        url = f"{access.server}/api/v1/nodes/{quote(name, safe='')}/status?fieldManager={quote(self._agent.partition('/')[0])}"
+        url = f"{access.server}{request.path}?fieldManager={quote(self._agent.partition('/')[0])}"
         ends = time.monotonic() + TIMEOUT_S
         with requests.Session() as session:
             session.trust_env = False  # no netrc: a header of its own would take the place of ours
             session.proxies.update({"https": access.proxy} if access.proxy else requests.utils.get_environ_proxies(url))
             session.mount("https://", adapter(access, who, line))
             times = (min(_CONNECT_S, TIMEOUT_S), TIMEOUT_S)
-            with session.patch(url, data=data, headers=headers, timeout=times, stream=True, allow_redirects=False) as answer:
+            given = {"data": request.data, "headers": headers, "timeout": times, "stream": True, "allow_redirects": False}
+            with session.request(request.method, url, **given) as answer:
                 text = bytearray()
                 for piece in answer.iter_content(65536):
                     text += piece
@@ -98,6 +115,8 @@ class PatchClient:
                         return Reply("", {}, "the answer of the API server is too long or too slow")
                 if answer.status_code == requests.codes.unauthorized:
                     self._given = None  # the program is asked again
+                if request.method == "POST" and answer.status_code == requests.codes.conflict:
+                    return Reply("", {})  # an Event by this name is there: the answer to an earlier try was lost
                 return _reply(answer.status_code, answer.headers.get("Retry-After", ""), bytes(text))
 
 
@@ -112,7 +131,7 @@ def _reply(code: int, retry_after: str, data: bytes) -> Reply:
     try:
         document = json.loads(data)
         metadata = document.get("metadata") or {}
-        if code == 200:
+        if code in (200, 201):
             labels = {str(key): str(value) for key, value in (metadata.get("labels") or {}).items()}
             return Reply(str(metadata["uid"]), labels)
         message = str(document.get("message") or "")

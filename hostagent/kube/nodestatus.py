@@ -6,16 +6,21 @@ Source: Kubernetes, "Update API Objects in Place Using kubectl patch"; condition
 import time
 from typing import Any
 
-from hostagent.report.nodewords import Condition, NodeWords
+from hostagent.report.nodewords import Condition, NodeWords, Transition
+
+#: Where Events about nodes live: the API server takes no other namespace for them.
+EVENTS = "default"
 
 
-def body(words: NodeWords, prefix: str, now: float, *, labels: bool = True) -> dict[str, Any]:
-    """Everything, so that what somebody removed by hand comes back. `now`: seconds since the epoch; `labels`: whether these, too."""
-    conditions = [_condition(one, prefix, now) for one in words.conditions]
+def body(words: NodeWords, prefix: str, judged_at: float) -> dict[str, Any]:
+    """Everything, so that what somebody removed by hand comes back. `judged_at`: the last judged pass, seconds since the epoch, 0 before
+    the first one: it is the heartbeat. When this is written proves nothing of the host.
+    """
+    conditions = [_condition(one, prefix, judged_at) for one in words.conditions]
     gone = [{"$patch": "delete", "type": f"{prefix}/{name}"} for name in words.removed]
-    said = {**words.annotations, "heartbeat": stamp(now)}
+    said = {**words.annotations, **({"heartbeat": stamp(judged_at)} if judged_at else {})}
     metadata: dict[str, Any] = {"annotations": _prefixed(said, prefix)}
-    if labels and words.labels:
+    if words.labels:
         metadata["labels"] = _prefixed(words.labels, prefix)
     return {"metadata": metadata, "status": {"conditions": conditions + gone}}
 
@@ -29,13 +34,32 @@ def stamp(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
-def _condition(one: Condition, prefix: str, now: float) -> dict[str, str]:
+def event(turned: Transition, node: str, prefix: str) -> dict[str, Any]:
+    """A core/v1 Event about the node, of one name however often it is sent. `kubectl describe node` finds it by the node's name in the
+    place of a uid, as the kubelet's own have it.
+    """
+    at = stamp(turned.at)
+    says = f"{prefix}/{turned.condition} is {turned.new or 'removed'}, was {turned.old or 'not set'}"
+    return {
+        "metadata": {"name": f"{node.lower()}.hostagent-{turned.number:x}-{int(turned.at):x}", "namespace": EVENTS},
+        "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node, "uid": node},
+        "type": "Normal" if turned.new in ("True", "") else "Warning",
+        "reason": turned.reason,
+        "message": f"{says}{f': {turned.message}' if turned.message else ''}",
+        "source": {"component": "hostagent", "host": node},
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "count": 1,
+    }
+
+
+def _condition(one: Condition, prefix: str, judged_at: float) -> dict[str, str]:
     return {
         "type": f"{prefix}/{one.type}",
         "status": one.status,
         "reason": one.reason,
         "message": one.message,
-        "lastHeartbeatTime": stamp(now),
+        "lastHeartbeatTime": stamp(judged_at or one.changed_at),
         "lastTransitionTime": stamp(one.changed_at),
     }
 

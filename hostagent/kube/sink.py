@@ -1,7 +1,6 @@
 """When the node's status is written, and what then: nothing where nothing changed, everything at a heartbeat, and never too often."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from hostagent.kube.nodestatus import body
@@ -48,7 +47,8 @@ class Sink:
         self._bucket, self._texts = Bucket(now, ALL), Bucket(now, TEXTS)
         self._wanted: NodeWords | None = None
         self._written: NodeWords | None = None
-        self._is_first = False
+        self._judged_at = 0.0
+        self._is_last = False
         self._is_other = False  # the node that answered last is another one, or says something else than was written
         self._failures, self._failed_at, self._chance, self._asked_s = 0, now, 0.0, 0.0
         self._heartbeat_at = now  # monotonic: a clock that is set back holds none up
@@ -56,13 +56,15 @@ class Sink:
         self.written_at = 0.0  # seconds since the epoch; 0 never
         self.uid = ""
 
-    def offer(self, words: NodeWords, *, is_first: bool = False) -> None:
-        """The newest words. `is_first`: of a start, of which labels are written only where the node has none."""
-        self._wanted, self._is_first = words, is_first
+    def offer(self, words: NodeWords, judged_at: float, *, is_last: bool = False) -> None:
+        """The newest words, and when the pass was judged that they are of: seconds since the epoch, 0 for none. `is_last`: once they are
+        written nothing more is, until others are offered.
+        """
+        self._wanted, self._judged_at, self._is_last = words, judged_at, is_last
 
     def due(self, now: float) -> float:
         """Seconds until `write` has something to do; infinite where nothing was offered yet."""
-        if self._wanted is None:
+        if self._wanted is None or (self._is_last and not self._differs):
             return float("inf")
         wanted_at = now if self._differs else self._heartbeat_at
         if self._is_text:
@@ -72,28 +74,25 @@ class Sink:
     def write(self, now: float, wall: float) -> Reply:
         """One try, with what is newest."""
         assert self._wanted is not None
-        words, is_first = self._wanted, self._is_first
+        words = self._wanted
         self._bucket.take(now)
         if self._is_text:
             self._texts.take(now)
-        reply = self._client.patch_node_status(self._node, body(words, self._prefix, wall, labels=not is_first))
+        reply = self._client.patch_node_status(self._node, body(words, self._prefix, self._judged_at))
         if reply.problem:
             self._fail(now + reply.took_s, reply.retry_after_s)
             if reply.is_absent:  # whoever comes under that name knows nothing of us: he is told soon
                 self._written = None
         else:
-            self._take(reply, words, (now, wall), is_first=is_first)
+            self._take(reply, words, (now, wall))
         self.problem = reply.problem
         return reply
 
-    def _take(self, reply: Reply, words: NodeWords, at: tuple[float, float], *, is_first: bool) -> None:
+    def _take(self, reply: Reply, words: NodeWords, at: tuple[float, float]) -> None:
         """Everything was written. It is written again to a node that is another one than before, or that shows another label."""
         now, wall = at
         self._written = words
-        if is_first:  # what the node has stays until the first pass
-            labels = {name: value for name, value in words.labels.items() if f"{self._prefix}/{name}" not in reply.labels}
-            self._wanted, self._is_first, self._written = replace(words, labels=labels), False, replace(words, labels={})
-        ready = self._written.labels.get("ready")
+        ready = words.labels.get("ready")
         self._is_other = self.uid not in ("", reply.uid) or bool(ready and reply.labels.get(f"{self._prefix}/ready") != ready)
         if self._is_other:  # whatever changes our words may do so again: no more often than after failures
             self._fail(now, 0.0)

@@ -48,7 +48,7 @@ def choose(nodes: Sequence[Node]) -> Named:
     found: dict[str, tuple[Candidate, ...]] = {}
     for node in nodes:
         try:
-            found[node.name] = _candidates(node)
+            found[node.name] = candidates(node)
         except UnreadError as error:
             return _refused("unread", f"interfaces: not known of {node.name} ({shown(error.unread.detail) or error.unread.why})", node.name)
         if not found[node.name]:
@@ -90,15 +90,22 @@ def taken(node: Node, settings: Mapping[str, str], version: Version) -> str:
     return bootstrap(_addresses(node), settings, version).interface
 
 
-def _candidates(node: Node) -> tuple[Candidate, ...]:
-    """Raises ``UnreadError`` where there is none, and one that was not read may be it."""
+def candidates(node: Node) -> tuple[Candidate, ...]:
+    """The interfaces of a node that its ranks may meet over.
+
+    Raises ``UnreadError`` where there is none, and one that was not read may be it.
+    """
     known = need(fabric(node).nics)
     rail_devices = {port.device for port in rails(node)}
     found: list[Candidate] = []
     gaps: list[Unread] = []
     kinds = (*_KINDS, _IN_CONTAINER) if _is_contained(node) else _KINDS
     for one in known:
-        if not _may_be(one, kinds):
+        is_one = _may_be(one, kinds)
+        if isinstance(is_one, Unread):
+            gaps.append(is_one)
+            continue
+        if not is_one:
             continue
         if isinstance(one.addresses, Unread):
             gaps.append(one.addresses)
@@ -125,11 +132,13 @@ def _is_contained(node: Node) -> bool:
     return not isinstance(platform, Unread) and platform.contained is True
 
 
-def _may_be(one: Interface, kinds: tuple[str, ...]) -> bool:
+def _may_be(one: Interface, kinds: tuple[str, ...]) -> "bool | Unread":
     """Up and of a kind that reaches others; not what a CNI or a virtual machine's bridge made."""
-    if isinstance(one.kind, Unread) or isinstance(one.state, Unread) or isinstance(one.master, Unread):
+    values = (one.kind, one.state, one.master)
+    known = tuple(None if isinstance(value, Unread) else value for value in values)
+    if one.name.startswith(_OTHERS) or known[0] not in (None, *kinds) or known[1] not in (None, "up") or known[2]:
         return False
-    return one.kind in kinds and one.state == "up" and not one.master and not one.name.startswith(_OTHERS)
+    return next((value for value in values if isinstance(value, Unread)), True)
 
 
 def _listed(one: Interface) -> list[str]:

@@ -11,6 +11,8 @@ from hostagent.nccl.node import Node
 from hostagent.nccl.trafficclass import traffic_class
 
 _DIGITS = 12
+#: Why a node has none of it. Of an image that is not known.
+_NONE = NOT_APPLICABLE - {"not-running"}
 _ROW = {code: of for code, _, of in (*ROWS, PLUGINS)}
 
 
@@ -30,10 +32,8 @@ def _traffic_class(node: Node) -> str:
 
 def _socket_ifname(node: Node) -> str:
     """The value of NCCL_SOCKET_IFNAME; "none" where the node has no interface for it."""
-    found = bootstrap.choose([node])
-    if found.refusal and found.refusal.code == "unread":
-        raise UnreadError(Unread("error", found.refusal.message))
-    return found.common or in_words(())
+    bootstrap.candidates(node)
+    return bootstrap.choose([node]).common or in_words(())
 
 
 #: By name, what it is of a node: in words, as `hostagent.nccl.agreement` compares nodes. Raises ``UnreadError``.
@@ -57,7 +57,9 @@ INPUTS: Mapping[str, Callable[[Node], str]] = {
 
 
 def inputs(node: Node) -> dict[str, "str | Unread"]:
-    """Each by name. What does not apply to the node is "none"; what could not be read says why."""
+    """Each by name. What does not apply to the node is "none"; what could not be read says why. Nobody can know them of an image, whose
+    host does not run yet: they are not-running.
+    """
     return {name: _read(of, node) for name, of in INPUTS.items()}
 
 
@@ -65,7 +67,7 @@ def _read(of: Callable[[Node], str], node: Node) -> "str | Unread":
     try:
         return of(node)
     except UnreadError as error:
-        return in_words(()) if error.unread.why in NOT_APPLICABLE else error.unread
+        return in_words(()) if error.unread.why in _NONE else error.unread
 
 
 def fabric_class(found: Mapping[str, "str | Unread"]) -> "str | Unread":

@@ -12,6 +12,14 @@ Status = Literal["True", "False", "Unknown"]
 
 
 @frozen
+class Device:
+    """A device that a condition is about: its PCI address, and its UUID ("" where it has none or it was not read)."""
+
+    pci: str
+    uuid: str
+
+
+@frozen
 class Condition:
     """One condition of the node. ``changed_at``: when its status became what it is, seconds since the epoch."""
 
@@ -20,6 +28,25 @@ class Condition:
     reason: str
     message: str
     changed_at: float
+    devices: tuple[Device, ...] = ()
+
+
+@frozen
+class Transition:
+    """One change of the status of one condition. ``number`` counts them for good; ``at``: seconds since the epoch.
+
+    ``old`` and ``new`` are statuses; "" for a condition that the node has not.
+    """
+
+    number: int
+    at: float
+    boot_id: str
+    condition: str
+    old: str
+    new: str
+    reason: str
+    message: str
+    devices: tuple[Device, ...]
 
 
 @frozen

@@ -20,6 +20,7 @@ _MAX_TIME = 1e12  # seconds since the epoch
 #: Versions of the file that are read; 1 has no headline.
 _READ = (1, SCHEMA_VERSION)
 _REASON = ("id", "outcome", "severity", "subject", "code", "message")
+_TRANSITION = ("condition", "old", "new", "reason")
 _CONDITION = ("type", "status", "reason", "message")
 _SCOPES = ("single_node", "multi_node")
 #: A clock that was set back by more than this many seconds makes a verdict of the future.
@@ -130,7 +131,7 @@ def _refuse(word: str) -> float:
 
 def _damage(data: Mapping[str, Any]) -> str:
     """What of the file has not the shape that `save` gives it; "" when all has."""
-    times = (data["observed_at"], data["valid_until"])
+    times = (data["observed_at"], data["valid_until"], *((data["last_transition"]["at"],) if "last_transition" in data else ()))
     if not all(
         {verdict[scope] for scope in _SCOPES} <= set(get_args(Verdict))
         for verdict in (data["verdict"], data.get("measured", data["verdict"]))
@@ -153,6 +154,7 @@ def _texts(data: Mapping[str, Any], listed: Iterable[Mapping[str, Any]]) -> Iter
     yield from (data.get("headline", ""), data.get("action", ""), *data.get("todo", ()))
     yield from (data["boot_id"], data["profile"]["name"], *(one[key] for one in data["reasons"] for key in _REASON))
     yield from (one[key] for one in data.get("conditions", ()) for key in _CONDITION)
+    yield from (data["last_transition"][key] for key in _TRANSITION if "last_transition" in data)
 
 
 def _is_deep(value: Any, levels: int) -> bool:

@@ -129,12 +129,33 @@ def _reasons(report: Report) -> tuple[Reason, ...]:
 
 
 def _coverage(facts: Mapping[str, Any]) -> Coverage:
-    """By what nobody may ask here: each GPU lacks what NVML alone says, each port what verbs alone say."""
+    """By what could not be read: each GPU lacks what NVML alone says, each port what verbs alone say, the fabric what only the host's
+    network namespace says.
+    """
     lacks_nvml = _lacks(facts.get("gpus"), "memory_bytes", "compute_capability")
     lacks_rdma = _lacks_verbs(facts.get("fabric"))
+    if _lacks_network(facts.get("fabric")):
+        if lacks_nvml:
+            return "host-only.no-network" if lacks_rdma else "no-nvml.no-network"
+        return "no-rdma.no-network" if lacks_rdma else "no-network"
     if lacks_nvml:
         return "host-only" if lacks_rdma else "no-nvml"
     return "no-rdma" if lacks_rdma else "full"
+
+
+def _lacks_network(fabric: Any) -> bool:
+    """What only the host's network namespace answers is denied: its sysctls, for which the range of ports stands, or DCB of a RoCE card.
+
+    Of another namespace process 1's tables have most addresses, so one that they leave open is no sign.
+    """
+    if not isinstance(fabric, Mapping) or "unread" in fabric:
+        return False
+    rows = fabric.get("nics")
+    nics = rows if isinstance(rows, list) else []
+    priorities = [nic.get("priorities") for nic in nics]
+    parts = [value for one in priorities if isinstance(one, Mapping) for value in one.values()]
+    values = (rows, fabric.get("port_range"), *priorities, *parts)
+    return any(isinstance(value, Mapping) and value.get("unread") == "denied" for value in values)
 
 
 def _lacks_verbs(fabric: Any) -> bool:

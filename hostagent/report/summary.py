@@ -23,7 +23,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "security": "Published vulnerabilities of what runs here.",
     "security.advisories": "How many findings there are.",
     "security.unknown": "How many could not be checked.",
-    "coverage": "What nobody could look at here: NVML, verbs, or both (host-only).",
+    "coverage": "What could not be read here: NVML, verbs, or both (host-only); the host's network namespace (no-network).",
     "reasons": "The first causes that count, in the order of the report.",
     "reasons.id": "The check.",
     "reasons.code": "Which of its findings.",
@@ -62,7 +62,10 @@ DESCRIPTIONS: Mapping[str, str] = {
     },
 }  # fmt: skip
 
-Coverage = Literal["full", "no-nvml", "no-rdma", "host-only"]
+#: Two sources joined by a dot, which the value of a label may have.
+Coverage = Literal[
+    "full", "no-nvml", "no-rdma", "host-only", "no-network", "no-nvml.no-network", "no-rdma.no-network", "host-only.no-network"
+]
 
 
 @frozen

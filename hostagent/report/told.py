@@ -166,6 +166,11 @@ def concerned(group: Group) -> tuple[str, ...]:
     return tuple(dict.fromkeys(device for told in _causes(group) for device in told.devices))
 
 
+def subjects_of(group: Group) -> tuple[tuple[str, str], ...]:
+    """Subject and device of each place where the cause is."""
+    return tuple(dict.fromkeys(pair for told in _causes(group) for pair in zip(told.subjects, told.devices, strict=True)))
+
+
 def devices(names: tuple[str, ...]) -> str:
     """``GPU 4 (0000:9d:00.0)``, ``GPUs 0 to 7``, ``GPUs 1, 3, 4``, or the first names and how many there are.
 

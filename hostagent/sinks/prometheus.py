@@ -5,14 +5,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hostagent.report import PLACEABLE, Report
+from hostagent.report.devices import address_of, uuids
 from hostagent.sinks.digest import short
 from hostagent.vocabulary import VERDICTS
 
 Sample = tuple[Mapping[str, str], float]
+_WRONG = ("fail", "warn", "unknown")
 
 
-def render_prometheus(report: Report) -> str:
-    """Text exposition format. A scope is ready (1) when its verdict lets a job be placed: ready or degraded."""
+def render_prometheus(report: Report, *, named: bool = False) -> str:
+    """Text exposition format. A scope is ready (1) when its verdict lets a job be placed: ready or degraded. `named`: a device that is not
+    well is named by PCI address and UUID, which is more series than a text file should have, and a number that identifies the board.
+    """
     told = report.coverage
     coverage = (("judged", told.judged), ("unknown", told.unknown), ("skipped", told.skipped), ("off", told.off))
     profile = {"name": report.profile.name, "hash": report.profile.hash}
@@ -21,7 +25,11 @@ def render_prometheus(report: Report) -> str:
         family("profile_info", "The profile that the host was checked by.", [(profile, 1)]),
         family("inventory_info", "Versions the host has; empty where unread.", [(_inventory(report.facts), 1)]),
         *(() if report.partial else _verdicts(report)),
-        family("check_judgements", "Findings of each check by outcome; several where it looks at several devices.", _judgements(report)),
+        family(
+            "check_judgements",
+            "Findings of each check by outcome; several where it looks at several devices.",
+            _judgements(report, named=named),
+        ),
         family("checks", "Checks by what came of them.", [({"state": name}, count) for name, count in coverage]),
         family("security_advisories", "Known security faults of the versions that the host has.", [({}, report.security.advisories)]),
         family("report_partial", "Whether only some checks were asked for.", [({}, report.partial)]),
@@ -41,11 +49,25 @@ def _verdicts(report: Report) -> tuple[str, ...]:
     return family("ready", "Whether a job may be placed.", ready), family("verdict", "The verdict of each scope, one of which is 1.", each)
 
 
-def _judgements(report: Report) -> list[Sample]:
-    counts = Counter((one.id, one.severity, one.scope, one.outcome) for one in report.findings)
+def _judgements(report: Report, *, named: bool) -> list[Sample]:
+    """What is well is counted over all devices."""
+    known = uuids(report.facts)
+    counts: Counter[tuple[str, ...]] = Counter()
+    for one in report.findings:
+        pci = address_of(one.subject, one.device) if named and one.outcome in _WRONG else ""
+        counts[one.id, one.severity, one.scope, one.outcome, pci] += 1
     return [
-        ({"check": name, "severity": severity, "scope": scope, "outcome": outcome}, count)
-        for (name, severity, scope, outcome), count in sorted(counts.items())
+        (
+            {
+                "check": name,
+                "severity": severity,
+                "scope": scope,
+                "outcome": outcome,
+                **({"pci": pci, "uuid": known.get(pci, "")} if pci else {}),
+            },
+            count,
+        )
+        for (name, severity, scope, outcome, pci), count in sorted(counts.items())
     ]
 
 

@@ -12,13 +12,14 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from io import BytesIO, StringIO
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
-from hostagent.knowledge.kernellog import FIRST, KEPT
+from hostagent.knowledge.kernellog import FIRST, KEPT, LINK, LINK_WORDS
 from hostagent.source.base import MIB, Answer
 from hostagent.source.files import unread
 from hostagent.source.paths import Root
@@ -212,6 +213,16 @@ def parse_journal(text: str) -> Iterator[Record]:
 def is_kept(message: str) -> bool:
     """Whether a reader takes such a record."""
     return bool(_KEPT.match(message)) and not _FIRST.match(message)
+
+
+def is_of_link(message: str) -> bool:
+    """Whether a driver of a network card or a bond says that a link went down or up. A node with pods logs much else of its interfaces."""
+    return any(word in message for word in LINK_WORDS) and bool(_link().match(message))
+
+
+@lru_cache(maxsize=1)
+def _link() -> "re.Pattern[str]":
+    return re.compile(LINK)
 
 
 def _answer(records: Iterable[Record]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Answer
@@ -15,6 +15,7 @@ from hostagent.source.kernellog import (
     MESSAGE,
     Record,
     is_kept,
+    is_of_link,
     may_hide_one,
     parse_kmsg,
     parse_syslog,
@@ -28,6 +29,8 @@ LOOK_S = 2.0
 _READ = 65536
 #: More records than one pass takes.
 _MOST = 4096
+#: What a look can find: a record that a reader takes, and one about a network link, which is not kept.
+News = Literal["record", "link"]
 
 
 class KernelWatch:
@@ -60,20 +63,23 @@ class KernelWatch:
         """What becomes readable with a new record; -1 where nothing does, and `look` has to be called now and then."""
         return -1 if self._is_made else self._descriptor
 
-    def look(self, now: float) -> bool:
-        """Hear what is new; whether any of it is a record that a reader takes. `now`: monotonic seconds."""
+    def look(self, now: float) -> frozenset[News]:
+        """Read what is new, and say which kinds of records that mean something are among it. `now`: monotonic seconds."""
         if self._descriptor >= 0:
             if self._is_made and not self._follow():
-                return False
+                return frozenset()
             records = list(self._read())
         elif self._system_call and now - self._looked_at >= LOOK_S:
             self._looked_at = now
             records = list(self._called())
         else:
-            return False
+            return frozenset()
         kept = [Record(one.seconds, one.message[:MESSAGE]) for one in records if is_kept(one.message)]
         self._heard = [*self._heard, *kept][-_MOST:]  # where no pass asks for the log nobody empties it
-        return bool(kept)
+        found: list[News] = ["record"] if kept else []
+        if any(is_of_link(one.message) for one in records):
+            found.append("link")
+        return frozenset(found)
 
     def passed(self, answer: Any) -> None:
         """What a pass was answered: the log up to then, on which this one builds."""

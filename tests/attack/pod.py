@@ -1,6 +1,7 @@
 """A pod as a cluster starts it, by podman and runc: namespaces, capabilities, the usual system call filter, cgroups."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,15 @@ from tests.real.conftest import need_real
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
 #: What an ordinary pod of a node agent gets: the host's / where nothing can be written to.
 HOST = ("-v", "/:/host:ro,rslave")
+
+
+def enters() -> bool:
+    """Whether root of this machine may open the network namespace of its process 1: where it may not, no pod enters it."""
+    try:
+        os.close(os.open("/proc/1/ns/net", os.O_RDONLY))
+    except OSError:
+        return False
+    return True
 
 
 def run(options: "tuple[str, ...]", *command: str) -> "subprocess.CompletedProcess[str]":

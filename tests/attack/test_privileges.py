@@ -18,7 +18,11 @@ PODS = {
     "the host's / and no right": (pod.HOST, HOST_ROOT, {"kernel_log", APART}),
     "the host's / and the right to read the kernel log": ((*pod.HOST, "--cap-add", "SYSLOG"), HOST_ROOT, {APART}),
     "the host's / and its processes": ((*pod.HOST, "--pid", "host"), HOST_ROOT, {"kernel_log", APART}),
-    "privileged, the host's / and its processes": ((*pod.HOST, "--pid", "host", "--privileged"), HOST_ROOT, {APART}),
+    "privileged, the host's / and its processes": (
+        (*pod.HOST, "--pid", "host", "--privileged"),
+        HOST_ROOT,
+        set() if pod.enters() else {APART},
+    ),
     "nothing of the host": ((), (), {"kernel_log"}),
 }
 

@@ -13,6 +13,7 @@ import socket
 import ssl
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,17 +90,28 @@ class Cluster(NamedTuple):
         return path
 
 
+def objects(folder: Path) -> Iterator[Any]:
+    """What a kustomization holds, in its order."""
+    for name in yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]:
+        path = folder / name
+        yield from objects(path) if path.is_dir() else yaml.safe_load_all(path.read_text())
+
+
+def apply(cluster: Cluster, folder: str) -> None:
+    """What a kustomization below daemonset holds, in its order."""
+    for one in objects(ROOT / "daemonset" / folder):
+        group, version = one["apiVersion"].rpartition("/")[::2]
+        place = f"/apis/{group}/{version}" if group else f"/api/{version}"
+        space = f"/namespaces/{one['metadata']['namespace']}" if "namespace" in one["metadata"] else ""
+        kind = one["kind"].lower()
+        plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+        answer = cluster.ask("POST", f"{place}{space}/{plural}", one)
+        assert answer.status_code in (201, 409), answer.text
+
+
 def apply_base(cluster: Cluster) -> None:
-    """What daemonset/base holds, in its order; then wait until the policy is in force."""
-    base = ROOT / "daemonset" / "base"
-    for name in yaml.safe_load((base / "kustomization.yaml").read_text())["resources"]:
-        for one in yaml.safe_load_all((base / name).read_text()):
-            group, version = one["apiVersion"].rpartition("/")[::2]
-            place = f"/apis/{group}/{version}" if group else f"/api/{version}"
-            space = f"/namespaces/{one['metadata']['namespace']}" if "namespace" in one["metadata"] else ""
-            plural = one["kind"].lower() + "s" if not one["kind"].endswith("y") else one["kind"].lower()[:-1] + "ies"
-            answer = cluster.ask("POST", f"{place}{space}/{plural}", one)
-            assert answer.status_code in (201, 409), answer.text
+    """The daemon's account, policy and right; then wait until the policy is in force."""
+    apply(cluster, "binding")
     cluster.node("probe")
     token, ends = cluster.token("probe"), time.monotonic() + 30
     while _may_label(cluster, token, str(time.monotonic_ns())):

@@ -1,11 +1,14 @@
 """Runs in a network namespace of its own: ``unshare --net --mount python -m tests.real.network_inside MODE COMMANDS``; prints JSON.
 
 COMMANDS is a JSON list of argument lists of ip(8). MODE ``own``: what our reader says of it and what ip says. MODE ``apart``: what
-it says of the host, whose root is mounted at a directory here, and whose network is not this process'.
+it says of the host, whose root is mounted at a directory here, and whose network is not this process'. MODE ``pod`` is process 1 of a
+host of its own (``--pid --fork --mount-proc``): it makes interfaces by COMMANDS, and asks what a process in another network namespace
+reads of it, with all rights (``privileged``), without CAP_SYS_ADMIN (``no-admin``) and without CAP_SYS_PTRACE (``no-ptrace``).
 """
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -16,7 +19,7 @@ from hostagent.facts.network import Network
 from hostagent.facts.unread import Unread
 from hostagent.source import Source
 from hostagent.source.files import Files
-from hostagent.source.lanes import LANES, netaddresses
+from hostagent.source.lanes import LANES, netaddresses, netlink, networkread
 from hostagent.source.live import LiveBackend
 from hostagent.source.paths import Root
 from hostagent.source.worker import Worker
@@ -86,5 +89,43 @@ def apart():
     return {"network": network, "tape": tape}
 
 
+#: By the way in which the pod is started, the capability that it lacks (setpriv(1)).
+WAYS = {"privileged": "", "no-admin": "sys_admin", "no-ptrace": "sys_ptrace"}
+
+
+def pod(commands):
+    subprocess.run(["mount", "-t", "sysfs", "sysfs", "/sys"], check=True)
+    failed = [(words, said) for words in commands for code, _, said in [ip(*words)] if code]
+    subprocess.run(["sysctl", "-qw", "net.ipv4.ip_local_port_range=20000 20999"], check=True)
+    with tempfile.TemporaryDirectory() as place:
+        subprocess.run(["mount", "--rbind", "/", place], check=True)
+        found = {way: from_apart(place, lacking) for way, lacking in WAYS.items()}
+        subprocess.run(["umount", "-l", place], check=True)
+    return {"failed": failed, **found}
+
+
+def from_apart(place, lacking):
+    rights = ["setpriv", f"--bounding-set=-{lacking}", f"--inh-caps=-{lacking}"] if lacking else []
+    argv = ["unshare", "--net", *rights, sys.executable, "-m", "tests.real.network_inside", "reader", json.dumps(place)]
+    completed = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if completed.returncode:
+        raise RuntimeError(completed.stderr)
+    return json.loads(completed.stdout)
+
+
+def reader(place):
+    """A process in a network namespace of its own. The worker enters the host's; this process stays where it is."""
+    before = os.stat("/proc/self/ns/net").st_ino
+    network, tape = read(place, "host-root")
+    after = os.stat("/proc/self/ns/net").st_ino
+    # As the worker does it, and for good: no interface of a test machine has an RDMA device, so the worker asks DCB of none.
+    apart = plain(netlink.dcb("va"))
+    root = Root(place)
+    networkread.entered(root, networkread.namespace(root))
+    return {"own": [before, after], "network": network, "tape": tape, "dcb": [apart, plain(netlink.dcb("va"))]}
+
+
+MODES = {"own": own, "apart": lambda _: apart(), "pod": pod, "reader": reader}
+
 if __name__ == "__main__":
-    print(json.dumps(own(json.loads(sys.argv[2])) if sys.argv[1] == "own" else apart()))  # noqa: T201
+    print(json.dumps(MODES[sys.argv[1]](json.loads(sys.argv[2]))))  # noqa: T201

@@ -49,11 +49,13 @@ def told(tree, folder, profile=OPTIONAL):
     return summary
 
 
-@pytest.mark.parametrize("kind", ["InfiniBand", "RoCE"])
-def test_a_healthy_host_is_placeable_and_says_what_nobody_looked_at(trees, kind, tmp_path):
+@pytest.mark.parametrize(("kind", "multi_node"), [("InfiniBand", "ready"), ("RoCE", "unknown")])
+def test_a_healthy_host_is_placeable_and_says_what_nobody_looked_at(trees, kind, multi_node, tmp_path):
+    """With RoCE rails for jobs of one node alone: their cards are not asked for the lossless priority, and the host has no fabric class."""
     summary = told(trees[kind], tmp_path)
-    assert summary["verdict"] == {"single_node": "ready", "multi_node": "ready"}, summary["headline"]
-    assert summary["coverage"] == "host-only"
+    assert summary["verdict"] == {"single_node": "ready", "multi_node": multi_node}, summary["headline"]
+    assert summary["coverage"] == "host-only.no-network", "DCB of a RoCE card, for jobs or for storage"
+    assert isinstance(summary["fabric"]["class"], str) == (multi_node == "ready")
     assert summary["gpus"]["count"] == 8
     assert summary["gpus"]["memory_gib"] == {"unread": "not-supported"}
     findings = json.loads((tmp_path / "state/report.json").read_text())["findings"]
@@ -63,7 +65,7 @@ def test_a_healthy_host_is_placeable_and_says_what_nobody_looked_at(trees, kind,
 def test_without_that_word_in_the_profile_what_was_not_read_is_unknown(trees, tmp_path):
     summary = told(trees["InfiniBand"], tmp_path, 'schema_version: "1.5"\nname: strict\n')
     assert summary["verdict"]["single_node"] == "unknown"
-    assert summary["coverage"] == "host-only"
+    assert summary["coverage"] == "host-only.no-network"
 
 
 def test_a_fault_that_the_kernel_log_has_is_told_all_the_same(trees, tmp_path):

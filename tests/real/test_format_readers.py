@@ -2,19 +2,24 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from hostagent.daemon.board import Board
+from hostagent.daemon.history import FRESH
 from hostagent.daemon.metrics import metrics
 from hostagent.daemon.processes import used
 from hostagent.daemon.said import Run, first_said, first_words, said
+from hostagent.daemon.said import metrics as of_report
+from hostagent.daemon.staleness import made_stale
 from hostagent.daemon.told import first
 from hostagent.report import HostIdentity
 from hostagent.sinks import render
 from tests import golden, recorded
+from tests.daemon_page import page
 from tests.real.conftest import need_real
 from tests.real.daemonrun import Daemon, eventually, port
 from tests.unit.reports import HOSTILE, judgement, report
@@ -74,20 +79,36 @@ DELIVERIES = {
 
 @pytest.mark.parametrize("deliveries", DELIVERIES)
 def test_promtool_finds_nothing_to_say_about_what_the_daemon_adds(deliveries):
-    board = Board()
+    board = Board(150.0)
     for sink, (succeeded, failed) in DELIVERIES[deliveries].items():
         for problem in [*[""] * succeeded, *["no route\n" + HOSTILE] * failed]:
             board.delivered(sink, problem, 1764000000.25, 1.0)
     told = first("boot", 1764000000.0)
-    after = Run(0.75, "kernel-log", {"start": 1, "kernel-log": 2}, {"Ready": 3, "FabricReady": 1})
-    sayings = [None, first_said("n", told, 1764000000.0)]
-    sayings += [said(first_words(told), one, {}, "", after) for one in map(report_of, REPORTS)]
+    after = Run("", 1.0, 0.75, "kernel-log", {"start": 1, "kernel-log": 2}, {"Ready": 3, "FabricReady": 1})
+    sayings = [None, first_said("n", told)]
+    sayings += [
+        said(first_words(told), one, {}, "", after._replace(metrics=of_report(one, FRESH.history))) for one in map(report_of, REPORTS)
+    ]
+    sayings += [made_stale(one, 1764000000.0) for one in sayings if one]
     for one in sayings:
         text = metrics(one, board.deliveries(), used())
         assert promtool(text) == (0, "")
-        assert ("hostagent_pass_duration_seconds 0.75\n" in text) == (one is not None and not one.is_first)
+        assert ("hostagent_pass_duration_seconds 0.75\n" in text) == (one is not None and one.has_pass)
         rows = [line for line in text.splitlines() if line.startswith("hostagent_deliveries_total{")]
         assert len(rows) == sum(count > 0 for pair in DELIVERIES[deliveries].values() for count in pair)
+
+
+def test_promtool_takes_the_alerts_of_the_page_and_each_names_metrics_that_there_are(tmp_path):
+    section = page().partition("## Alerts\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| ([^|`]+) \| `([^`]+)`", section, re.MULTILINE)
+    rules = [{"alert": f"A{number}", "expr": expression} for number, (_, expression) in enumerate(rows)]
+    (tmp_path / "rules.json").write_text(json.dumps({"groups": [{"name": "hostagent", "rules": rules}]}))
+    program = need_real("promtool", "bash tests/real/install_promtool.sh")
+    done = subprocess.run([program, "check", "rules", tmp_path / "rules.json"], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, f"{len(rules)} rules found" in done.stdout) == (0, True), done.stdout + done.stderr
+    known = set(re.findall(r"hostagent_\w+", page().partition("| metric | what |")[2]))
+    assert len(rows) > 5
+    assert {name for _, expression in rows for name in re.findall(r"hostagent_\w+", expression)} <= known
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a daemon's state is root's: run 'sudo make test'")

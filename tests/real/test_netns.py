@@ -19,11 +19,13 @@ from tests.real.conftest import need_real
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes network namespaces: run the tests as root")
 _HOW = "apt-get install iproute2"
 _UP, _LOOPBACK = 0x1, 0x8
+NO_DCB = dict.fromkeys(("pfc", "dscp", "selectors", "dcbx"))
 
 
 def inside(mode, commands=()):
     need_real("ip", _HOW)
-    argv = ["unshare", "--net", "--mount", sys.executable, "-m", "tests.real.network_inside", mode, json.dumps(list(commands))]
+    own = ["--pid", "--fork", "--mount-proc"] if mode == "pod" else []
+    argv = ["unshare", "--net", "--mount", *own, sys.executable, "-m", "tests.real.network_inside", mode, json.dumps(list(commands))]
     completed = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     assert completed.returncode == 0, completed.stderr
     return json.loads(completed.stdout)
@@ -170,13 +172,12 @@ def test_rails_in_one_subnet_are_found_by_the_kernels_own_defaults(tmp_path):
     assert [(one["arp_ignore"], one["arp_announce"]) for one in both] == [(0, 0), (0, 0)]
 
 
-def test_dcb_that_the_kernel_refuses_is_unknown_here_too():
+def test_dcb_that_the_kernel_refuses_is_an_answer_without_any_value():
+    """So it is unknown what the card does, and known that it was asked."""
     need_real("dcb", _HOW)
     found = inside("own", [["link", "add", "va", "type", "veth", "peer", "name", "vb"]])
     assert "not supported" in found["dcb"]["va"]
-    answer = netlink.dcb("lo")
-    assert isinstance(answer, Unread)
-    assert (answer.why, "not supported" in answer.detail) == ("error", True)
+    assert netlink.dcb("lo") == NO_DCB
     missing = netlink.dcb("none-such")
     assert isinstance(missing, Unread)
     assert missing.why == "error"
@@ -196,3 +197,46 @@ def test_from_another_namespace_the_host_is_told_as_far_as_it_shows():
     assert found["network"]["port_range"]["unread"] == "denied"
     assert found["tape"]["network kinds"]["unread"] == "denied"
     assert isinstance(found["network"]["listeners"], list)
+
+
+#: Two interfaces in one network, so the kernel's tables leave open whose address it is.
+ON_THE_HOST = [
+    ["link", "add", "va", "type", "veth", "peer", "name", "vb"],
+    ["link", "add", "mv", "link", "va", "type", "macvlan"],
+    ["addr", "add", "10.7.0.5/24", "dev", "va"],
+    ["addr", "add", "10.7.0.6/24", "dev", "mv"],
+    ["link", "set", "va", "up"],
+    ["link", "set", "mv", "up"],
+]
+
+
+@pytest.fixture(scope="module")
+def pods():
+    found = inside("pod", ON_THE_HOST)
+    assert found["failed"] == []
+    return found
+
+
+def test_a_privileged_pod_asks_in_the_hosts_network_namespace(pods):
+    found = pods["privileged"]
+    assert found["own"][0] == found["own"][1], "the worker alone enters it"
+    netdevs = {one["name"]: one for one in found["network"]["netdevs"]}
+    assert {"va", "vb", "mv"} <= set(netdevs)
+    for name, address in (("va", "10.7.0.5"), ("mv", "10.7.0.6")):
+        assert {"value": address, "prefix": 24, "label": ""} in netdevs[name]["addresses"]
+    assert netdevs["mv"]["arp_ignore"] == 0
+    assert found["network"]["port_range"] == [20000, 20999]
+    assert found["tape"]["network kinds"] == {}
+    assert found["dcb"][0]["unread"] == "error", "there is no such interface in the pod"
+    assert found["dcb"][1] == NO_DCB
+
+
+@pytest.mark.parametrize("way", ["no-admin", "no-ptrace"])
+def test_without_the_right_to_enter_it_is_denied_as_before(pods, way):
+    found = pods[way]
+    netdevs = {one["name"]: one for one in found["network"]["netdevs"]}
+    assert netdevs["va"]["addresses"]["unread"] == "error"
+    assert netdevs["mv"]["arp_ignore"]["unread"] == "denied"
+    assert found["network"]["port_range"]["unread"] == "denied"
+    assert found["tape"]["network kinds"]["unread"] == "denied"
+    assert [one["unread"] for one in found["dcb"]] == ["error", "error"]

@@ -160,3 +160,65 @@ def test_where_no_pass_asks_for_the_log_it_is_not_kept_for_ever(tmp_path):
         assert watch.look(1.0)
     assert len(watch._heard) < 5000
     watch.close()
+
+
+LINK_LINES = (
+    "mlx5_core 0000:0c:00.0 ens1f0np0: Link down",
+    "mlx5_core 0000:0c:00.0 ens1f0np0: Link up",
+    "mlx4_en: eth0: Link Down",
+    "ixgbe 0000:01:00.0 eth0: NIC Link is Down",
+    "i40e 0000:02:00.0 eth0: NIC Link is Up, 40 Gbps Full Duplex, Flow Control: None",
+    "ice 0000:17:00.0 ens1f0: NIC Link is Down",
+    "bnxt_en 0000:5e:00.0 eth0: NIC Link is Down",
+    "igb 0000:07:00.0 eno1: igb: eno1 NIC Link is Down",
+    "tg3 0000:04:00.0 eno1: Link is down",
+    "bond0: (slave eth0): link status definitely down, disabling slave",
+    "bond0: (slave eth0): interface is now down",
+    "bond0: link status definitely down for interface eth0, disabling it",
+    "bonding: bond0: link status definitely up for interface eth0, 10000 Mbps full duplex",
+    "bond0: interface eth0 is now down",
+)
+OTHER_LINES = (
+    "br0: port 1(veth1234) entered disabled state",
+    "cali1: port 1(eth0) entered blocking state",
+    "IPv6: ADDRCONF(NETDEV_CHANGE): veth1: link becomes ready",
+    "eth0: renamed from veth1234",
+    "ata1: SATA link down (SStatus 0 SControl 300)",
+    "python3[17]: segfault at 0 ip 0 sp 0 error 4 in Link down",
+    "usb 1-1: new device",
+)
+
+
+@pytest.fixture
+def followed(tmp_path):
+    """A tree's own log, and what follows it."""
+    log = tmp_path / "dev/kmsg"
+    log.parent.mkdir()
+    log.touch()
+    watch = KernelWatch(Root(str(tmp_path)))
+    watch.passed({"lines": [], "complete": True, "oldest": None})
+    yield log, watch
+    watch.close()
+
+
+@pytest.mark.parametrize("message", LINK_LINES)
+def test_a_line_about_a_link_counts_and_is_not_kept(followed, message):
+    log, watch = followed
+    log.write_text(f"6,1,9000000,-;{message}\n")
+    assert watch.look(1.0) == {"link"}
+    assert not watch.look(2.0)
+    assert watch.answer()["lines"] == []
+
+
+@pytest.mark.parametrize("message", OTHER_LINES)
+def test_a_line_of_a_pods_interface_does_not_count(followed, message):
+    log, watch = followed
+    log.write_text(f"6,1,9000000,-;{message}\n")
+    assert not watch.look(1.0)
+
+
+def test_records_and_lines_about_links_are_told_apart(followed):
+    log, watch = followed
+    log.write_text(LINE.format(number=1) + f"6,2,9000000,-;{LINK_LINES[0]}\n6,3,9000000,-;{OTHER_LINES[0]}\n")
+    assert watch.look(1.0) == {"record", "link"}
+    assert [at for at, _ in watch.answer()["lines"]] == [1.0]

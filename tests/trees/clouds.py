@@ -105,7 +105,10 @@ oom_score = -999
 _GKE_KUBELET = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncgroupDriver: systemd\ncgroupRoot: /\nclusterDomain: cluster.local\n"
 
 
-@claims(source="container-engine-accelerators, nvidia-driver-installer/cos/daemonset-preloaded-latest.yaml; cos_gpu_installer")
+@claims(
+    "network.fabric_class",
+    source="container-engine-accelerators, nvidia-driver-installer/cos/daemonset-preloaded-latest.yaml; cos_gpu_installer",
+)
 def gke_cos(root: Path) -> Tree:
     """GKE on Container-Optimized OS: its installer and its device plugin bring the driver to containers, from a place of their own."""
     tree = Tree(root, kernel="6.6.105+", driver=DRIVER)
@@ -154,7 +157,7 @@ def gke_cos_without_plugin(root: Path) -> Tree:
     return tree
 
 
-@claims(source="container-engine-accelerators, nvidia-driver-installer/ubuntu/entrypoint.sh")
+@claims("network.fabric_class", source="container-engine-accelerators, nvidia-driver-installer/ubuntu/entrypoint.sh")
 def gke_ubuntu(root: Path) -> Tree:
     """GKE on Ubuntu: the same places, and the installer runs ldconfig (nvidia-driver-installer/ubuntu/entrypoint.sh)."""
     tree = Tree(root, kernel="6.8.0-1042-gke", driver=DRIVER)

@@ -5,7 +5,7 @@ from typing import Any
 
 from hostagent.collect.network.words import number_of, value_in
 from hostagent.facts.network import Priorities
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.source import Source
 
 #: Of a DCBX mode: this host configures the port, not the card (linux/dcbnl.h, DCB_CAP_DCBX_HOST).
@@ -30,7 +30,18 @@ def read_priorities(source: Source, name: str, driver: "str | Unread") -> "Prior
         dscp=entries,
         firmware_dcbx=_firmware(dcb, question),
         ecn=_ecn(vendors, f"network vendors {name}"),
+        asked=_asked(dcb, vendors, f"network vendors {name}"),
     )
+
+
+def _asked(dcb: Any, vendors: Any, question: str) -> "bool | Unread":
+    """Whether all was asked that decides into which priority packets go. Most ports have no files of a vendor's own."""
+    if isinstance(dcb, Unread):
+        return dcb
+    if isinstance(vendors, Unread) and vendors.why not in NOT_APPLICABLE:
+        return vendors
+    trust = _vendors_word(vendors, question)
+    return trust if isinstance(trust, Unread) and trust.why not in NOT_APPLICABLE else True
 
 
 def _numbers(dcb: Any, question: str, key: str) -> "tuple[int, ...] | Unread":

@@ -212,6 +212,7 @@ FACTS: Mapping[str, str] = {
     "facts.fabric.mtu.active": "The active MTU of most rails, in bytes.",
     "facts.fabric.mtu.odd": "The ports that differ, as NCCL writes them: mlx5_3:1.",
     "facts.fabric.mtu.text": "The same for people, in one line.",
+    "facts.fabric.port_range": "First and last of the ports that the kernel gives to connections (ip_local_port_range).",
     "facts.nccl": "NCCL: what a job finds of it on the host itself. A job in a container finds what its image has.",
     "facts.nccl.libraries": "Its libraries, in the order in which a job finds them.",
     "facts.nccl.libraries.path": "The file.",

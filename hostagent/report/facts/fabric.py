@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from hostagent.derived.distance import Distances, classes
+from hostagent.derived.fabricnode import Devices, Roles, devices_by_netdev, roles_by_port, shown_netdevs, sorted_ports
 from hostagent.derived.gdr import gdr
 from hostagent.derived.gids import chosen
 from hostagent.derived.mtu import ActiveMtu, active_mtu, agreement
-from hostagent.derived.roles import Role, natural, roles
+from hostagent.derived.roles import Role
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
@@ -20,8 +20,6 @@ from hostagent.facts.unread import Unread, then
 from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, picked
 from hostagent.typed import plain
 
-#: Their other ends are in containers, which come and go. In a container it is the way out.
-_LEFT_OUT, _WAY_OUT = frozenset({"loopback", "veth"}), "veth"
 _NETDEV = ("name", "pci", "kind", "mtu", "state", "speed_mbps", "master", "parent")
 _PRIORITIES = ("lossless", "trust", "dscp", "firmware_dcbx")
 _PORT = ("pci", "netdev", "link_layer", "state", "physical_state", "rate_gbps")
@@ -30,53 +28,21 @@ _GID = ("index", "value", "type")
 _TEXT, _NUMBER, _FLAG = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
 _TEXTS = {"type": "array", "items": _TEXT}
 
-Roles = Mapping[str, "Role | Unread"]
-
 
 def write(facts: HostFacts, hcas: str = "") -> Any:
     """`hcas` is the profile's: which ports jobs use."""
-    ports, network = facts.of(RdmaPort), facts.of(Network)
-    found = _roles(facts, ports, hcas)
-    devices = then(ports, _devices)
-    platform = facts.of(Platform)
-    inside = not isinstance(platform, Unread) and platform.contained is True
-    shown = then(network, lambda known: then(known.netdevs, lambda listed: _shown(listed, inside=inside)))
+    ports, network, platform = facts.of(RdmaPort), facts.of(Network), facts.of(Platform)
+    found = roles_by_port(Devices(ports, facts.of(Nic), facts.of(Gpu)), facts.of(Topology), platform, hcas)
+    devices = then(ports, devices_by_netdev)
+    shown = then(network, lambda known: then(known.netdevs, lambda listed: shown_netdevs(listed, platform)))
     ways = gdr(facts.of(Kernel), facts.of(Driver), facts.of(Rdma))
     return {
         "nics": each(shown, lambda one: _netdev(one, devices)),
-        "rdma": each(then(ports, _sorted), lambda port: _port(port, found, network)),
+        "rdma": each(then(ports, sorted_ports), lambda port: _port(port, found, network)),
         "gdr": {"peermem": plain(ways.peermem), "dmabuf": plain(ways.dmabuf)},
         "mtu": _mtu(ports, found, network),
+        "port_range": plain(then(network, lambda known: known.port_range)),
     }
-
-
-def _roles(facts: HostFacts, ports: "tuple[RdmaPort, ...] | Unread", hcas: str) -> "Roles | Unread":
-    nics, gpus = facts.of(Nic), facts.of(Gpu)
-    for part in (ports, nics, gpus):
-        if isinstance(part, Unread):
-            return part
-    if not ports:
-        return {}
-    distances: Distances = classes(facts.of(Topology), gpus, nics, facts.of(Platform))
-    return roles(ports, nics, distances, hcas)
-
-
-def _shown(netdevs: tuple[Netdev, ...], *, inside: bool) -> tuple[Netdev, ...]:
-    left_out = _LEFT_OUT - {_WAY_OUT} if inside else _LEFT_OUT
-    return tuple(one for one in netdevs if isinstance(one.kind, Unread) or one.kind not in left_out)
-
-
-def _sorted(ports: tuple[RdmaPort, ...]) -> tuple[RdmaPort, ...]:
-    return tuple(sorted(ports, key=lambda port: natural(port.name)))
-
-
-def _devices(ports: tuple[RdmaPort, ...]) -> dict[str, tuple[str, ...]]:
-    """By interface."""
-    found: dict[str, tuple[str, ...]] = {}
-    for port in ports:
-        if isinstance(port.netdev, str):
-            found[port.netdev] = (*found.get(port.netdev, ()), port.device)
-    return found
 
 
 def _netdev(one: Netdev, devices: "Mapping[str, tuple[str, ...]] | Unread") -> dict[str, Any]:
@@ -113,7 +79,7 @@ def _mtu(ports: "tuple[RdmaPort, ...] | Unread", found: "Roles | Unread", networ
     gap = next((role for role in found.values() if isinstance(role, Unread)), None)
     if gap is not None:
         return plain(gap)
-    answer = agreement(tuple(port for port in _sorted(ports) if found[port.name] == "rail"), network)
+    answer = agreement(tuple(port for port in sorted_ports(ports) if found[port.name] == "rail"), network)
     return {name: plain(value) for name, value in answer._asdict().items()}
 
 
@@ -140,6 +106,7 @@ def schema() -> dict[str, Any]:
         "rdma": _list(object_schema(port)),
         "gdr": object_schema({"peermem": or_unread(_TEXT), "dmabuf": or_unread(_FLAG)}),
         "mtu": or_unread(object_schema(mtu)),
+        "port_range": or_unread({"type": "array", "items": _NUMBER}),
     }
     return or_unread(object_schema(parts))
 

@@ -3,13 +3,14 @@
 They are of this process' own network namespace. Nothing is set, and none of the messages needs a right.
 """
 
+import errno
 import os
 import socket
 import struct
 from collections.abc import Iterator
 from typing import Any
 
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, Why
 from hostagent.source.files import unread
 
 _REQUEST, _DUMP = 0x01, 0x300
@@ -25,6 +26,8 @@ _DCB = struct.Struct("=BBH")  # struct dcbmsg: family, command, padding
 _IEEE_GET = 21
 _DCB_IFNAME, _DCB_IEEE, _DCB_DCBX = 1, 13, 14
 _IEEE_PFC, _IEEE_APPS, _IEEE_TRUST = 2, 3, 11
+#: Of an answer, see `parse_dcb`.
+_FIELDS = ("pfc", "dscp", "selectors", "dcbx")
 _APP = struct.Struct("=BBH")  # struct dcb_app: selector, priority, protocol
 #: A flag of an attribute's type (linux/netlink.h).
 _NESTED = 0x3FFF
@@ -49,7 +52,8 @@ def kinds() -> "dict[str, tuple[int, str]] | Unread":
 def dcb(name: str) -> "dict[str, Any] | Unread":
     """What is configured for a port by IEEE 802.1Qaz (DCB_CMD_IEEE_GET).
 
-    What the driver does not support is unknown: the card may have it.
+    Of a driver, or a kernel, without it everything is None. That is an answer, and all that can be had: the card may have it all the same.
+    ``denied``, ``timeout`` and ``error`` mean that there was no answer.
     """
     if len(name.encode()) >= _NAME_BYTES:
         return Unread("error", f"DCB of {name[:_NAME_BYTES]}: too long a name")
@@ -58,9 +62,10 @@ def dcb(name: str) -> "dict[str, Any] | Unread":
         for answer in _asked(_GETDCB, _REQUEST, body):
             return parse_dcb(answer)
     except OSError as error:
-        return Unread(
-            "denied" if isinstance(error, PermissionError) else "error", f"DCB of {name}: {(error.strerror or str(error)).lower()}"
-        )
+        if error.errno == errno.EOPNOTSUPP:
+            return dict.fromkeys(_FIELDS)
+        why: Why = "denied" if isinstance(error, PermissionError) else "timeout" if isinstance(error, TimeoutError) else "error"
+        return Unread(why, f"DCB of {name}: {(error.strerror or str(error)).lower()}")
     except ValueError as error:
         return Unread("error", f"DCB of {name}: {error}")
     return Unread("error", f"DCB of {name}: no answer")

@@ -16,7 +16,8 @@ Questions, as ``source.network(…)`` asks them and a tape records them (``netwo
     vendors NAME    of ports with an RDMA device whose driver shows them: trust: V, ecn (by roce_np, roce_rp and priority: V)
     dcb NAME        of ports with an RDMA device: pfc (priorities), dscp ("26:3"), selectors, dcbx
 
-What asks a card, or takes the lock of all interfaces, comes last. What is another network namespace's is not asked.
+What asks a card, or takes the lock of all interfaces, comes last. Below ``--host-root`` the worker enters the host's network namespace,
+setns(2), where it has CAP_SYS_ADMIN and may open /proc/1/ns/net (CAP_SYS_PTRACE). Where it may not, DCB, sysctls and kinds are denied.
 """
 
 import os
@@ -31,6 +32,7 @@ from hostagent.source.lane import LOAD_S, Ask
 from hostagent.source.lanes import listeners, netaddresses, netdevs, netlink
 from hostagent.source.lanes.netdevs import CLASS, Interface
 from hostagent.source.lanes.network import LOADING
+from hostagent.source.namespaces import enter_network_namespace, open_network_namespace
 from hostagent.source.paths import Root
 
 #: More than any host has; a bound on a tree that somebody else made.
@@ -63,6 +65,8 @@ class Found:
 def answer_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
     """Ask everything. Returns why nothing could be asked, if so."""
     space: Namespace = ask((), "looking whose network namespace it is", partial(namespace, root))
+    if space.unasked is _NOT_OURS:
+        space = ask((), "entering the host's network namespace", partial(entered, root, space))
     names = ask(("network", "devices"), f"list {CLASS}", partial(_names, root, files, space))
     found = Found()
     if not isinstance(names, Unread):
@@ -123,6 +127,19 @@ def namespace(root: Root) -> Namespace:
         why = unread(error, path)
         return Namespace("/proc/1/net", why, why)
     return Namespace("/proc/1/net", *((None, None) if ours else (_NOT_OURS, _NOT_OURS)))
+
+
+def entered(root: Root, space: Namespace) -> Namespace:
+    """The host's network namespace as this process' own, for the rest of its life; `space` where the kernel refuses that."""
+    try:
+        opened = open_network_namespace(root)
+        try:
+            enter_network_namespace(opened)
+        finally:
+            os.close(opened)
+    except OSError:
+        return space
+    return namespace(root)
 
 
 def _names(root: Root, files: Files, space: Namespace) -> "list[str] | Unread":

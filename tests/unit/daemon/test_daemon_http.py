@@ -13,14 +13,19 @@ from hostagent.evidence import Evidence
 from hostagent.report.nodewords import NodeWords, compact
 
 WORDS = NodeWords((), (), {}, {})
-SAID = Saying("n", WORDS, {"node": "é"}, packed("{}"), "", 1.0, 0.1, "start", {}, {})
 HOUR_S = 3600.0
+#: Of the settings below: two intervals and a deadline.
+LIMIT_S = 150.0
+
+
+def said(judged_by):
+    return Saying("n", WORDS, {"node": "é"}, packed("{}"), "", 1.0, judged_by, 0.1, "start", {}, {})
 
 
 @pytest.fixture
 def board():
-    made = Board()
-    made.say(SAID, time.monotonic())
+    made = Board(LIMIT_S)
+    made.say(said(time.monotonic()), time.monotonic())
     return made
 
 
@@ -33,7 +38,7 @@ def readyz(board, query="", **more):
 
 
 def test_it_is_ready_once_a_pass_ended_and_a_write_came_through(board):
-    assert readyz(Board()).status == HTTPStatus.SERVICE_UNAVAILABLE
+    assert readyz(Board(LIMIT_S)).status == HTTPStatus.SERVICE_UNAVAILABLE
     assert readyz(board, tells_kubernetes=False) == (HTTPStatus.OK, "ok\n", "text/plain; charset=utf-8")
     assert "nothing was written yet" in readyz(board).text
     board.delivered("kubernetes", "the API server answers 403", time.time(), time.monotonic())
@@ -53,7 +58,7 @@ def test_a_clock_that_is_set_makes_no_write_older_or_newer(board, set_by_s):
 
 
 def test_old_passes_a_turn_that_is_another_daemons_and_a_silent_loop(board):
-    board.say(SAID, time.monotonic() - HOUR_S)
+    board.say(said(time.monotonic() - HOUR_S), time.monotonic() - HOUR_S)
     assert "[-]pass the last pass ended 3600 s ago" in readyz(board, tells_kubernetes=False).text
     assert page(board).answer("/livez", "", "").status == HTTPStatus.SERVICE_UNAVAILABLE
     board.wait("another daemon keeps /s", time.monotonic())
@@ -61,5 +66,21 @@ def test_old_passes_a_turn_that_is_another_daemons_and_a_silent_loop(board):
     assert page(board).answer("/livez", "", "").text == "ok\n"
 
 
+def test_a_loop_that_is_heard_and_judges_nothing_does_not_live(board):
+    board.say(said(time.monotonic() - LIMIT_S - 20), time.monotonic())
+    assert page(board).answer("/livez", "", "").text == "ok\n", "what is unknown is published first"
+    board.say(said(time.monotonic() - LIMIT_S - 31), time.monotonic())
+    answer = page(board).answer("/livez", "", "")
+    assert (answer.status, answer.text) == (HTTPStatus.SERVICE_UNAVAILABLE, "the last pass was judged 181 s ago\n")
+
+
+@pytest.mark.parametrize("problem", ["the API server answers 422: denied", "the API server was not reached"])
+def test_a_write_that_fails_is_no_plus(board, problem):
+    board.delivered("kubernetes", "", time.time(), time.monotonic())
+    board.delivered("kubernetes", problem, time.time(), time.monotonic())
+    assert readyz(board).status == HTTPStatus.SERVICE_UNAVAILABLE
+    assert f"[-]kubernetes {problem}" in readyz(board).text
+
+
 def test_the_summary_is_the_one_of_the_files(board):
-    assert page(board).answer("/v1/summary", "", "").text == f"{compact(SAID.summary)}\n"
+    assert page(board).answer("/v1/summary", "", "").text == f"{compact({'node': 'é'})}\n"

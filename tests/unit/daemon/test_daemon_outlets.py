@@ -160,7 +160,7 @@ def test_npd_of_what_is_old_of_another_boot_or_missing_is_unknown(tmp_path):
 
 def test_features_have_an_end_and_no_line_for_what_was_not_read():
     words = NodeWords((), (), {"ready": "true", "gpu-product": None}, {})
-    said = Saying("n", words, {"valid_until": 1764000000.0}, b"", "", 0.0, 0.0, "start", {}, {})
+    said = Saying("n", words, {"valid_until": 1764000000.0}, b"", "", 0.0, 1.0, 0.0, "start", {}, {})
     assert features(said, "hostagent.dev") == "# +expiry-time=2025-11-24T16:00:00Z\nhostagent.dev/ready=true\n"
 
 
@@ -183,7 +183,7 @@ def read_by_nfd(folder, now):
 
 def test_nfd_reads_the_labels_until_they_expire_and_nothing_else(tmp_path):
     words = NodeWords((), (), {"ready": "true", "gpu-count": "8", "fabric-class": None}, {})
-    said = Saying("n", words, {"valid_until": 1764000000.0}, b"", "", 0.0, 0.0, "start", {}, {})
+    said = Saying("n", words, {"valid_until": 1764000000.0}, b"", "", 0.0, 1.0, 0.0, "start", {}, {})
     (tmp_path / "hostagent").write_text("hostagent.dev/fabric-class=0123456789ab\n")
     assert written(str(tmp_path / "hostagent"), features(said, "hostagent.dev")) == ""
     assert read_by_nfd(tmp_path, 1764000000.0) == {"hostagent.dev/ready": "true", "hostagent.dev/gpu-count": "8"}

@@ -14,7 +14,11 @@ import pytest
 from hostagent.daemon import said, statedir
 from hostagent.daemon.conditions import measured
 from hostagent.daemon.documents import Documents
+from hostagent.daemon.history import FRESH
 from hostagent.daemon.told import advance, at_once, first
+from hostagent.facts.gpu import Xid
+from hostagent.facts.history import Fault
+from hostagent.facts.unread import Unread
 from hostagent.report import Verdicts, daemonlock, state
 from hostagent.report.summarized import summary
 from hostagent.report.told import with_headline
@@ -31,7 +35,8 @@ def fresh(*judgements):
 
 
 def kept(folder, found, told, profile_files=()):
-    texts = statedir.texts(found, told, profile_files, summary(found), Documents().report(found))
+    document = statedir.document(found, told, profile_files)
+    texts = statedir.texts(told, document, summary(found), Documents().report(found))
     return statedir.save(str(folder), {**texts, statedir.HISTORY: "{}"})
 
 
@@ -65,7 +70,7 @@ def test_what_was_told_is_read_back_in_the_same_boot_alone(tmp_path):
     kept(tmp_path, found, told)
     assert statedir.told(str(tmp_path), BOOT_ID) == (told, "")
     assert statedir.told(str(tmp_path), "another boot") == (None, "")
-    assert statedir.history(str(tmp_path)).value == "{}"
+    assert statedir.text(str(tmp_path), statedir.HISTORY).value == "{}"
 
 
 def test_nothing_was_told_before_the_first_start(tmp_path):
@@ -213,20 +218,22 @@ def test_what_is_told_of_a_pass_is_data():
     assert (words.labels["ready"], words.labels["multi-node-ready"]) == ("false", "false")
     assert 0 <= int(words.labels["valid-until"]) - found.valid_until < 1800
     assert "observed_at" not in json.loads(words.annotations["summary"])
-    saying = said.said(words, found, document, Documents().report(found), said.Run(0.1, "start", {"start": 1}, {"Ready": 1}))
+    saying = said.said(words, found, document, Documents().report(found), said.Run("m 1\n", 7.0, 0.1, "start", {"start": 1}, {"Ready": 1}))
     assert (saying.trigger, saying.observed_at, json.loads(saying.report)["boot_id"]) == ("start", found.observed_at, BOOT_ID)
-    assert 'check="gpu.a"' in saying.metrics
-    assert 'check="rdma.a"' not in saying.metrics
+    assert (saying.has_pass, saying.metrics) == (True, "m 1\n")
 
 
-def test_a_transition_is_a_change_of_a_status():
-    sick, well = told_of(fresh(*SICK)), told_of(fresh(*WELL))
-    assert said.transitions(sick, well) == ("Ready", "MultiNodeReady")
-    assert said.transitions(sick, sick) == ()
+def test_metrics_have_single_judgements_that_are_wrong_and_xids():
+    xid = Xid("0000:1b:00.0", 79, "line", 3, 90.0, "", Unread("absent", "none"), 80.0)
+    history = replace(FRESH.history, faults=(Fault("xid", xid, 80.0, False), Fault("xid", xid, 10.0, True)))
+    text = said.metrics(fresh(*SICK), history)
+    assert 'check="gpu.a"' in text
+    assert 'check="rdma.a"' not in text
+    assert 'hostagent_xids_total{kind="xid",code="79",pci="0000:1b:00.0",uuid=""} 6\n' in text
 
 
 def test_before_the_first_pass_there_is_no_report_to_give():
-    saying = said.first_said("node-7", first(BOOT_ID, 5.0), 5.0)
-    assert saying.is_first
+    saying = said.first_said("node-7", first(BOOT_ID, 5.0))
+    assert not saying.has_pass
     assert {one.reason for one in saying.words.conditions} == {"FirstPass"}
     assert (saying.words.labels, saying.report, saying.summary) == ({"ready": "unknown", "multi-node-ready": "unknown"}, "", {})

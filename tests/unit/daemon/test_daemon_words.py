@@ -1,11 +1,13 @@
 """The loop, pass by pass, over a recording that changes: what it gives the teller."""
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 from hostagent.cli.options import prepared_for
+from hostagent.daemon.log import Log
 from hostagent.daemon.loop import Load, Loop
 from hostagent.daemon.settings import Settings
 from hostagent.evidence import Evidence
@@ -51,14 +53,15 @@ class Host:
     """A loop over a recording in `folder`."""
 
     def __init__(self, folder):
-        self.tape, self.teller, self.problems = folder / "host.json", Teller(), []
-        self.settings = Settings(Evidence(snapshot=str(self.tape)), "", "n1", str(folder / "state"))
+        self.tape, self.teller, self.lines = folder / "host.json", Teller(), []
+        state = str(folder / "state")
+        self.settings = Settings(Evidence(snapshot=str(self.tape)), "", "n1", state, history_dir=state)
         self.is_now(HEALTHY)
         self.begin()
 
     def begin(self):
         load = lambda before: Load(before or prepared_for(self.settings.evidence, ""), "")  # noqa: E731
-        self.loop = Loop(self.settings, load, self.teller, self.problems.append)
+        self.loop = Loop(self.settings, load, self.teller, Log("json", lambda line: self.lines.append(json.loads(line))))
         self.loop.begin()
 
     def is_now(self, name):
@@ -77,16 +80,17 @@ def host(tmp_path):
 
 def test_before_the_first_pass_it_says_that_nobody_has_looked(host):
     (said,) = host.teller.sayings
-    assert said.is_first
+    assert not said.has_pass
     assert {(one.status, one.reason) for one in said.words.conditions} == {("Unknown", "FirstPass")}
-    assert (len(said.words.conditions), dict(said.words.annotations)) == (6, {})
+    assert (len(said.words.conditions), dict(said.words.annotations)) == (6, {"summary": None})
 
 
 def test_a_start_in_the_same_boot_says_nothing_before_its_first_pass(host):
     host.look(HEALTHY, HEALTHY)
-    before, count = host.teller.words, len(host.teller.sayings)
+    before = host.teller.words
     host.begin()
-    assert len(host.teller.sayings) == count
+    kept = host.teller.sayings[-1]
+    assert (kept.is_kept, kept.words.conditions) == (True, before.conditions), "written only when no pass comes"
     assert host.teller.ticks >= 1, "the probes are served meanwhile"
     host.look(HEALTHY)
     assert host.teller.words == before

@@ -105,6 +105,25 @@ def test_dcb_that_is_refused_leaves_what_the_vendors_driver_says():
     assert (priorities.trust, priorities.ecn) == ("dscp", (3,))
 
 
+@pytest.mark.parametrize(
+    ("answers", "asked"),
+    [
+        ({}, True),
+        ({"dcb__eth1": dict.fromkeys(DCB)}, True),
+        ({"dcb__eth1": DCB | {"dcbx": 12}}, True),
+        ({"vendors__eth1": {"trust": "dscp", "ecn": {}}}, True),
+        ({"dcb__eth1": Unread("error", "the reading process ended in DCB of eth1")}, "error"),
+        ({"dcb__eth1": Unread("denied", "apart")}, "denied"),
+        ({"dcb__eth1": Unread("not-recorded", "")}, "not-recorded"),
+        ({"vendors__eth1": Unread("timeout", "no answer in 1 s")}, "timeout"),
+        ({"vendors__eth1": {"trust": Unread("error", "input/output error"), "ecn": {}}}, "error"),
+    ],
+)
+def test_a_driver_that_does_not_know_was_asked_and_one_that_gave_no_answer_was_not(answers, asked):
+    found = network(**answers).netdev("eth1").priorities.asked
+    assert (found.why if isinstance(found, Unread) else found) == asked
+
+
 def test_a_word_of_one_interface_that_is_unread_costs_that_alone():
     found = network(device__eth1=CARD | {"mtu": GAP, "sysctls": dict.fromkeys(OWN, GAP)}).netdev("eth1")
     assert (found.mtu.why, found.arp_ignore.why, found.state) == ("denied", "denied", "up")

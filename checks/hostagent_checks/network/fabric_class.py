@@ -1,0 +1,69 @@
+"""Not all was read that has to be equal on the nodes of one job, so nothing shows which nodes this one may run a job with.
+
+Schedulers place jobs of several nodes by the label fabric-class: nodes of one class take the same settings of NCCL. A pod without the
+host's network namespace cannot ask the cards of RoCE ports for their lossless priority, and may not see which address an interface has.
+A node without a class for that reason is no node for such jobs: this is unknown, and so is the verdict for several nodes. What was asked
+and has no usable answer is worth knowing, and no more: a card whose firmware settles its priorities with the switch, a driver without DCB,
+a kernel whose release does not say whether it takes DMA-BUF.
+"""
+
+from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.fabricnode import Devices, Wanted, node, unasked_priorities
+from hostagent.derived.gdr import unasked
+from hostagent.facts.driver import Driver
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.kernel import Kernel
+from hostagent.facts.nccl import Nccl
+from hostagent.facts.network import Network
+from hostagent.facts.platform import Platform
+from hostagent.facts.rdma import Rdma, RdmaPort
+from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.unread import Unread
+from hostagent.nccl.fabricclass import inputs
+from hostagent.profile import Profile
+
+#: Inputs of the class that may stay open though all was read.
+_WORDS = {"traffic_class": "the traffic class of the rails", "gdr": "GPUDirect RDMA"}
+
+
+@check(
+    title="The fabric class of the node is known",
+    severity="critical",
+    scope="fabric",
+    since="0.1",
+    because=("network.pfc",),
+    headline="The node has no fabric class, for want of {found}",
+    remedy=(
+        Step("configure", "Let this host, not the card's firmware, set the priorities of the rails: mlnx_qos -i <interface> --dcbx os."),
+    ),
+    references=("Linux kernel, include/uapi/linux/dcbnl.h", "NCCL documentation, environment variables: NCCL_IB_TC"),
+    confirm=("ip -br addr", "mlnx_qos -i <interface>  # PFC, trust state and dscp2prio"),
+)
+def fabric_class(
+    ports: tuple[RdmaPort, ...] | Unread,
+    nics: tuple[Nic, ...] | Unread,
+    gpus: tuple[Gpu, ...] | Unread,
+    topology: Topology | Unread,
+    platform: Platform | Unread,
+    network: Network | Unread,
+    nccl: Nccl | Unread,
+    kernel: Kernel | Unread,
+    driver: Driver | Unread,
+    rdma: Rdma | Unread,
+    profile: Profile,
+) -> Findings:
+    host = node(Wanted(Devices(ports, nics, gpus), topology, platform, network, nccl, kernel, driver, rdma, profile.rdma.hcas))
+    for name, value in inputs(host).items():
+        if not isinstance(value, Unread):
+            continue
+        gap: Unread | None = value
+        if name == "traffic_class" and value.why == "error":
+            gap = unasked_priorities(host, network)
+        elif name == "gdr" and value.why == "error":
+            gap = unasked(kernel, driver, rdma)
+        if gap is not None:
+            need(gap)
+        text = f"no fabric class: {_WORDS[name]} is not known ({value.detail or value.why})"
+        yield fail(text, code="no-class", found=_WORDS[name], wanted="a fabric class", at_most="info")
+    if not need(ports):
+        skip("the host has no RDMA port: its jobs of several nodes have TCP alone")

@@ -1,0 +1,143 @@
+"""What is kept of the past, over restarts and boots: each change of a condition's status, and when each critical fault began and ended.
+
+Pure but for `load`, which parses. Of each list the newest `MOST` are kept.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from hostagent.facts.frozen import frozen
+from hostagent.report import Report
+from hostagent.report.devices import address_of, uuids
+from hostagent.report.nodewords import Condition, Transition
+from hostagent.typed import ShapeError, build, plain
+
+#: Transitions that are kept, and faults that have ended.
+MOST = 256
+#: Faults that have not ended: more than any host has at once.
+_MOST_OPEN = 1024
+_TEXT = 300
+#: What `load` takes for a time, in seconds since the epoch.
+_MAX_TIME = 1e12
+
+
+@frozen
+class Fault:
+    """One critical finding on one subject. ``begin`` and ``end``: seconds since the epoch of the first pass that found it, and of the first
+    one after it that found it well; 0 where it has not ended.
+    """
+
+    id: str
+    subject: str
+    pci: str  # "" for none
+    uuid: str
+    headline: str
+    begin: float
+    end: float
+    boot_id: str  # when it began
+
+
+@frozen
+class Record:
+    """All of it. ``statuses``: what the node has been said to be last, by condition."""
+
+    transitions: tuple[Transition, ...]
+    faults: tuple[Fault, ...]
+    statuses: Mapping[str, str]
+    count: int  # transitions ever
+
+
+EMPTY = Record((), (), {}, 0)
+
+
+class Loaded(NamedTuple):
+    """What was read back, and why it is not what was written ("" where it is)."""
+
+    record: Record
+    problem: str
+
+
+def turned(record: Record, conditions: tuple[Condition, ...], boot_id: str, now: float) -> tuple[Record, tuple[Transition, ...]]:
+    """After the node is said to be so at `now`, seconds since the epoch: the record, and what is new in it."""
+    said: dict[str, Condition] = {one.type: one for one in conditions}
+    kinds = [*said, *(kind for kind in record.statuses if kind not in said)]
+    news: list[Transition] = []
+    for kind in kinds:
+        old, one = record.statuses.get(kind, ""), said.get(kind)
+        new = one.status if one else ""
+        if old != new:
+            reason, message, devices = (one.reason, one.message, one.devices) if one else ("DoesNotApply", "", ())
+            number = record.count + len(news) + 1
+            news.append(Transition(number, now, boot_id, kind, old, new, reason, message, devices))
+    if not news:
+        return record, ()
+    statuses: dict[str, str] = {one.type: one.status for one in conditions}
+    kept = (*record.transitions, *news)[-MOST:]
+    return replace(record, transitions=kept, statuses=statuses, count=record.count + len(news)), tuple(news)
+
+
+def judged(record: Record, report: Report) -> Record:
+    """After a pass: faults that began or ended with it. What could not be read has not ended."""
+    at = report.observed_at
+    found = {
+        (one.id, one.subject): one
+        for one in report.findings
+        if one.severity == "critical" and one.outcome == "fail" and one.axis == "fitness"
+    }
+    unknown = {(one.id, one.subject) for one in report.findings if one.outcome == "unknown"}
+    blind = {name for name, subject in unknown if not subject}  # the check as a whole
+    known = {(one.id, one.subject) for one in record.faults if not one.end}
+    ended = {key for key in known if key not in found and key not in unknown and key[0] not in blind}
+    new = [one for key, one in found.items() if key not in known]
+    if not ended and not new:
+        return record
+    names = uuids(report.facts)
+    faults = [replace(one, end=at) if not one.end and (one.id, one.subject) in ended else one for one in record.faults]
+    for one in new:
+        pci = address_of(one.subject, one.device)
+        faults.append(Fault(one.id, one.subject, pci, names.get(pci, ""), one.headline[:_TEXT], at, 0, report.boot_id))
+    return replace(record, faults=_bounded(faults))
+
+
+def last(transitions: tuple[Transition, ...]) -> Transition | None:
+    """The newest; of those of one moment the first, which is about the node as a whole."""
+    return next((one for one in transitions if one.at == transitions[-1].at), None)
+
+
+def _bounded(faults: list[Fault]) -> tuple[Fault, ...]:
+    over = {id(one) for one in sorted((one for one in faults if one.end), key=lambda one: one.end)[:-MOST]}
+    still = {id(one) for one in [one for one in faults if not one.end][:-_MOST_OPEN]}
+    return tuple(one for one in faults if id(one) not in over | still)
+
+
+def dump(record: Record) -> str:
+    """JSON for `load`."""
+    return json.dumps(plain(record)) + "\n"
+
+
+def load(text: str) -> Loaded:
+    """What `dump` wrote. A damaged text is an empty record, and says so."""
+    try:
+        record: Record = build(Record, json.loads(text, parse_constant=_refuse), "record")
+        times = (*(one.at for one in record.transitions), *(time for one in record.faults for time in (one.begin, one.end)))
+        if not all(0 <= one <= _MAX_TIME for one in times):
+            return Loaded(EMPTY, "a time is out of range")
+    except ShapeError as error:
+        return Loaded(EMPTY, f"it has another shape: {error!s:.200}")
+    except (ValueError, RecursionError, OverflowError):
+        return Loaded(EMPTY, "it is no JSON")
+    return Loaded(record, "")
+
+
+def _refuse(word: str) -> float:
+    raise ValueError(f"found the number {word}")
+
+
+def since(record: Record, begin: float) -> dict[str, Any]:
+    """As data, what happened from `begin` on, in seconds since the epoch; faults that had not ended by then are part of it."""
+    return {
+        "transitions": plain(tuple(one for one in record.transitions if one.at >= begin)),
+        "faults": plain(tuple(one for one in record.faults if not one.end or one.end >= begin)),
+    }

@@ -1,0 +1,157 @@
+"""The judged host as `hostagent.nccl` sees a node, from facts: for checks, and for the part of a report that other hosts read.
+
+A node of a report (`hostagent.nccl.node.parse_node`) and this one have one fabric class; a test holds that over all recorded hosts.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from hostagent.derived.distance import Distances, classes
+from hostagent.derived.gdr import gdr
+from hostagent.derived.gids import chosen
+from hostagent.derived.mtu import active_mtu
+from hostagent.derived.roles import Role, natural, roles
+from hostagent.facts import gpu as gpus_of_host
+from hostagent.facts import nccl as nccl_of_host
+from hostagent.facts.driver import Driver
+from hostagent.facts.kernel import Kernel
+from hostagent.facts.network import Netdev, Network, Priorities
+from hostagent.facts.platform import Platform
+from hostagent.facts.rdma import Rdma, RdmaPort
+from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, need, then
+from hostagent.nccl import node as of_nccl
+from hostagent.nccl.agreement import rails
+
+#: Their other ends are in containers, which come and go. In a container it is the way out.
+_LEFT_OUT, _WAY_OUT = frozenset({"loopback", "veth"}), "veth"
+
+Roles = Mapping[str, "Role | Unread"]
+
+
+class Devices(NamedTuple):
+    """Of the host."""
+
+    ports: "tuple[RdmaPort, ...] | Unread"
+    nics: "tuple[Nic, ...] | Unread"
+    gpus: "tuple[gpus_of_host.Gpu, ...] | Unread"
+
+
+class Wanted(NamedTuple):
+    """The facts that a node is made of. `hcas` is the profile's ``rdma.hcas``."""
+
+    devices: Devices
+    topology: "Topology | Unread"
+    platform: "Platform | Unread"
+    network: "Network | Unread"
+    nccl: "nccl_of_host.Nccl | Unread"
+    kernel: "Kernel | Unread"
+    driver: "Driver | Unread"
+    rdma: "Rdma | Unread"
+    hcas: str
+
+
+def node(wanted: Wanted) -> of_nccl.Node:
+    """Without findings and settings, and without what says when and where it was read."""
+    known = wanted.network if isinstance(wanted.network, Unread) else wanted.network.netdevs
+    ports, gpus = wanted.devices.ports, wanted.devices.gpus
+    devices = then(ports, devices_by_netdev)
+    by_port = roles_by_port(wanted.devices, wanted.topology, wanted.platform, wanted.hcas)
+    shown = then(known, lambda listed: shown_netdevs(listed, wanted.platform))
+    ways = gdr(wanted.kernel, wanted.driver, wanted.rdma)
+    facts = of_nccl.Facts(
+        fabric=of_nccl.Fabric(
+            nics=then(shown, lambda listed: tuple(_interface(one, devices) for one in listed)),
+            rdma=then(ports, lambda listed: tuple(_port(one, by_port, wanted.network) for one in sorted_ports(listed))),
+            gdr=of_nccl.Gdr(ways.peermem, ways.dmabuf),
+        ),
+        nccl=then(wanted.nccl, _nccl),
+        gpus=then(gpus, lambda listed: tuple(of_nccl.Gpu(one.name, one.numa_node, one.compute_capability) for one in listed)),
+        driver=then(wanted.driver, lambda found: of_nccl.Driver(found.loaded_version)),
+        platform=then(wanted.platform, lambda found: of_nccl.Platform(found.name, found.contained)),
+    )
+    return of_nccl.Node(0.0, "", False, False, of_nccl.Host("", ""), (), facts)
+
+
+def unasked_priorities(host: of_nccl.Node, network: "Network | Unread") -> "Unread | None":
+    """Why a card below a rail could not be asked for its priorities; None where all of them answered, also that they do not know.
+
+    Raises ``UnreadError`` where it is not known which cards these are.
+    """
+    listed = need(need(network).netdevs)
+    for port in rails(host):
+        name = need(port.netdev)
+        for one in listed if name else ():
+            if one.name != name and (isinstance(one.master, Unread) or one.master != name):
+                continue
+            gap = one.priorities if isinstance(one.priorities, Unread) else one.priorities.asked
+            if isinstance(gap, Unread) and gap.why not in NOT_APPLICABLE:
+                return gap
+    return None
+
+
+def sorted_ports(ports: tuple[RdmaPort, ...]) -> tuple[RdmaPort, ...]:
+    """By name, numbers in it as numbers."""
+    return tuple(sorted(ports, key=lambda port: natural(port.name)))
+
+
+def roles_by_port(devices: Devices, topology: "Topology | Unread", platform: "Platform | Unread", hcas: str) -> "Roles | Unread":
+    """The role of each port by its name; unread where one of the three lists is."""
+    ports, nics, gpus = devices
+    if isinstance(ports, Unread) or isinstance(nics, Unread) or isinstance(gpus, Unread):
+        return next(part for part in devices if isinstance(part, Unread))
+    if not ports:
+        return {}
+    distances: Distances = classes(topology, gpus, nics, platform)
+    return roles(ports, nics, distances, hcas)
+
+
+def shown_netdevs(netdevs: tuple[Netdev, ...], platform: "Platform | Unread") -> tuple[Netdev, ...]:
+    """Those that a report lists: a node of Kubernetes has hundreds of others."""
+    is_inside = not isinstance(platform, Unread) and platform.contained is True
+    left_out = _LEFT_OUT - {_WAY_OUT} if is_inside else _LEFT_OUT
+    return tuple(one for one in netdevs if isinstance(one.kind, Unread) or one.kind not in left_out)
+
+
+def devices_by_netdev(ports: tuple[RdmaPort, ...]) -> dict[str, tuple[str, ...]]:
+    """The RDMA devices of each interface that has some."""
+    found: dict[str, tuple[str, ...]] = {}
+    for port in ports:
+        if isinstance(port.netdev, str):
+            found[port.netdev] = (*found.get(port.netdev, ()), port.device)
+    return found
+
+
+def _interface(one: Netdev, devices: "Mapping[str, tuple[str, ...]] | Unread") -> of_nccl.Interface:
+    addresses = then(one.addresses, lambda listed: tuple(f"{each.value}/{each.prefix}" for each in listed))
+    rdma = then(devices, lambda known: known.get(one.name, ()))
+    priorities = then(one.priorities, _priorities)
+    return of_nccl.Interface(one.name, one.kind, one.state, one.mtu, one.master, one.parent, addresses, rdma, priorities)
+
+
+def _priorities(told: Priorities) -> of_nccl.Priorities:
+    return of_nccl.Priorities(told.lossless, told.trust, told.dscp, told.firmware_dcbx)
+
+
+def _port(port: RdmaPort, by_port: "Roles | Unread", network: "Network | Unread") -> of_nccl.Port:
+    gid = chosen(port)
+    return of_nccl.Port(
+        pci=port.pci,
+        netdev=port.netdev,
+        link_layer=port.link_layer,
+        state=port.state,
+        rate_gbps=port.rate_gbps,
+        role=then(by_port, lambda known: known[port.name]),
+        active_mtu=active_mtu(port, network).value,
+        gid=then(gid, lambda found: of_nccl.Gid(found.index, found.value, found.type)),
+        driver=port.driver,
+        firmware=port.firmware,
+        device=port.device,
+        number=port.number,
+    )
+
+
+def _nccl(found: nccl_of_host.Nccl) -> of_nccl.Nccl:
+    libraries = then(found.libraries, lambda listed: tuple(of_nccl.Library(one.path, one.version) for one in listed))
+    plugins = then(found.plugins, lambda listed: tuple(of_nccl.Plugin(one.path, then(one.kinds, ",".join), one.missing) for one in listed))
+    return of_nccl.Nccl(libraries, plugins, ())
