@@ -5,6 +5,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from hostagent.cli import SETTINGS, Group, examples
 from hostagent.cli.ending import Ended
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from hostagent.daemon.settings import Settings
     from hostagent.daemon.tellers import Teller
 
-RUN, KEPT = "/run/hostagent", "/var/lib/hostagent"
+#: The other one has nothing of an installation: its folder is closed to everybody but root.
+RUN, KEPT = "/run/hostagent", "/var/lib/hostagent-daemon"
 _LISTEN = "127.0.0.1:9476"
 #: Seconds between two looks whether the other daemon of this state directory has ended; and that a teller gets to end.
 _WAIT_S, _CLOSE_S, _ONCE_S = 1.0, 0.5, 15.0
@@ -128,6 +130,9 @@ def command(ctx: click.Context, /, host_root: str | None, snapshot: str | None, 
     conditions. SIGTERM ends it: exit 0. With --once it exits as 'hostagent check'. 2: usage, or hostagent could not run.
     """
     if ctx.invoked_subcommand:
+        named = [name for name in ctx.params if ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE]
+        if named:
+            raise click.UsageError(f"found options of the daemon before '{ctx.invoked_subcommand}', wanted its own behind it")
         return 0
     from hostagent.cli.daemonsettings import settings_of
 
@@ -154,6 +159,8 @@ def _run(settings: "Settings") -> int:
         return _once(loop, wake)
     notify = Notify.of_environment()
     access = access_of(settings)  # a mistake in it is told now
+    if settings.kubernetes_events and access is None:
+        raise HostagentError("found --kubernetes-events, and no cluster that is written to", "Give --kubeconfig FILE, or leave it away")
     log = Log(settings.log_format, complain, once=settings.once)
     settings = _with_history(settings, log)
     is_served = bool(settings.listen) and not settings.once
@@ -171,8 +178,8 @@ def _run(settings: "Settings") -> int:
         signal.signal(signal.SIGHUP, lambda *_: reload.ask(wake))
         loop.begin()
         loop.forever(wake, notify)
-    except Ended as ended:
-        log.event("stop", signal=signal.Signals(ended.number).name)
+    except (Ended, KeyboardInterrupt) as ended:
+        log.event("stop", signal=signal.Signals(getattr(ended, "number", signal.SIGINT)).name)
         raise
     finally:
         notify.stopping()
@@ -193,10 +200,11 @@ def _with_history(settings: "Settings", log: "Log") -> "Settings":
 
 
 class Reload:
-    """Whether the profile is to be read again though its files look as they did: SIGHUP asks for it."""
+    """Whether the profile is to be read again though its files look as they did, because SIGHUP asks for it; and why it did not load."""
 
     def __init__(self) -> None:
         self.is_asked = False
+        self.problem = ""
 
     def ask(self, wake: "Wake") -> None:
         self.is_asked = True
@@ -245,14 +253,16 @@ def _load(settings: "Settings", before: "Prepared | None", reload: Reload, log: 
     from hostagent.profiles import files
 
     if before and not reload.is_asked and not files.changes(before.loaded.files):
-        return Load(before, "")
+        return Load(before, reload.problem)
     reload.is_asked = False
     try:
         fresh = prepared_for(settings.evidence, settings.profile_name)
         if before:
             log.event("reload", profile=fresh.loaded.title, hash=fresh.loaded.digest)
+        reload.problem = ""
         return Load(fresh, "")
     except HostagentError as error:
         if before is None:
             raise
-        return Load(before, f"the profile does not load, and the one before it stays in force: {error.message}")
+        reload.problem = f"the profile does not load, and the one before it stays in force: {error.message}"
+        return Load(before, reload.problem)

@@ -24,7 +24,7 @@ _WANTED = "wanted a span such as 90m, 12h or 7d, or a time such as 2026-11-29T03
 @click.command(
     "history",
     context_settings=SETTINGS,
-    epilog=examples("hostagent daemon history --since 12h || true", "hostagent daemon history --since 7d --format json || true"),
+    epilog=examples("hostagent daemon history --help"),
 )
 @click.option(
     "--since", default="", callback=lambda _, __, value: _begin(value), help="A span back from now, or a time in UTC.", metavar="T"
@@ -36,25 +36,17 @@ def command(since: float, form: str, history_dir: str) -> int:
 
     The last 256 of each are kept, over restarts and boots. Exit 0: printed, also where nothing happened. 2: usage, or there is no record.
     """
-    from hostagent.daemon import record
+    from hostagent.daemon import record, statedir
 
-    path, text, problem = _found(history_dir)
-    loaded = record.load(text) if text else record.Loaded(record.EMPTY, problem)
-    if loaded.problem:
-        raise HostagentError(f"{path} cannot be used: {loaded.problem}", "Name the folder of the daemon with --history-dir")
-    found = record.since(loaded.record, since)
+    folders = [history_dir] if history_dir else [KEPT, RUN]
+    loaded = {os.path.join(one, statedir.RECORD): record.read(one) for one in folders}
+    path, newest = max(loaded.items(), key=lambda row: max((one.at for one in row[1].record.transitions), default=0.0))
+    if not newest.record.transitions:
+        why = newest.problem or "there is no such file, or nothing in it"
+        raise HostagentError(f"{path} cannot be used: {why}", "Name the folder of the daemon with --history-dir")
+    found = record.since(newest.record, since)
     put(json.dumps({"file": path, **found}, indent=1) + "\n") if form == "json" else say(*_lines(found))
     return 0
-
-
-def _found(folder: str) -> tuple[str, str, str]:
-    """The file, its text, and why there is none."""
-    from hostagent.daemon import statedir
-
-    paths = [folder] if folder else [KEPT, RUN]
-    kept = [(os.path.join(one, statedir.RECORD), statedir.text(one, statedir.RECORD)) for one in paths]
-    path, text = next((row for row in kept if row[1].value or row[1].problem), kept[-1])
-    return path, text.value, text.problem or "there is no such file"
 
 
 def _lines(found: Mapping[str, Any]) -> Iterator[str]:

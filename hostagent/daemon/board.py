@@ -1,6 +1,7 @@
 """What the threads of the publisher share: what there is to publish, whether the loop lives and judges, and how deliveries went."""
 
 import threading
+import time
 from collections import Counter
 from dataclasses import replace
 from typing import NamedTuple
@@ -44,6 +45,9 @@ class Board:
         self._last: dict[str, tuple[float, str, float]] = {}
 
     def say(self, said: Saying, now: float) -> None:
+        """A pass may be old already: after a publisher that ended, and of a loop that was stopped while it wrote."""
+        if said.has_pass and now - said.judged_by > self._stale_after_s:
+            said = _stale(said, time.time())
         with self._changed:
             self._said = said
             self._hear(now)
@@ -75,16 +79,14 @@ class Board:
             return self._said, self._said is not known, self._is_open
 
     def stale(self, now: float, wall: float) -> "Saying | None":
-        """Put what is published when no pass was judged for too long in the place of what there is, where that is so: this, else None.
+        """What is published when no pass was judged for too long; it takes the place of what there is, where that is so. Else None.
         `wall`: seconds since the epoch.
         """
         with self._changed:
             said, is_late = self._said, self._is_late(now)
         if said is None or said.is_stale or not is_late:
-            return None
-        from hostagent.daemon.staleness import made_stale
-
-        made = made_stale(said, wall)
+            return said if said and said.is_stale else None
+        made = _stale(said, wall)
         with self._changed:
             if self._said is not said:  # a pass was judged meanwhile
                 return None
@@ -125,3 +127,9 @@ class Board:
     def look(self) -> View:
         with self._changed:
             return View(self._said, self._judged_by, self._alive_at, self._waiting)
+
+
+def _stale(said: Saying, wall: float) -> Saying:
+    from hostagent.daemon.staleness import made_stale
+
+    return made_stale(said, wall)

@@ -1,5 +1,6 @@
 """What makes a pass begin, in one thread: the kernel log, devices and links that change, configuration that changes, a signal, time."""
 
+import ipaddress
 import random
 import select
 import time
@@ -34,6 +35,8 @@ _BY_TIME = frozenset({"interval", "confirm"})
 _TRIGGERS: Mapping[News, Trigger] = {"record": "kernel-log", "link": "link"}
 _DEVICE, _DEVICES, _OTHERS = ("network", "device"), ("network", "devices"), ("network", "others")
 _NONE = Unread("not-recorded", "not asked")
+#: Where a row of the others says the interface at its other end.
+_OTHER_END = 3
 #: Signals that wait for `Events.wait`.
 _MOST_ASKED = 16
 _OF_FILES = frozenset({"read", "tail", "list", "stat", "readlink", "realpath", "state_file"})
@@ -47,10 +50,10 @@ class Events:
         self._root = Root(place.host_root or "/")
         is_live = not place.snapshot
         self._log = KernelWatch(self._root) if is_live else None
-        self._links = LinkEvents(self._root) if is_live and not self._root.simulated else None
-        # Where rtnetlink is read it says all that uevents of interfaces of software say, and more.
-        self._devices = Uevents(virtual=self._links is None or self._links.descriptor < 0) if is_live else None
+        self._links = LinkEvents(self._root) if is_live else None
+        self._devices = Uevents() if is_live else None
         self._taken: frozenset[str] | None = None
+        self._pairs = frozenset[str]()
         self._files = Watched()
         self._carried = Carried(Places(self._root))
         self._schedule = Schedule(time.monotonic(), time.monotonic())
@@ -85,7 +88,9 @@ class Events:
         self._carried.keep(places, done.answers, self._began_at)
         own = (*(one for one in files if one.startswith("/")), *((self._place.snapshot,) if self._place.snapshot else ()))
         self._files.watch(places, _paths(done.answers) if not self._place.snapshot else (), own, self._began_at)
-        self._taken = taken_of(done.answers)
+        pairs, taken = pairs_of(done.answers), taken_of(done.answers)
+        self._taken = None if taken is None else taken | (pairs & self._pairs)
+        self._pairs = pairs
         findings = tuple((one.id, one.subject, one.code, one.outcome) for one in done.report.findings)
         self._spend(is_same=findings == self._findings)
         self._findings = findings
@@ -164,7 +169,9 @@ class Events:
 
 
 def taken_of(answers: Mapping[tuple[str, ...], Any]) -> "frozenset[str] | None":
-    """Interfaces that readers ask more of, and those below and above them; None where a pass could not list them."""
+    """Interfaces that readers ask more of, those below and above them, and those with an address in a network; None where a pass could not
+    list them. Ends of pods' veths have none, or one of their own alone, or one that the kernel made.
+    """
     if any(isinstance(answers.get(question, _NONE), Unread) for question in (_DEVICES, _OTHERS)):
         return None
     found: set[str] = set()
@@ -175,7 +182,26 @@ def taken_of(answers: Mapping[tuple[str, ...], Any]) -> "frozenset[str] | None":
         if isinstance(answer, dict):
             found.update(answer.get("lower", ()))
             found.update(name for name in (answer.get("master"), answer.get("parent")) if isinstance(name, str) and name)
-    return frozenset(found)
+    return frozenset(found | _addressed(answers.get(("network", "addresses"))))
+
+
+def _addressed(rows: Any) -> "set[str]":
+    found: set[str] = set()
+    for names, text, prefix in rows if isinstance(rows, list) else ():
+        address = ipaddress.ip_address(text)
+        if not address.is_link_local and prefix < address.max_prefixlen:
+            found.update(name.partition(":")[0] for name in names.split())  # eth0:1 is a label of eth0
+    return found
+
+
+def pairs_of(answers: Mapping[tuple[str, ...], Any]) -> "frozenset[str]":
+    """Interfaces of software whose other end is here, too: those of pods have it in another network namespace. One that was there in two
+    passes is part of the host.
+    """
+    rows = answers.get(_OTHERS)
+    words = [row.split() for row in rows if isinstance(row, str)] if isinstance(rows, list) else []
+    ends = {index: (name, other) for name, index, _, other, *_ in (one for one in words if len(one) > _OTHER_END) if index != other}
+    return frozenset(name for index, (name, other) in ends.items() if ends.get(other, ("", ""))[1] == index)
 
 
 def _paths(answers: Mapping[tuple[str, ...], Any]) -> Iterable[str]:

@@ -16,23 +16,24 @@ FORMATS: tuple[Format, ...] = ("text", "json")
 class Log:
     """`put` takes one line. Text is ``key=value`` with quotes where a value needs them (logfmt), JSON one object a line.
 
-    With `once`, text has warnings alone, as other commands print them: a person waits for one pass.
+    With `once` there are warnings alone, in text as other commands print them: a person waits for one pass.
     """
 
     def __init__(self, form: str, put: Callable[[str], Any], *, once: bool = False) -> None:
-        self._form, self._put, self._is_plain = form, put, once and form == "text"
+        self._form, self._put, self._once = form, put, once
 
     def event(self, name: str, at: float = 0.0, **fields: Any) -> None:
         """`at`: seconds since the epoch, 0 for now. Fields that are "" are left out."""
-        if self._is_plain:
+        if self._once and name != "warning":
             return
         row = {"time": iso(at or time.time()), "event": name, **{key: value for key, value in fields.items() if value not in ("", ())}}
         self._put(json.dumps(row) if self._form == "json" else " ".join(f"{key}={_quoted(value)}" for key, value in row.items()))
 
     def problem(self, message: str) -> None:
-        if self._is_plain:
+        if self._once and self._form == "text":
             self._put(f"Warning: {message}")
-        self.event("warning", message=message)
+        else:
+            self.event("warning", message=message)
 
     def turned(self, one: Transition) -> None:
         """A transition, or the recovery that one to True is."""

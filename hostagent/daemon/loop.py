@@ -29,6 +29,8 @@ from hostagent.steady import Steady
 _NEWS = 32
 #: Seconds between two lines about a condition that flaps.
 _FLAPPING_S = 60.0
+#: Seconds by which the publisher may be later than this process to take it for silent.
+_SLACK_S = 10.0
 
 
 class Listener(Protocol):
@@ -85,9 +87,9 @@ class Loop:
         self._stuck, self._steady, self._documents = Stuck(), Steady(), Documents()
         self._earlier: State | None = None
         self._memory = history.FRESH
-        self._said: frozenset[str] = frozenset()
+        self._warned: dict[str, frozenset[str]] = {}
         self._record, self._news = record.EMPTY, tuple[Transition, ...]()
-        self._saved = self._record
+        self._saved, self._mark = self._record, tuple[int, ...]()
         self._judged_by, self._judged_at = time.monotonic(), 0.0  # the last pass: monotonic seconds, seconds since the epoch
         self._flapped_at: dict[str, float] = {}
 
@@ -121,11 +123,13 @@ class Loop:
         folder = self._settings.state_dir
         kept, text = statedir.told(folder, boot), statedir.text(folder, statedir.HISTORY)
         loaded = history.load(text.value, boot) if text.value else history.Loaded(history.FRESH, "")
-        past = statedir.text(self._settings.history_dir, statedir.RECORD)
-        found = record.load(past.value) if past.value else record.Loaded(record.EMPTY, "")
-        damaged = ((statedir.HISTORY, loaded.problem), (statedir.RECORD, found.problem))
-        self._warn(kept.problem, text.problem, past.problem, *(f"{name} begins anew: {why}" for name, why in damaged if why))
-        self._told, self._memory, self._record, self._saved = kept.value, loaded.memory, found.record, found.record
+        kept_at, past = self._settings.history_dir, record.read(self._settings.history_dir)
+        if past.problem and not self._settings.dry_run:
+            statedir.put_aside(kept_at, statedir.RECORD)
+        damaged = ((statedir.HISTORY, loaded.problem), (statedir.RECORD, past.problem))
+        self._warn("start", kept.problem, text.problem, *(f"{name} begins anew: {why}" for name, why in damaged if why))
+        self._told, self._memory, self._record, self._saved = kept.value, loaded.memory, past.record, past.record
+        self._mark = statedir.mark(kept_at, statedir.RECORD)
         return boot, hostname
 
     def forever(self, wake: Wake, notify: Notify) -> None:
@@ -135,9 +139,10 @@ class Loop:
             self._loaded = self._load(self._loaded.prepared)
             try:
                 notify.ready(_status(self.one(trigger, wake)))
+                self._warn("host")
                 is_settled = self._told is not None and self._told.is_settled
             except HostagentError as error:  # what was told stands until it expires
-                self._warn(unusable(error))
+                self._warn("host", unusable(error))
                 wake.skipped()
                 is_settled = False  # the host may be back soon
             assert self._told is not None
@@ -146,14 +151,13 @@ class Loop:
     def one(self, trigger: Trigger, wake: Wake) -> Report:
         """One pass, judged, written, told."""
         settings, prepared = self._settings, self._loaded.prepared
-        self._warn(self._loaded.problem, wake.problem)
+        self._warn("load", self._loaded.problem, wake.problem)
         done = passes.run(settings.evidence, prepared, settings.node_name, Between(wake.known(), self._remember, self._stuck, self._steady))
         now = time.time()
         found = measured(done.report, {one.id: one.family.condition for one in prepared.checks})
         boot = done.report.boot_id  # a simulation changes it, and one that was not read is none: neither makes what was told forgotten
         before = replace(self._told, boot_id=boot) if self._told else None
-        if before and time.monotonic() - self._judged_by > settings.stale_after_s:  # as the publisher has said meanwhile
-            before = self._after_silence(before, now)
+        before = self._after_silence(before, now) if before else None
         told = advance(before, found, now) if before else at_once(boot, found, now, self._earlier)
         self._judged_by, self._judged_at = time.monotonic(), done.report.observed_at
         self._passes[trigger] += 1
@@ -172,8 +176,9 @@ class Loop:
         document = statedir.document(report, told, files, record.last(self._record.transitions))
         texts = {**statedir.texts(told, document, short, text), statedir.HISTORY: history.dump(self._memory)}
         if not settings.dry_run:
-            self._warn(*statedir.save(settings.state_dir, texts))
-            self._save_record()
+            with statedir.alone(settings.state_dir):
+                self._warn("files", *statedir.save(settings.state_dir, texts))
+                self._save_record()
         counts = dict(self._passes), dict(self._transitions)
         metrics = said.metrics(report, self._memory.history)
         run = said.Run(metrics, self._judged_by, done.took_s, trigger, *counts, self._loaded.problem, self._news)
@@ -186,14 +191,19 @@ class Loop:
         memory.trim()
 
     def _after_silence(self, before: State, now: float) -> State:
-        """What was told and recorded while no pass was judged: the publisher wrote it, or could not."""
-        found = record.load(statedir.text(self._settings.history_dir, statedir.RECORD).value or "null").record
-        if found.count > self._record.count:
-            self._news = (*self._news, *(one for one in found.transitions if one.number > self._record.count))[-_NEWS:]
-            self._record = self._saved = found
-        kept: State | None = statedir.told(self._settings.state_dir, before.boot_id).value
-        if kept and all(one.reason == AGENT_STALE for one in kept.conditions):
-            return kept
+        """What is told before this pass: where none was judged for long, the publisher has written that nothing is known, or could not."""
+        silent_s = time.monotonic() - self._judged_by
+        mark = statedir.mark(self._settings.history_dir, statedir.RECORD)
+        if mark != self._mark:
+            found, self._mark = record.read(self._settings.history_dir).record, mark
+            if found.count > self._record.count:
+                self._news = (*self._news, *(one for one in found.transitions if one.number > self._record.count))[-_NEWS:]
+                self._record = self._saved = found
+                kept: State | None = statedir.told(self._settings.state_dir, before.boot_id).value
+                if kept and all(one.reason == AGENT_STALE for one in kept.conditions):
+                    return kept
+        if silent_s <= self._settings.stale_after_s + _SLACK_S:
+            return before
         told = stale(before, self._judged_at, now)
         self._turn(told, now)
         return told
@@ -210,8 +220,10 @@ class Loop:
     def _save_record(self) -> None:
         """Where it changed; it is long."""
         if self._record is not self._saved:
-            self._warn(*statedir.save(self._settings.history_dir, {statedir.RECORD: record.dump(self._record)}))
-            self._saved = self._record
+            problems = statedir.save(self._settings.history_dir, {statedir.RECORD: record.dump(self._record)})
+            self._warn("record", *problems)
+            self._saved = self._saved if problems else self._record
+            self._mark = statedir.mark(self._settings.history_dir, statedir.RECORD)
 
     def _flap(self, told: State) -> None:
         """That a condition flaps is logged once a minute at most."""
@@ -230,12 +242,12 @@ class Loop:
         self._teller.tick(time.monotonic())
         notify.alive()
 
-    def _warn(self, *problems: str) -> None:
-        """Each once, until it has gone."""
+    def _warn(self, source: str, *problems: str) -> None:
+        """Each once, until it has gone: all that `source` has to say now."""
         now = frozenset(filter(None, problems))
-        for problem in sorted(now - self._said):
+        for problem in sorted(now - self._warned.get(source, frozenset())):
             self._log.problem(problem)
-        self._said = (self._said | now) if now else self._said
+        self._warned[source] = now
 
 
 def _status(report: Report) -> str:

@@ -1,6 +1,6 @@
 """What is kept of the past, over restarts and boots: each change of a condition's status, and when each critical fault began and ended.
 
-Pure but for `load`, which parses. Of each list the newest `MOST` are kept.
+Of each list the newest `MOST` are kept.
 """
 
 import json
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from hostagent.daemon import statedir
 from hostagent.facts.frozen import frozen
 from hostagent.report import Report
 from hostagent.report.devices import address_of, uuids
@@ -19,6 +20,8 @@ MOST = 256
 #: Faults that have not ended: more than any host has at once.
 _MOST_OPEN = 1024
 _TEXT = 300
+#: Outcomes of a check that has looked.
+_JUDGED = ("pass", "warn", "fail")
 #: What `load` takes for a time, in seconds since the epoch.
 _MAX_TIME = 1e12
 
@@ -79,18 +82,26 @@ def turned(record: Record, conditions: tuple[Condition, ...], boot_id: str, now:
 
 
 def judged(record: Record, report: Report) -> Record:
-    """After a pass: faults that began or ended with it. What could not be read has not ended."""
+    """After a pass: faults that began or ended with it. One ends where its check finds its subject well, or all subjects; and, with a boot,
+    where its subject is not there any more.
+    """
     at = report.observed_at
     found = {
         (one.id, one.subject): one
         for one in report.findings
         if one.severity == "critical" and one.outcome == "fail" and one.axis == "fitness"
     }
-    unknown = {(one.id, one.subject) for one in report.findings if one.outcome == "unknown"}
-    blind = {name for name, subject in unknown if not subject}  # the check as a whole
-    known = {(one.id, one.subject) for one in record.faults if not one.end}
-    ended = {key for key in known if key not in found and key not in unknown and key[0] not in blind}
-    new = [one for key, one in found.items() if key not in known]
+    judged = {(one.id, one.subject) for one in report.findings if one.outcome in _JUDGED}
+    seen = {(one.id, one.subject) for one in report.findings}
+    ids = {name for name, _ in judged}
+    still = {(one.id, one.subject): one for one in record.faults if not one.end}
+    ended = {
+        key
+        for key, one in still.items()
+        if key not in found
+        and (key in judged or (key[0], "") in judged or (one.boot_id != report.boot_id and key not in seen and key[0] in ids))
+    }
+    new = [one for key, one in found.items() if key not in still]
     if not ended and not new:
         return record
     names = uuids(report.facts)
@@ -102,8 +113,13 @@ def judged(record: Record, report: Report) -> Record:
 
 
 def last(transitions: tuple[Transition, ...]) -> Transition | None:
-    """The newest; of those of one moment the first, which is about the node as a whole."""
-    return next((one for one in transitions if one.at == transitions[-1].at), None)
+    """Of the newest ones, of one moment, the first: it is about the node as a whole."""
+    newest: list[Transition] = []
+    for one in reversed(transitions):
+        if newest and (one.at != newest[0].at or one.condition in {other.condition for other in newest}):
+            break
+        newest.append(one)
+    return newest[-1] if newest else None
 
 
 def _bounded(faults: list[Fault]) -> tuple[Fault, ...]:
@@ -114,7 +130,13 @@ def _bounded(faults: list[Fault]) -> tuple[Fault, ...]:
 
 def dump(record: Record) -> str:
     """JSON for `load`."""
-    return json.dumps(plain(record)) + "\n"
+    return json.dumps(plain(record), ensure_ascii=False) + "\n"
+
+
+def read(folder: str) -> Loaded:
+    """The one in `folder`, empty where there is none."""
+    kept = statedir.text(folder, statedir.RECORD)
+    return load(kept.value) if kept.value else Loaded(EMPTY, kept.problem)
 
 
 def load(text: str) -> Loaded:

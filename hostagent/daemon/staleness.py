@@ -22,7 +22,8 @@ _READY = re.compile(r"^(hostagent_ready\{.*\}) .*$", re.MULTILINE)
 def made_stale(what: Saying, now: float) -> Saying:
     """The same with everything that says how well the node is unknown; what the node is stays. `now`: seconds since the epoch."""
     text = stale_text(what.observed_at)
-    conditions = tuple(Condition(one.type, "Unknown", AGENT_STALE, text, now) for one in what.words.conditions)
+    since = {one.type: one.changed_at if one.status == "Unknown" else now for one in what.words.conditions}
+    conditions = tuple(Condition(kind, "Unknown", AGENT_STALE, text, at) for kind, at in since.items())
     summary = beside(what.summary, _UNKNOWN, text) if what.summary else {}
     notes: dict[str, str | None] = annotations(summary) if summary else {"summary": None}
     words = NodeWords(conditions, what.words.removed, {**what.words.labels, **unknown_labels()}, notes)
@@ -37,27 +38,26 @@ def _metrics(text: str) -> str:
 def write(settings: Settings, what: Saying, now: float) -> tuple[tuple[Transition, ...], tuple[str, ...]]:
     """The files that the loop writes otherwise, so that whoever reads them, and a daemon that is started next, knows. `what`: made stale.
 
-    Returns what turned, and what could not be written. Files that are newer than `what` are left alone: the loop is back.
+    Returns what turned, and what could not be written. Where the loop has written of a later pass it is back: nothing is done.
     """
     folder = settings.state_dir
-    state, problem = statedir.state_of(folder)
-    if not state or state.get("observed_at") != what.observed_at:
-        return (), (problem,) if problem else ()
-    boot_id = str(state.get("boot_id", ""))
-    saved = record.load(statedir.text(settings.history_dir, statedir.RECORD).value or "null")
-    after, news = record.turned(saved.record, what.words.conditions, boot_id, now)
-    problems = statedir.save(settings.history_dir, {statedir.RECORD: record.dump(after)} if news else {})
-    return news, (
-        *problems,
-        *statedir.save(folder, _texts(what, state, statedir.told(folder, boot_id).value, record.last(after.transitions))),
-    )
+    with statedir.alone(folder):
+        state, problem = statedir.state_of(folder)
+        if state.get("observed_at", 0.0) > what.observed_at:
+            return (), ()
+        boot_id = str(state.get("boot_id", ""))
+        past = record.read(settings.history_dir)
+        after, news = record.turned(past.record, what.words.conditions, boot_id, now)
+        problems = () if past.problem or not news else statedir.save(settings.history_dir, {statedir.RECORD: record.dump(after)})
+        kept = statedir.told(folder, boot_id)
+        texts = _texts(what, state, kept.value and stale(kept.value, what.observed_at, now), record.last(after.transitions))
+        return news, tuple(filter(None, (problem, past.problem, kept.problem, *problems, *statedir.save(folder, texts))))
 
 
-def _texts(what: Saying, state: dict[str, Any], kept: "State | None", last: Transition | None) -> dict[str, str]:
-    """The files of the state directory. `kept`: what was told, None where it cannot be read; `last`: the newest transition."""
+def _texts(what: Saying, state: dict[str, Any], told: "State | None", last: "Transition | None") -> dict[str, str]:
+    """The files of the state directory. `told`: None where what was told cannot be read; `last`: the newest transition."""
     texts = {statedir.SUMMARY: statedir.summary_text(what.summary)} if what.summary else {}
-    if kept:
-        told = stale(kept, what.observed_at, what.words.conditions[0].changed_at)
+    if told and state:
         verdict = {"verdict": plain(_UNKNOWN), "measured": plain(_UNKNOWN)}
         words = {"headline": stale_text(what.observed_at), "action": "none", "todo": [], "conditions": plain(told.conditions)}
         texts[statedir.TOLD] = statedir.told_text(told)

@@ -3,9 +3,12 @@
 Each file is written whole or not at all. One that cannot be written (a full disk) costs no pass: it stays as it was, and expires.
 """
 
+import contextlib
+import fcntl
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hostagent.daemon.conditions import TYPES
@@ -21,7 +24,9 @@ STATE, SUMMARY, REPORT, TOLD, HISTORY, CLEARED = "state.json", "summary.json", "
 RECORD = "record.json"
 #: Mode of each file. The report quotes logs, which are root's to read; what is read back alone is nobody else's.
 MODES = {STATE: 0o644, SUMMARY: 0o644, REPORT: 0o600, TOLD: 0o600, HISTORY: 0o600, RECORD: 0o644}
-_MAX_BYTES = 1024 * 1024
+_MAX_BYTES = 4 * 1024 * 1024
+#: Seconds that one process waits for the other one to have written its files: a moment, unless it is stopped.
+_WAIT_S, _TRY_S = 1.0, 0.01
 _MAX_TIME = 1e12  # seconds since the epoch
 
 
@@ -30,6 +35,43 @@ class Kept(NamedTuple):
 
     value: Any
     problem: str = ""
+
+
+@contextlib.contextmanager
+def alone(folder: str) -> Iterator[None]:
+    """Between the two processes of a daemon: what one reads in this block and then writes the other one does not change meanwhile. Where
+    the other one is stopped in its own block, or the folder is not there, it goes on all the same.
+    """
+    try:
+        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        yield
+        return
+    try:
+        ends = time.monotonic() + _WAIT_S
+        while time.monotonic() < ends:
+            with contextlib.suppress(OSError):
+                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            time.sleep(_TRY_S)
+        yield
+    finally:
+        os.close(place)
+
+
+def mark(folder: str, name: str) -> tuple[int, ...]:
+    """Which file it is: another one after each write. () where there is none."""
+    try:
+        found = os.stat(os.path.join(folder, name))
+    except OSError:
+        return ()
+    return (found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+def put_aside(folder: str, name: str) -> None:
+    """What cannot be read back is not overwritten: somebody may want it."""
+    with contextlib.suppress(OSError):
+        os.replace(os.path.join(folder, name), os.path.join(folder, f"{name}.damaged"))
 
 
 def is_writable(folder: str) -> bool:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from hostagent.kube.config import Access
 
 _MAX_MESSAGE = 64 * 1024 * 1024
+#: Seconds for which an Event is of use: the API server forgets them after so long.
+_EVENT_S = 3600.0
 #: Seconds after which a thread looks again though nothing woke it.
 _LOOK_S = 5.0
 
@@ -109,13 +111,15 @@ def _sinks(settings: Settings, access: "Access | None", log: Log) -> list[Callab
 def _watch(board: Board, settings: Settings, log: Log) -> None:
     """Until the end: when no pass is judged for too long, that nothing is known is published and written in the place of what is known."""
     said: Saying | None = None
-    is_open = True
+    is_open, known = True, 0.0
     while is_open:
         said, _, is_open = board.newest(said, _LOOK_S)
         wall = time.time()
         made = board.stale(time.monotonic(), wall)
-        if made is None:
+        if made is None or (known and known == made.judged_by + 1):
+            known = known if made else 0.0
             continue
+        known = made.judged_by + 1  # not 0 of what no pass was judged of
         from hostagent.daemon.staleness import write
 
         log.problem(f"no pass was judged for {settings.stale_after_s:g} s: everything that is published is unknown until one is")
@@ -133,21 +137,24 @@ def _events(board: Board, settings: Settings, client: Any, log: Log) -> None:
     from hostagent.kube.pacing import pause
 
     said: Saying | None = None
-    sent = failures = 0
-    problem, again_at = "", 0.0
+    sent: tuple[float, int] = (0.0, 0)
+    failures, problem, again_at = 0, "", 0.0
     while True:
         said, _, is_open = board.newest(said, _LOOK_S)
-        waiting = [one for one in said.news if one.number > sent] if said else []
+        oldest = time.time() - _EVENT_S
+        waiting = [one for one in said.news if (one.at, one.number) > sent and one.at > oldest] if said else []
         while said and waiting and time.monotonic() >= again_at:
-            before, problem = problem, client.create_event(event(waiting[0], said.node, settings.prefix)).problem
+            reply = client.create_event(event(waiting[0], said.node, settings.prefix))
+            before, problem = problem, reply.problem
             board.delivered("kubernetes-events", problem, time.time(), time.monotonic())
-            if problem:
+            if problem not in ("", before):
+                log.problem(f"Kubernetes takes no Event: {problem}")
+            if problem and not reply.is_refused:
                 failures += 1
                 again_at = time.monotonic() + pause(failures, random.random(), is_waiting=True)  # noqa: S311  spread over a fleet
-                if before != problem:
-                    log.problem(f"Kubernetes takes no Event: {problem}")
                 break
-            failures, sent = 0, waiting.pop(0).number
+            one = waiting.pop(0)
+            failures, sent = 0, (one.at, one.number)
         if not is_open:
             return
 

@@ -143,9 +143,10 @@ def stale_text(judged_at: float) -> str:
 
 def _flapping(after: Held, found: Measured, now: float) -> Held:
     """At its worst: of what is told, of what is there, and of what it was within the hour."""
-    seen = (after.verdict, found.verdict, *(one.verdict for one in after.changes))
+    is_silent = after.reason in (AGENT_STALE, FIRST_PASS)  # what is told there was not measured
+    seen = (*(() if is_silent else (after.verdict,)), found.verdict, *(one.verdict for one in after.changes))
     worst = max(seen, key=_BADNESS.__getitem__)
-    text = found.message if found.verdict == worst else after.message
+    text = found.message if found.verdict == worst else f"{worst} within the hour" if is_silent else after.message
     is_said = after.reason == "Flapping" and after.verdict == worst
     message = after.message if is_said else cut(f"It changes again and again. At its worst: {text}", LONGEST)
     devices = found.devices if found.verdict == worst else after.devices

@@ -138,7 +138,7 @@ def _reply(code: int, retry_after: str, data: bytes) -> Reply:
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         message = "its answer is no object of Kubernetes"
     problem = f"the API server answers {code}: {visible(message[:_SHOWN])}".rstrip(": ")
-    return Reply("", {}, problem, _seconds(retry_after), is_absent=code == 404)
+    return Reply("", {}, problem, _seconds(retry_after), is_absent=code == 404, is_refused=code in (400, 413, 422))
 
 
 def _seconds(text: str) -> float:

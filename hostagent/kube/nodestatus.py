@@ -6,6 +6,7 @@ Source: Kubernetes, "Update API Objects in Place Using kubectl patch"; condition
 import time
 from typing import Any
 
+from hostagent.hashes import hexdigest
 from hostagent.report.nodewords import Condition, NodeWords, Transition
 
 #: Where Events about nodes live: the API server takes no other namespace for them.
@@ -41,7 +42,7 @@ def event(turned: Transition, node: str, prefix: str) -> dict[str, Any]:
     at = stamp(turned.at)
     says = f"{prefix}/{turned.condition} is {turned.new or 'removed'}, was {turned.old or 'not set'}"
     return {
-        "metadata": {"name": f"{node.lower()}.hostagent-{turned.number:x}-{int(turned.at):x}", "namespace": EVENTS},
+        "metadata": {"name": f"hostagent-{_short(node)}-{turned.number:x}-{int(turned.at):x}", "namespace": EVENTS},
         "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node, "uid": node},
         "type": "Normal" if turned.new in ("True", "") else "Warning",
         "reason": turned.reason,
@@ -51,6 +52,11 @@ def event(turned: Transition, node: str, prefix: str) -> dict[str, Any]:
         "lastTimestamp": at,
         "count": 1,
     }
+
+
+def _short(node: str) -> str:
+    """Of any name a part of one that Kubernetes takes."""
+    return hexdigest("sha256", node.encode())[:16]
 
 
 def _condition(one: Condition, prefix: str, judged_at: float) -> dict[str, str]:

@@ -12,7 +12,7 @@ Draw = Callable[[], float]
 
 class Reply(NamedTuple):
     """What came of one write: ``uid`` and ``labels`` of the node where it succeeded, else ``problem``, a sentence, what the server asks
-    to wait for, in seconds, and whether there is no such node; and how long the answer took.
+    to wait for, in seconds, whether there is no such node, and whether the same again would be refused again; and how long the answer took.
     """
 
     uid: str
@@ -21,6 +21,7 @@ class Reply(NamedTuple):
     retry_after_s: float = 0.0
     is_absent: bool = False
     took_s: float = 0.0
+    is_refused: bool = False
 
 
 class Pace(NamedTuple):

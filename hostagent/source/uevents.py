@@ -1,7 +1,8 @@
 """Uevents of the kernel: devices that appear, disappear or change (udev(7); those of udev itself do not reach containers).
 
 Each pair of veth, made and deleted, sends 4 messages and 8 more for each CPU, of its queues, which take pyudev half a millisecond
-(measured on two cores). Interfaces of software are heard by rtnetlink (`hostagent.source.linkevents`), so the kernel drops theirs.
+(measured on two cores). Interfaces of software are heard by rtnetlink (`hostagent.source.linkevents`), so the kernel drops theirs, but for
+the loopback device's: it is never made or deleted, and whoever writes "change" to its file asks for a look.
 """
 
 import contextlib
@@ -21,6 +22,7 @@ _VIRTUAL = b"/devices/virtual/net/"
 _ACTIONS = (3, 4, 6, 7)
 _INSTRUCTION = struct.Struct("=HBBI")  # struct sock_filter
 _LOAD = {1: 0x30, 4: 0x20}  # BPF_LD | BPF_ABS of so many bytes
+_KEPT = b"lo\0"
 _JUMP_EQUAL, _RETURN = 0x15, 0x06
 _WHOLE = 0xFFFFFFFF
 
@@ -28,8 +30,7 @@ _WHOLE = 0xFFFFFFFF
 class Uevents:
     """From its start on. Where there is no libudev, or no right to listen, `problem` says so, and nothing is heard."""
 
-    def __init__(self, *, virtual: bool) -> None:
-        """`virtual`: also of network interfaces made of software; rtnetlink has these, and more."""
+    def __init__(self) -> None:
         self.descriptor = -1
         self.problem = ""
         self._monitor: Any = None
@@ -39,8 +40,7 @@ class Uevents:
             self._monitor = pyudev.Monitor.from_netlink(pyudev.Context(), source="kernel")
             self._monitor.start()
             self.descriptor = self._monitor.fileno()
-            if not virtual:
-                _attach(self.descriptor, dropping(_VIRTUAL))
+            _attach(self.descriptor, dropping(_VIRTUAL, _KEPT))
         except Exception as error:  # pyudev raises what libudev and ctypes make of it
             self._end(error)
 
@@ -78,23 +78,27 @@ def _attach(descriptor: int, program: bytes) -> None:
         opened.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, fprog)
 
 
-def dropping(prefix: bytes) -> bytes:
-    """A classic BPF program (socket(7), SO_ATTACH_FILTER) that drops a uevent whose device path begins with `prefix`, after any action.
+def dropping(prefix: bytes, kept: bytes) -> bytes:
+    """A classic BPF program (socket(7), SO_ATTACH_FILTER) that drops a uevent whose device path begins with `prefix`, after any action,
+    unless `kept` follows.
 
     A load behind the end of a message drops it: messages of the kernel are longer, they repeat action and path.
     """
     parts = [prefix[at : at + 4] for at in range(0, len(prefix) - 3, 4)]
     parts += [prefix[at : at + 1] for at in range(len(parts) * 4, len(prefix))]
-    blocks = [_block(length, [b"@", *parts]) for length in _ACTIONS]
+    blocks = [_block(length, [b"@", *parts], [kept[at : at + 1] for at in range(len(kept))]) for length in _ACTIONS]
     return b"".join([*blocks, _INSTRUCTION.pack(_RETURN, 0, 0, _WHOLE)])
 
 
-def _block(at: int, parts: "list[bytes]") -> bytes:
-    """Compares what is at `at` with `parts`: the first that differs leads behind this block, and its last instruction drops."""
-    size = 2 * len(parts) + 1
+def _block(at: int, parts: "list[bytes]", kept: "list[bytes]") -> bytes:
+    """Compares what is at `at` with `parts`: the first that differs leads behind this block. Then with `kept`: the first that differs leads
+    to the last instruction, which drops.
+    """
+    behind = 2 * (len(parts) + len(kept)) + 2
     program: list[bytes] = []
-    for part in parts:
+    for number, part in enumerate((*parts, *kept)):
+        other = behind if number < len(parts) else behind - 1
         program.append(_INSTRUCTION.pack(_LOAD[len(part)], 0, 0, at))
-        program.append(_INSTRUCTION.pack(_JUMP_EQUAL, 0, size - len(program) - 1, int.from_bytes(part, "big")))
+        program.append(_INSTRUCTION.pack(_JUMP_EQUAL, 0, other - len(program) - 1, int.from_bytes(part, "big")))
         at += len(part)
-    return b"".join([*program, _INSTRUCTION.pack(_RETURN, 0, 0, 0)])
+    return b"".join([*program, _INSTRUCTION.pack(_RETURN, 0, 0, _WHOLE), _INSTRUCTION.pack(_RETURN, 0, 0, 0)])

@@ -202,6 +202,8 @@ def a_signal_reads_the_profile_again(scene, running):
         profile.write_text("schema_version: 1\nname: [\n")
         again.process.send_signal(signal.SIGHUP)
         eventually(lambda: "hostagent_profile_loads 0\n" in again.get("/metrics").text, 10)
+        time.sleep(_INTERVAL_S + 2)
+        assert "hostagent_profile_loads 0\n" in again.get("/metrics").text, "until it does"
         assert "stays in force" in again.get("/readyz?verbose").text
         assert scene.is_ready
         assert again.process.poll() is None

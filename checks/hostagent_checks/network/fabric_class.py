@@ -23,6 +23,7 @@ from hostagent.nccl.fabricclass import inputs
 from hostagent.profile import Profile
 
 #: Inputs of the class that may stay open though all was read.
+_NONE = "none"
 _WORDS = {"traffic_class": "the traffic class of the rails", "gdr": "GPUDirect RDMA"}
 
 
@@ -33,9 +34,7 @@ _WORDS = {"traffic_class": "the traffic class of the rails", "gdr": "GPUDirect R
     since="0.1",
     because=("network.pfc",),
     headline="The node has no fabric class, for want of {found}",
-    remedy=(
-        Step("configure", "Let this host, not the card's firmware, set the priorities of the rails: mlnx_qos -i <interface> --dcbx os."),
-    ),
+    remedy=(Step("configure", "Let the host set the priorities of the rails (mlnx_qos --dcbx os)."),),
     references=("Linux kernel, include/uapi/linux/dcbnl.h", "NCCL documentation, environment variables: NCCL_IB_TC"),
     confirm=("ip -br addr", "mlnx_qos -i <interface>  # PFC, trust state and dscp2prio"),
 )
@@ -53,7 +52,8 @@ def fabric_class(
     profile: Profile,
 ) -> Findings:
     host = node(Wanted(Devices(ports, nics, gpus), topology, platform, network, nccl, kernel, driver, rdma, profile.rdma.hcas))
-    for name, value in inputs(host).items():
+    found = inputs(host)
+    for name, value in found.items():
         if not isinstance(value, Unread):
             continue
         gap: Unread | None = value
@@ -65,5 +65,7 @@ def fabric_class(
             need(gap)
         text = f"no fabric class: {_WORDS[name]} is not known ({value.detail or value.why})"
         yield fail(text, code="no-class", found=_WORDS[name], wanted="a fabric class", at_most="info")
+    if profile.verbs == "optional" and found["active_mtu"] == _NONE != found["hcas"]:
+        skip("the active MTU of its rails was not asked, as the profile lets it: the class is made without it")
     if not need(ports):
         skip("the host has no RDMA port: its jobs of several nodes have TCP alone")

@@ -108,7 +108,7 @@ def schema() -> dict[str, Any]:
         "mtu": or_unread(object_schema(mtu)),
         "port_range": or_unread({"type": "array", "items": _NUMBER}),
     }
-    return or_unread(object_schema(parts))
+    return or_unread(object_schema(parts, later=("port_range",)))
 
 
 def _list(items: dict[str, Any]) -> dict[str, Any]:

@@ -30,8 +30,10 @@ def fields_schema(kind: type, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: schema(hints[name]) for name in names}
 
 
-def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "required": list(properties), "additionalProperties": False, "properties": dict(properties)}
+def object_schema(properties: Mapping[str, Any], later: tuple[str, ...] = ()) -> dict[str, Any]:
+    """`later`: properties that reports of earlier releases have not."""
+    required = [name for name in properties if name not in later]
+    return {"type": "object", "required": required, "additionalProperties": False, "properties": dict(properties)}
 
 
 def or_unread(shape: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hostagent.daemon.events import Events, taken_of
+from hostagent.daemon.events import Events, pairs_of, taken_of
 from hostagent.evidence import Evidence
 from hostagent.facts.unread import Unread
 
@@ -20,6 +20,19 @@ def test_interfaces_that_readers_ask_of_and_their_neighbours_are_taken():
         ("network", "speed", "eth7"): "100000",
     }
     assert taken_of(answers) == {"bond0", "eth0", "eth1", "br0", "vlan7", "eth9"}
+
+
+def test_an_interface_with_an_address_in_a_network_is_taken_and_the_end_of_a_pods_veth_is_not():
+    rows = [["veth0", "10.1.0.7", 24], ["br0:1", "10.2.0.1", 16], ["lo", "127.0.0.1", 8], ["gke1", "10.3.0.1", 32]]
+    rows += [["cali1", "fe80::1", 64], ["d0 d1", "10.4.0.1", 24], ["v6", "2001:db8::1", 64]]
+    assert taken_of({**LISTED, ("network", "addresses"): rows}) == {"veth0", "br0", "lo", "d0", "d1", "v6"}
+
+
+def test_a_pair_of_veths_is_part_of_the_host_where_both_ends_are_here():
+    rows = ["lo 1 loopback 1 65536 unknown 0x9 /", "va 3 veth 4 1500 up 0x1003 /", "vb 4 veth 3 1500 up 0x1003 /"]
+    rows += ["cali1 7 veth 2 1500 up 0x1003 /", "odd 9 veth", "dummy0 8 dummy 8 1500 up 0x83 /"]
+    assert pairs_of({("network", "others"): rows}) == {"va", "vb"}
+    assert pairs_of({("network", "others"): Unread("timeout")}) == frozenset()
 
 
 @pytest.mark.parametrize("missing", list(LISTED))

@@ -1,6 +1,7 @@
 """What is kept of the past: transitions and critical faults, bounded, over restarts and boots; and how each is logged."""
 
 import json
+import re
 import shlex
 from dataclasses import replace
 
@@ -9,9 +10,12 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostagent.cli.daemon import KEPT
 from hostagent.cli.daemonhistory import command
 from hostagent.daemon import record
 from hostagent.daemon.log import Log
+from hostagent.install.lock import FOLDER
+from hostagent.kube.nodestatus import event
 from hostagent.report.nodewords import Condition, Device, Transition
 from tests.unit.reports import judgement, report
 
@@ -88,6 +92,36 @@ def test_what_could_not_be_read_has_not_ended_and_what_is_no_fault_does_not_begi
         assert record.judged(kept, other) is kept
     for harmless in (of("warn", 2.0), of("fail", 2.0, severity="warning"), of("unknown", 2.0)):
         assert record.judged(record.EMPTY, harmless) is record.EMPTY
+
+
+def test_a_device_that_is_not_there_any_more_is_not_well_until_a_boot_shows_it_gone():
+    kept = record.judged(record.EMPTY, of("fail", 2.0))
+    other = of("pass", 3.0, subject="0000:1b:00.0")
+    assert record.judged(kept, other) is kept
+    (ended,) = record.judged(kept, replace(other, boot_id="next", observed_at=9.0)).faults
+    assert ended.end == 9.0
+
+
+def test_the_last_of_several_of_one_moment_is_about_the_node_as_a_whole():
+    kept, _ = record.turned(passes("Unknown"), (condition("True"), condition("True", "DriverReady")), "boot", DAY + 9)
+    assert record.last(kept.transitions).condition == "Ready"
+    again, _ = record.turned(kept, (condition("False"), condition("False", "DriverReady")), "boot", DAY + 9)
+    assert record.last(again.transitions).new == "False"
+    assert record.last(()) is None
+
+
+@pytest.mark.parametrize("node", ["gpu-7", "a_b", "gpu..7", "N" * 253])
+def test_an_event_has_a_name_that_kubernetes_takes_whatever_the_node_is_called(node):
+    made = event(TURNED, node, "hostagent.dev")
+    assert re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", made["metadata"]["name"])
+    assert made == event(TURNED, node, "hostagent.dev"), "sent twice it is one"
+    assert len(made["message"].encode()) < 1024
+    assert (made["type"], made["involvedObject"]["name"]) == ("Warning", node)
+
+
+def test_the_record_lies_where_no_installation_is():
+    """That folder is closed to everybody but root, and an installation refuses one that is not."""
+    assert not f"{KEPT}/".startswith(f"{FOLDER}/")
 
 
 @given(st.lists(st.sampled_from(["pass", "fail", "unknown"]), max_size=30))

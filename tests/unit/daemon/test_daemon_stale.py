@@ -3,6 +3,7 @@
 import json
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from hostagent.daemon.staleness import made_stale, write
 from tests.unit.daemon.test_daemon_words import BROKEN, HEALTHY, Host
 
 DAY = 1_795_921_200.0
+DEGRADED = "hgx-h100-next-kernel-without-module"
 
 
 @pytest.fixture
@@ -61,7 +63,7 @@ def test_the_board_says_so_once_and_a_pass_ends_it(host):
     assert board.stale(said.judged_by + 150, DAY) is None
     made = board.stale(said.judged_by + 151, DAY)
     assert board.look().said is made
-    assert board.stale(said.judged_by + 999, DAY) is None, "once"
+    assert board.stale(said.judged_by + 999, DAY + 999) is made, "once"
     board.tick(said.judged_by + 999)
     assert board.look().said is made, "a loop that is heard has not judged"
     fresh = replace(said, judged_by=said.judged_by + 1000)
@@ -72,6 +74,7 @@ def test_the_board_says_so_once_and_a_pass_ends_it(host):
 def test_a_publisher_that_takes_the_place_of_another_one_does_not_take_an_old_pass_for_a_new_one(host):
     board, said = Board(150.0), newest(host)
     board.say(said, said.judged_by + 500)
+    assert board.newest(None, 0)[0].is_stale, "whoever looks first does not see the old one either"
     assert board.stale(said.judged_by + 500, DAY).is_stale
 
 
@@ -113,6 +116,55 @@ def test_every_file_says_so_and_a_restart_goes_on_from_it(host):
     assert host.teller.ready.status == "True", "the first pass that finds what the last one found ends it"
     turned = record.load(statedir.text(host.settings.state_dir, statedir.RECORD).value).record.transitions
     assert [(one.old, one.new) for one in turned if one.condition == "Ready"][-2:] == [("True", "Unknown"), ("Unknown", "True")]
+
+
+def test_what_was_unknown_already_has_not_turned(host):
+    said = newest(host)
+    first, *rest = said.words.conditions
+    words = replace(said.words, conditions=(replace(first, status="Unknown", changed_at=7.0), *rest))
+    after = made_stale(replace(said, words=words), DAY)
+    assert [one.changed_at for one in after.words.conditions] == [7.0] + [DAY] * len(rest)
+
+
+def test_what_turns_is_on_record_where_the_other_files_cannot_be_read(host):
+    made = made_stale(newest(host), DAY)
+    (Path(host.settings.state_dir) / statedir.STATE).write_text("{")
+    news, problems = write(host.settings, made, DAY)
+    assert {one.new for one in news} == {"Unknown"}
+    assert any("is damaged" in one for one in problems)
+
+
+def test_a_host_that_flapped_is_what_it_is_after_the_silence(host):
+    """Not unknown for an hour, which nobody measured."""
+    host.look(*[DEGRADED, HEALTHY] * 4)
+    assert host.teller.ready.reason == "Flapping"
+    status = host.teller.ready.status
+    host.loop._judged_by -= 1000
+    host.look(HEALTHY)
+    assert (host.teller.ready.status, host.teller.ready.reason) == (status, "Flapping")
+    assert "judged no pass" not in host.teller.ready.message
+
+
+def test_a_record_that_could_not_be_written_is_written_by_a_later_pass(host):
+    place = Path(host.settings.state_dir) / statedir.RECORD
+    place.unlink()
+    place.mkdir()
+    host.look(BROKEN)
+    assert sum("record.json" in one.get("message", "") for one in host.lines) == 1
+    place.rmdir()
+    host.look(BROKEN)
+    assert files(host)[statedir.RECORD]["transitions"][-1]["new"] == "False"
+
+
+def test_a_problem_that_comes_again_is_said_again(host):
+    folder = Path(host.settings.state_dir) / statedir.SUMMARY
+    for _ in range(2):
+        folder.unlink()
+        folder.mkdir()
+        host.look(HEALTHY, HEALTHY)
+        folder.rmdir()
+        host.look(HEALTHY)
+    assert sum("summary.json is not written" in one.get("message", "") for one in host.lines) == 2
 
 
 def test_a_pass_that_came_meanwhile_is_not_overwritten(host):
