@@ -252,8 +252,8 @@ def _load(settings: "Settings", before: "Prepared | None", reload: Reload, log: 
     from hostagent.daemon.loop import Load
     from hostagent.profiles import files
 
-    if before and not reload.is_asked and not files.changes(before.loaded.files):
-        return Load(before, reload.problem)
+    if before and not (reload.is_asked or reload.problem) and not files.changes(before.loaded.files):
+        return Load(before, "")
     reload.is_asked = False
     try:
         fresh = prepared_for(settings.evidence, settings.profile_name)

@@ -43,7 +43,8 @@ def write(settings: Settings, what: Saying, now: float) -> tuple[tuple[Transitio
     folder = settings.state_dir
     with statedir.alone(folder):
         state, problem = statedir.state_of(folder)
-        if state.get("observed_at", 0.0) > what.observed_at:
+        written_at = state.get("observed_at")
+        if isinstance(written_at, int | float) and written_at > what.observed_at:
             return (), ()
         boot_id = str(state.get("boot_id", ""))
         past = record.read(settings.history_dir)

@@ -123,7 +123,10 @@ def _watch(board: Board, settings: Settings, log: Log) -> None:
         from hostagent.daemon.staleness import write
 
         log.problem(f"no pass was judged for {settings.stale_after_s:g} s: everything that is published is unknown until one is")
-        news, problems = write(settings, made, wall)
+        try:
+            news, problems = write(settings, made, wall)
+        except Exception as error:  # whatever is wrong with a file, this thread is what finds the next silence
+            news, problems = (), (f"the files of {settings.state_dir} do not say so: {type(error).__name__}: {error}",)
         board.turned(made, news)
         for one in news:
             log.turned(one)

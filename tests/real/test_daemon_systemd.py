@@ -132,6 +132,12 @@ def test_the_unit_starts_reads_all_that_a_check_reads_and_stops(machine):
         assert [path for path in holds(one) if path.startswith(("/dev/nvidia", "/dev/infiniband")) or "libnvidia" in path] == []
     machine.run("flock", "--nonblock", f"{STATE}/nvidia.lock", "true")
 
+    machine.run("systemctl", "reload", "hostagent")
+    eventually(lambda: " event=reload profile=" in machine.run("journalctl", "--unit", "hostagent", "--no-pager").stdout, 20)
+    assert "Ready" in machine.run("hostagent", "daemon", "history").stdout
+    assert "last change" in machine.run("hostagent", "status", check=False).stdout
+    assert machine.inside("/var/lib/hostagent-daemon/record.json").exists()
+
     machine.run("systemctl", "stop", "hostagent")
     assert [machine.shown("hostagent", name) for name in ("Result", "ExecMainCode", "ExecMainStatus")] == ["success", "1", "0"]
     assert machine.inside(f"{STATE}/state.json").exists()
