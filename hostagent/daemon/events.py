@@ -53,7 +53,7 @@ class Events:
         self._links = LinkEvents(self._root) if is_live else None
         self._devices = Uevents() if is_live else None
         self._taken: frozenset[str] | None = None
-        self._pairs = frozenset[str]()
+        self._pairs = frozenset[tuple[str, str]]()
         self._files = Watched()
         self._carried = Carried(Places(self._root))
         self._schedule = Schedule(time.monotonic(), time.monotonic())
@@ -89,7 +89,7 @@ class Events:
         own = (*(one for one in files if one.startswith("/")), *((self._place.snapshot,) if self._place.snapshot else ()))
         self._files.watch(places, _paths(done.answers) if not self._place.snapshot else (), own, self._began_at)
         pairs, taken = pairs_of(done.answers), taken_of(done.answers)
-        self._taken = None if taken is None else taken | (pairs & self._pairs)
+        self._taken = None if taken is None else taken.union(name for name, _ in pairs & self._pairs)
         self._pairs = pairs
         findings = tuple((one.id, one.subject, one.code, one.outcome) for one in done.report.findings)
         self._spend(is_same=findings == self._findings)
@@ -97,7 +97,12 @@ class Events:
         self._schedule = self._after_pass()
 
     def _spend(self, *, is_same: bool) -> None:
-        if is_same and self._trigger not in _BY_TIME and self._trigger != "start":
+        """A pass that found something else makes them full: a host that flips is looked at as often as it takes to know that. A recording
+        that changes is somebody's wish.
+        """
+        if not is_same:
+            self._buckets = Buckets()
+        elif not self._place.snapshot and self._trigger not in _BY_TIME and self._trigger != "start":
             self._buckets = self._buckets.spend(self._trigger, time.monotonic())
 
     def skipped(self) -> None:
@@ -194,14 +199,14 @@ def _addressed(rows: Any) -> "set[str]":
     return found
 
 
-def pairs_of(answers: Mapping[tuple[str, ...], Any]) -> "frozenset[str]":
-    """Interfaces of software whose other end is here, too: those of pods have it in another network namespace. One that was there in two
-    passes is part of the host.
+def pairs_of(answers: Mapping[tuple[str, ...], Any]) -> "frozenset[tuple[str, str]]":
+    """Name and index of interfaces of software whose other end is here, too: those of pods have it in another network namespace. One that
+    was there in two passes is part of the host.
     """
     rows = answers.get(_OTHERS)
     words = [row.split() for row in rows if isinstance(row, str)] if isinstance(rows, list) else []
     ends = {index: (name, other) for name, index, _, other, *_ in (one for one in words if len(one) > _OTHER_END) if index != other}
-    return frozenset(name for index, (name, other) in ends.items() if ends.get(other, ("", ""))[1] == index)
+    return frozenset((name, index) for index, (name, other) in ends.items() if ends.get(other, ("", ""))[1] == index)
 
 
 def _paths(answers: Mapping[tuple[str, ...], Any]) -> Iterable[str]:

@@ -16,7 +16,7 @@ JITTER = 0.1
 
 
 #: Passes of one trigger in a row that find what the pass before found; then one more each so many seconds.
-BURST, REFILL_S = 5, 30.0
+BURST, REFILL_S = 10, 30.0
 
 
 class Bucket(NamedTuple):

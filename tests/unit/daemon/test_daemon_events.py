@@ -1,10 +1,15 @@
 """Which interfaces of software start a pass when they change: those that the last pass took."""
 
+import time
+
 import pytest
 
 from hostagent.daemon.events import Events, pairs_of, taken_of
+from hostagent.daemon.passes import Pass
+from hostagent.daemon.schedule import BURST
 from hostagent.evidence import Evidence
 from hostagent.facts.unread import Unread
+from tests.unit.reports import judgement, report
 
 LISTED = {("network", "devices"): ["lo", "eth0"], ("network", "others"): ["lo 1 loopback 1 65536 unknown 0x9 /"]}
 
@@ -31,7 +36,7 @@ def test_an_interface_with_an_address_in_a_network_is_taken_and_the_end_of_a_pod
 def test_a_pair_of_veths_is_part_of_the_host_where_both_ends_are_here():
     rows = ["lo 1 loopback 1 65536 unknown 0x9 /", "va 3 veth 4 1500 up 0x1003 /", "vb 4 veth 3 1500 up 0x1003 /"]
     rows += ["cali1 7 veth 2 1500 up 0x1003 /", "odd 9 veth", "dummy0 8 dummy 8 1500 up 0x83 /"]
-    assert pairs_of({("network", "others"): rows}) == {"va", "vb"}
+    assert pairs_of({("network", "others"): rows}) == {("va", "3"), ("vb", "4")}
     assert pairs_of({("network", "others"): Unread("timeout")}) == frozenset()
 
 
@@ -40,6 +45,22 @@ def test_a_pair_of_veths_is_part_of_the_host_where_both_ends_are_here():
 def test_where_they_could_not_be_listed_all_count(missing, answer):
     answers = {key: value for key, value in LISTED.items() if key != missing}
     assert taken_of(answers if answer is None else {**answers, missing: answer}) is None
+
+
+def test_passes_that_find_the_same_are_few_until_one_finds_something_else(tmp_path):
+    events = Events(Evidence(host_root=str(tmp_path)), 60)
+    well, sick = (Pass(report(judgement(outcome=outcome)), {}, 0.1) for outcome in ("pass", "fail"))
+    events._trigger = "link"
+
+    def may_begin():
+        return events._buckets.ready("link") <= time.monotonic()
+
+    for _ in range(BURST + 1):
+        assert may_begin()
+        events.passed(well, ())
+    assert not may_begin()
+    events.passed(sick, ())
+    assert may_begin()
 
 
 def test_what_a_signal_asks_for_is_seen_within_a_second(tmp_path):
