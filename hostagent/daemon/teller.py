@@ -111,15 +111,15 @@ def _sinks(settings: Settings, access: "Access | None", log: Log) -> list[Callab
 def _watch(board: Board, settings: Settings, log: Log) -> None:
     """Until the end: when no pass is judged for too long, that nothing is known is published and written in the place of what is known."""
     said: Saying | None = None
-    is_open, known = True, 0.0
+    is_open = True
+    known: float | None = None  # the last pass before the silence that was dealt with
     while is_open:
         said, _, is_open = board.newest(said, _LOOK_S)
         wall = time.time()
         made = board.stale(time.monotonic(), wall)
-        if made is None or (known and known == made.judged_by + 1):
-            known = known if made else 0.0
+        if made is None or made.judged_by == known:
             continue
-        known = made.judged_by + 1  # not 0 of what no pass was judged of
+        known = made.judged_by
         from hostagent.daemon.staleness import write
 
         log.problem(f"no pass was judged for {settings.stale_after_s:g} s: everything that is published is unknown until one is")
@@ -140,12 +140,14 @@ def _events(board: Board, settings: Settings, client: Any, log: Log) -> None:
     from hostagent.kube.pacing import pause
 
     said: Saying | None = None
-    sent: tuple[float, int] = (0.0, 0)
+    done: set[tuple[int, float]] = set()
     failures, problem, again_at = 0, "", 0.0
     while True:
         said, _, is_open = board.newest(said, _LOOK_S)
         oldest = time.time() - _EVENT_S
-        waiting = [one for one in said.news if (one.at, one.number) > sent and one.at > oldest] if said else []
+        news = {(one.number, one.at): one for one in said.news if one.at > oldest} if said else {}
+        done &= news.keys()
+        waiting = [one for key, one in news.items() if key not in done]
         while said and waiting and time.monotonic() >= again_at:
             reply = client.create_event(event(waiting[0], said.node, settings.prefix))
             before, problem = problem, reply.problem
@@ -156,8 +158,8 @@ def _events(board: Board, settings: Settings, client: Any, log: Log) -> None:
                 failures += 1
                 again_at = time.monotonic() + pause(failures, random.random(), is_waiting=True)  # noqa: S311  spread over a fleet
                 break
-            one = waiting.pop(0)
-            failures, sent = 0, (one.at, one.number)
+            one, failures = waiting.pop(0), 0
+            done.add((one.number, one.at))
         if not is_open:
             return
 
