@@ -58,8 +58,8 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     if found["faults"]:
         yield "Critical faults:"
     for one in found["faults"]:
-        end = iso(one["end"]) if one["end"] else "has not ended"
-        yield f"  {iso(one['begin'])} to {end:<20}  {one['id']}  {one['subject']}  {one['headline']}".rstrip()
+        end = f"to {iso(one['end'])}" if one["end"] else "and not ended yet"
+        yield f"  {iso(one['begin'])} {end:<23}  {one['id']}  {one['subject']}  {one['headline']}".rstrip()
 
 
 def _begin(text: str) -> float:

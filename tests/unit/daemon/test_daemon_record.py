@@ -182,7 +182,7 @@ def test_history_prints_what_happened_since(tmp_path):
         "2026-11-29T03:00:01Z  Ready           Unknown -> True  GpuXid  Xid 79 on GPU 4 (0000:9d:00.0)",
         "2026-11-29T03:00:02Z  Ready           True -> False  GpuXid  Xid 79 on GPU 4 (0000:9d:00.0)",
         "Critical faults:",
-        "  2026-11-29T03:00:02Z to has not ended         gpu.xid  0000:9d:00.0  Xid 79",
+        "  2026-11-29T03:00:02Z and not ended yet        gpu.xid  0000:9d:00.0  Xid 79",
     ]
     assert len(history(tmp_path, "--since", "2026-11-29T03:00:02Z").output.splitlines()) == 3
     found = json.loads(history(tmp_path, "--since", "2026-11-30", "--format", "json").output)
