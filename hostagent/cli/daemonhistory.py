@@ -40,7 +40,7 @@ def command(since: float, form: str, history_dir: str) -> int:
 
     folders = [history_dir] if history_dir else [KEPT, RUN]
     loaded = {os.path.join(one, statedir.RECORD): record.read(one) for one in folders}
-    path, newest = max(loaded.items(), key=lambda row: max((one.at for one in row[1].record.transitions), default=0.0))
+    path, newest = max(loaded.items(), key=lambda row: (max((one.at for one in row[1].record.transitions), default=0.0), row[1].problem))
     if not newest.record.transitions:
         why = newest.problem or "there is no such file, or nothing in it"
         raise HostagentError(f"{path} cannot be used: {why}", "Name the folder of the daemon with --history-dir")

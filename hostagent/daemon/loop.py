@@ -107,8 +107,7 @@ class Loop:
             self._save_record()
             self._teller.tell(said.first_said(name, self._told, self._news), time.monotonic())
         else:
-            observed_at = statedir.state_of(self._settings.state_dir).value.get("observed_at", 0.0)
-            self._judged_at = float(observed_at) if isinstance(observed_at, int | float) else 0.0
+            self._judged_at = statedir.observed_at(self._settings.state_dir)
             self._teller.tell(said.kept_said(name, self._told, self._judged_at), time.monotonic())
 
     def once(self, wake: Wake) -> Report:
@@ -123,7 +122,7 @@ class Loop:
         folder = self._settings.state_dir
         kept, text = statedir.told(folder, boot), statedir.text(folder, statedir.HISTORY)
         loaded = history.load(text.value, boot) if text.value else history.Loaded(history.FRESH, "")
-        kept_at, past = self._settings.history_dir, record.read(self._settings.history_dir)
+        kept_at, past = self._settings.record_dir, record.read(self._settings.record_dir)
         if past.problem and not self._settings.dry_run:
             statedir.put_aside(kept_at, statedir.RECORD)
         damaged = ((statedir.HISTORY, loaded.problem), (statedir.RECORD, past.problem))
@@ -193,11 +192,16 @@ class Loop:
     def _after_silence(self, before: State, now: float) -> State:
         """What is told before this pass: where none was judged for long, the publisher has written that nothing is known, or could not."""
         silent_s = time.monotonic() - self._judged_by
-        mark = statedir.mark(self._settings.history_dir, statedir.RECORD)
+        mark = statedir.mark(self._settings.record_dir, statedir.RECORD)
         if mark != self._mark:
-            found, self._mark = record.read(self._settings.history_dir).record, mark
+            (found, problem), self._mark = record.read(self._settings.record_dir), mark
+            if problem:
+                statedir.put_aside(self._settings.record_dir, statedir.RECORD)
+            if found.count < self._record.count:
+                self._saved = record.EMPTY  # somebody took it away: it is written again
             if found.count > self._record.count:
-                self._news = (*self._news, *(one for one in found.transitions if one.number > self._record.count))[-_NEWS:]
+                news = tuple(one for one in found.transitions if one.number > self._record.count)
+                self._note(news)
                 self._record = self._saved = found
                 kept: State | None = statedir.told(self._settings.state_dir, before.boot_id).value
                 if kept and all(one.reason == AGENT_STALE for one in kept.conditions):
@@ -212,18 +216,21 @@ class Loop:
         """What turned goes to the log, the record and the publisher."""
         before = self._record
         self._record, news = record.turned(before, told.conditions, told.boot_id, now)
-        self._news = (*self._news, *news)[-_NEWS:]
-        self._transitions.update(one.condition for one in news if one.old and one.new)
+        self._note(news)
         for one in news:
             self._log.turned(one)
+
+    def _note(self, news: tuple[Transition, ...]) -> None:
+        self._news = (*self._news, *news)[-_NEWS:]
+        self._transitions.update(one.condition for one in news if one.old and one.new)
 
     def _save_record(self) -> None:
         """Where it changed; it is long."""
         if self._record is not self._saved:
-            problems = statedir.save(self._settings.history_dir, {statedir.RECORD: record.dump(self._record)})
+            problems = statedir.save(self._settings.record_dir, {statedir.RECORD: record.dump(self._record)})
             self._warn("record", *problems)
             self._saved = self._saved if problems else self._record
-            self._mark = statedir.mark(self._settings.history_dir, statedir.RECORD)
+            self._mark = statedir.mark(self._settings.record_dir, statedir.RECORD)
 
     def _flap(self, told: State) -> None:
         """That a condition flaps is logged once a minute at most."""

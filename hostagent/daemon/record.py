@@ -4,7 +4,7 @@ Of each list the newest `MOST` are kept.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -82,8 +82,8 @@ def turned(record: Record, conditions: tuple[Condition, ...], boot_id: str, now:
 
 
 def judged(record: Record, report: Report) -> Record:
-    """After a pass: faults that began or ended with it. One ends where its check finds its subject well, or all subjects; and, with a boot,
-    where its subject is not there any more.
+    """After a pass: faults that began or ended with it. One ends where its check finds its subject well, or the whole host, or has looked
+    and does not name a device that is still there; and with a boot. What could not be read has not ended.
     """
     at = report.observed_at
     found = {
@@ -91,16 +91,8 @@ def judged(record: Record, report: Report) -> Record:
         for one in report.findings
         if one.severity == "critical" and one.outcome == "fail" and one.axis == "fitness"
     }
-    judged = {(one.id, one.subject) for one in report.findings if one.outcome in _JUDGED}
-    seen = {(one.id, one.subject) for one in report.findings}
-    ids = {name for name, _ in judged}
     still = {(one.id, one.subject): one for one in record.faults if not one.end}
-    ended = {
-        key
-        for key, one in still.items()
-        if key not in found
-        and (key in judged or (key[0], "") in judged or (one.boot_id != report.boot_id and key not in seen and key[0] in ids))
-    }
+    ended = {key for key in _well(report, still) if key not in found}
     new = [one for key, one in found.items() if key not in still]
     if not ended and not new:
         return record
@@ -110,6 +102,28 @@ def judged(record: Record, report: Report) -> Record:
         pci = address_of(one.subject, one.device)
         faults.append(Fault(one.id, one.subject, pci, names.get(pci, ""), one.headline[:_TEXT], at, 0, report.boot_id))
     return replace(record, faults=_bounded(faults))
+
+
+def _well(report: Report, still: Mapping[tuple[str, str], Fault]) -> Iterable[tuple[str, str]]:
+    """Those of `still` that this report takes for over, where it does not find them."""
+    judged = {(one.id, one.subject) for one in report.findings if one.outcome in _JUDGED}
+    passed = {one.id for one in report.findings if one.outcome == "pass" and not one.subject}
+    unknown = {(one.id, one.subject) for one in report.findings if one.outcome == "unknown"}
+    ids, blind = {name for name, _ in judged}, {name for name, _ in unknown}
+    there = _devices(report.facts)
+    for key, one in still.items():
+        if key in unknown or (one.id, "") in unknown:
+            continue
+        is_named = one.id in ids and one.id not in blind and one.pci in there
+        if key in judged or one.id in passed or is_named or (report.boot_id and one.boot_id != report.boot_id):
+            yield key
+
+
+def _devices(facts: Mapping[str, Any]) -> set[str]:
+    """PCI addresses of the GPUs and network cards that were seen."""
+    fabric = facts.get("fabric")
+    parts = [facts.get("gpus"), *((fabric.get("nics"), fabric.get("rdma")) if isinstance(fabric, Mapping) else ())]
+    return {row["pci"] for rows in parts if isinstance(rows, list) for row in rows if isinstance(row.get("pci"), str) and row["pci"]}
 
 
 def last(transitions: tuple[Transition, ...]) -> Transition | None:

@@ -28,11 +28,16 @@ class Settings:
     tls_cert: str = ""
     tls_key: str = ""
     auth_token_file: str = ""
-    history_dir: str = ""  # where the record is kept
+    history_dir: str = ""
     log_format: str = "text"
     kubernetes_events: bool = False
     once: bool = False
     dry_run: bool = False
+
+    @property
+    def record_dir(self) -> str:
+        """Where the record is kept."""
+        return self.history_dir or self.state_dir
 
     @property
     def stale_after_s(self) -> float:

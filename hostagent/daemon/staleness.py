@@ -47,9 +47,10 @@ def write(settings: Settings, what: Saying, now: float) -> tuple[tuple[Transitio
         if isinstance(written_at, int | float) and written_at > what.observed_at:
             return (), ()
         boot_id = str(state.get("boot_id", ""))
-        past = record.read(settings.history_dir)
-        after, news = record.turned(past.record, what.words.conditions, boot_id, now)
-        problems = () if past.problem or not news else statedir.save(settings.history_dir, {statedir.RECORD: record.dump(after)})
+        past = record.read(settings.record_dir)
+        is_known = bool(past.record.statuses)  # else all would be new: the loop says what turned once it is back
+        after, news = record.turned(past.record, what.words.conditions, boot_id, now) if is_known else (past.record, ())
+        problems = () if past.problem or not news else statedir.save(settings.record_dir, {statedir.RECORD: record.dump(after)})
         kept = statedir.told(folder, boot_id)
         texts = _texts(what, state, kept.value and stale(kept.value, what.observed_at, now), record.last(after.transitions))
         return news, tuple(filter(None, (problem, past.problem, kept.problem, *problems, *statedir.save(folder, texts))))

@@ -165,6 +165,12 @@ def state_of(folder: str) -> Kept:
     return kept._replace(value=kept.value or {})
 
 
+def observed_at(folder: str) -> float:
+    """Of the state file, seconds since the epoch; 0 where there is none, or one that is damaged."""
+    found = state_of(folder).value.get("observed_at")
+    return float(found) if isinstance(found, int | float) and 0 <= found <= _MAX_TIME else 0.0
+
+
 def _read(path: str, parsed: Callable[[str], Any]) -> Kept:
     try:
         return Kept(parsed(read_small(path, _MAX_BYTES, {0, os.geteuid()}).decode()))
@@ -172,5 +178,5 @@ def _read(path: str, parsed: Callable[[str], Any]) -> Kept:
         return Kept(None)
     except OSError as error:
         return Kept(None, f"{path} is not read: {reason(error)}")
-    except (ValueError, TypeError, RecursionError, ShapeError) as error:
+    except (ValueError, TypeError, RecursionError, OverflowError, ShapeError) as error:
         return Kept(None, f"{path} is damaged: {visible(str(error)[:200])}")

@@ -110,6 +110,8 @@ def _sinks(settings: Settings, access: "Access | None", log: Log) -> list[Callab
 
 def _watch(board: Board, settings: Settings, log: Log) -> None:
     """Until the end: when no pass is judged for too long, that nothing is known is published and written in the place of what is known."""
+    from hostagent.daemon.staleness import write  # now: the disk may be what hangs then
+
     said: Saying | None = None
     is_open = True
     known: float | None = None  # the last pass before the silence that was dealt with
@@ -120,8 +122,6 @@ def _watch(board: Board, settings: Settings, log: Log) -> None:
         if made is None or made.judged_by == known:
             continue
         known = made.judged_by
-        from hostagent.daemon.staleness import write
-
         log.problem(f"no pass was judged for {settings.stale_after_s:g} s: everything that is published is unknown until one is")
         try:
             news, problems = write(settings, made, wall)

@@ -22,8 +22,9 @@ FLOOR = [sys.executable, "-c", "import click"]
 #: The loop and its teller as they are, but for the time between two passes: the loop waits for a word instead.
 LOOP = """
 import sys, time
-from hostagent.cli.daemon import _load
+from hostagent.cli.daemon import Reload, _load
 from hostagent.daemon.events import Events
+from hostagent.daemon.log import Log
 from hostagent.daemon.loop import Loop
 from hostagent.daemon.notify import Notify
 from hostagent.daemon.settings import Settings
@@ -44,10 +45,11 @@ class OnWord(Events):
 place = Evidence(host_root=sys.argv[1])
 settings = Settings(place, "", "n", sys.argv[2], listen=sys.argv[3], kubernetes="off", textfile=sys.argv[2] + "/hostagent.prom")
 http = listening(settings.listen, "", "")
-teller = Teller(lambda line: serve(line, settings, None, print, http), (http.line.fileno(),))
+log, reload = Log("text", lambda line: print(line, file=sys.stderr)), Reload()
+teller = Teller(lambda line: serve(line, settings, None, log, http), (http.line.fileno(),))
 try:
     teller.look(time.monotonic())
-    loop = Loop(settings, lambda before: _load(settings, before), teller, print)
+    loop = Loop(settings, lambda before: _load(settings, before, reload, log), teller, log)
     loop.begin()
     loop.forever(OnWord(place, 60), Notify(""))
 finally:

@@ -96,10 +96,32 @@ def test_what_could_not_be_read_has_not_ended_and_what_is_no_fault_does_not_begi
 
 def test_a_device_that_is_not_there_any_more_is_not_well_until_a_boot_shows_it_gone():
     kept = record.judged(record.EMPTY, of("fail", 2.0))
-    other = of("pass", 3.0, subject="0000:1b:00.0")
+    other = replace(of("pass", 3.0, subject="0000:1b:00.0"), facts={"gpus": [{"pci": "0000:1b:00.0", "uuid": "GPU-1"}]})
     assert record.judged(kept, other) is kept
+    assert record.judged(kept, replace(other, boot_id="")) is kept, "a boot that was not read is no other one"
     (ended,) = record.judged(kept, replace(other, boot_id="next", observed_at=9.0)).faults
     assert ended.end == 9.0
+
+
+def test_a_check_of_the_whole_host_ends_the_fault_of_each_device_that_it_does_not_name_any_more():
+    """Xids: only the devices that have one are named."""
+    facts = {"gpus": [{"pci": pci, "uuid": ""} for pci in (GPU.pci, "0000:1b:00.0")]}
+    both = replace(of("fail", 2.0), findings=(*of("fail", 2.0).findings, *of("fail", 2.0, subject="0000:1b:00.0").findings), facts=facts)
+    kept = record.judged(record.EMPTY, both)
+    after = record.judged(kept, replace(of("fail", 3.0), facts=facts))
+    assert {one.pci: one.end for one in after.faults} == {GPU.pci: 0, "0000:1b:00.0": 3.0}
+    blind = record.judged(
+        kept, replace(of("fail", 3.0), findings=(*of("fail", 3.0).findings, *of("unknown", 3.0, subject="0000:2b:00.0").findings))
+    )
+    assert all(not one.end for one in blind.faults)
+
+
+@pytest.mark.parametrize("outcome", ["off", "skip"])
+def test_a_fault_of_a_check_that_does_not_judge_any_more_ends_with_the_boot(outcome):
+    kept = record.judged(record.EMPTY, of("fail", 2.0))
+    assert record.judged(kept, of(outcome, 3.0)) is kept
+    assert record.judged(kept, replace(of(outcome, 3.0), boot_id="next")).faults[0].end == 3.0
+    assert record.judged(kept, replace(of("unknown", 3.0), boot_id="next")).faults[0].end == 0
 
 
 def test_the_last_of_several_of_one_moment_is_about_the_node_as_a_whole():

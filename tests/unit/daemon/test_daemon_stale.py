@@ -134,6 +134,27 @@ def test_what_turns_is_on_record_where_the_other_files_cannot_be_read(host):
     assert any("is damaged" in one for one in problems)
 
 
+@pytest.mark.parametrize("damage", [lambda place: place.unlink(), lambda place: place.write_text("{")])
+def test_a_record_that_is_gone_is_written_again_and_nothing_is_made_up_meanwhile(host, damage):
+    place = Path(host.settings.state_dir) / statedir.RECORD
+    before = files(host)[statedir.RECORD]
+    damage(place)
+    news, _ = write(host.settings, made_stale(newest(host), DAY), DAY)
+    assert news == ()
+    host.look(HEALTHY)
+    assert files(host)[statedir.RECORD]["transitions"][: len(before["transitions"])] == before["transitions"]
+    assert host.teller.ready.status == "True"
+
+
+@pytest.mark.parametrize("time", ["1" + "0" * 400, "1e400", "NaN", '"x"', "-1"])
+def test_a_time_of_no_calendar_in_the_state_ends_no_start(host, time):
+    place = Path(host.settings.state_dir) / statedir.STATE
+    document = json.loads(place.read_text())
+    place.write_text(json.dumps({**document, "observed_at": 0}).replace('"observed_at": 0', f'"observed_at": {time}', 1))
+    host.begin()
+    assert newest(host).observed_at == 0
+
+
 def test_a_host_that_flapped_is_what_it_is_after_the_silence(host):
     """Not unknown for an hour, which nobody measured."""
     host.look(*[DEGRADED, HEALTHY] * 4)
@@ -145,15 +166,16 @@ def test_a_host_that_flapped_is_what_it_is_after_the_silence(host):
     assert "judged no pass" not in host.teller.ready.message
 
 
-def test_a_record_that_could_not_be_written_is_written_by_a_later_pass(host):
-    place = Path(host.settings.state_dir) / statedir.RECORD
-    place.unlink()
-    place.mkdir()
+def test_a_record_that_could_not_be_written_is_written_by_a_later_pass(host, tmp_path):
+    folder = tmp_path / "kept"
+    host.settings = replace(host.settings, history_dir=str(folder))
+    folder.write_text("in the place of the folder")
+    host.begin()
+    host.look(BROKEN, BROKEN)
+    assert sum("no state written" in one.get("message", "") for one in host.lines) == 1
+    folder.unlink()
     host.look(BROKEN)
-    assert sum("record.json" in one.get("message", "") for one in host.lines) == 1
-    place.rmdir()
-    host.look(BROKEN)
-    assert files(host)[statedir.RECORD]["transitions"][-1]["new"] == "False"
+    assert json.loads((folder / statedir.RECORD).read_text())["transitions"][-1]["new"] == "False"
 
 
 def test_a_problem_that_comes_again_is_said_again(host):
