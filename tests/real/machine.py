@@ -114,8 +114,10 @@ class Machine:
     def _wait(self, spawn: "subprocess.Popen[str]") -> None:
         def is_up() -> bool:
             assert spawn.poll() is None, spawn.stdout and spawn.stdout.read()
-            children = psutil.Process(spawn.pid).children()
-            self._first = children[0].pid if children and children[0].name() == "systemd" else 0
+            self._first = 0
+            with contextlib.suppress(psutil.NoSuchProcess):  # what nspawn starts before it
+                children = psutil.Process(spawn.pid).children()
+                self._first = children[0].pid if children and children[0].name() == "systemd" else 0
             return bool(self._first) and self.run("systemctl", "is-system-running", check=False).stdout.strip() == "running"
 
         eventually(is_up, 60)
