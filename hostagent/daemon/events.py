@@ -97,9 +97,7 @@ class Events:
         self._schedule = self._after_pass()
 
     def _spend(self, *, is_same: bool) -> None:
-        """A pass that found something else makes them full: a host that flips is looked at as often as it takes to know that. A recording
-        that changes is somebody's wish.
-        """
+        """A pass with other findings refills all buckets, so that flapping is detected. A replaced recording costs no token."""
         if not is_same:
             self._buckets = Buckets()
         elif not self._place.snapshot and self._trigger not in _BY_TIME and self._trigger != "start":

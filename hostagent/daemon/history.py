@@ -8,6 +8,7 @@ import json
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
+from hostagent.daemon import statedir
 from hostagent.derived.faults import covers, may_be_cleared
 from hostagent.facts.frozen import frozen
 from hostagent.facts.gpu import Clearing, End, GpuEvents, Xid
@@ -18,7 +19,7 @@ from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.rdma import UP
-from hostagent.typed import ShapeError, build, plain
+from hostagent.typed import plain
 
 T = TypeVar("T")
 
@@ -88,17 +89,8 @@ def dump(memory: Memory) -> str:
 
 def load(text: str, boot_id: str) -> Loaded:
     """What `dump` wrote in this boot. A damaged text is a fresh memory; one of another boot, too, and nothing is wrong with that."""
-    try:
-        memory: Memory = build(Memory, json.loads(text, parse_constant=_refuse), "history")
-    except ShapeError as error:
-        return Loaded(FRESH, f"it has another shape: {error!s:.200}")
-    except (ValueError, RecursionError, OverflowError):
-        return Loaded(FRESH, "it is no JSON")
-    return Loaded(memory if memory.boot_id == boot_id else FRESH, "")
-
-
-def _refuse(word: str) -> float:
-    raise ValueError(f"found the number {word}")
+    kept = statedir.parsed(Memory, text, "history")
+    return Loaded(kept.value if kept.value and kept.value.boot_id == boot_id else FRESH, kept.problem)
 
 
 def _since(before: History, log: "GpuEvents | None", at: "float | Unread") -> "float | Unread":

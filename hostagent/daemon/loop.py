@@ -190,7 +190,7 @@ class Loop:
         memory.trim()
 
     def _after_silence(self, before: State, now: float) -> State:
-        """What is told before this pass: where none was judged for long, the publisher has written that nothing is known, or could not."""
+        """The published state before this pass. After a long silence the publisher has made it AgentStale, if it could write."""
         silent_s = time.monotonic() - self._judged_by
         mark = statedir.mark(self._settings.record_dir, statedir.RECORD)
         if mark != self._mark:
@@ -198,7 +198,7 @@ class Loop:
             if problem:
                 statedir.put_aside(self._settings.record_dir, statedir.RECORD)
             if found.count < self._record.count:
-                self._saved = record.EMPTY  # somebody took it away: it is written again
+                self._saved = record.EMPTY  # the file was deleted: it is written again
             if found.count > self._record.count:
                 news = tuple(one for one in found.transitions if one.number > self._record.count)
                 self._note(news)

@@ -13,7 +13,7 @@ from hostagent.facts.frozen import frozen
 from hostagent.report import Report
 from hostagent.report.devices import address_of, uuids
 from hostagent.report.nodewords import Condition, Transition
-from hostagent.typed import ShapeError, build, plain
+from hostagent.typed import plain
 
 #: Transitions that are kept, and faults that have ended.
 MOST = 256
@@ -22,8 +22,6 @@ _MOST_OPEN = 1024
 _TEXT = 300
 #: Outcomes of a check that has looked.
 _JUDGED = ("pass", "warn", "fail")
-#: What `load` takes for a time, in seconds since the epoch.
-_MAX_TIME = 1e12
 
 
 @frozen
@@ -92,7 +90,7 @@ def judged(record: Record, report: Report) -> Record:
         if one.severity == "critical" and one.outcome == "fail" and one.axis == "fitness"
     }
     still = {(one.id, one.subject): one for one in record.faults if not one.end}
-    ended = {key for key in _well(report, still) if key not in found}
+    ended = {key for key in _well(report, still) if key not in found} if still else set()
     new = [one for key, one in found.items() if key not in still]
     if not ended and not new:
         return record
@@ -155,20 +153,14 @@ def read(folder: str) -> Loaded:
 
 def load(text: str) -> Loaded:
     """What `dump` wrote. A damaged text is an empty record, and says so."""
-    try:
-        record: Record = build(Record, json.loads(text, parse_constant=_refuse), "record")
-        times = (*(one.at for one in record.transitions), *(time for one in record.faults for time in (one.begin, one.end)))
-        if not all(0 <= one <= _MAX_TIME for one in times):
-            return Loaded(EMPTY, "a time is out of range")
-    except ShapeError as error:
-        return Loaded(EMPTY, f"it has another shape: {error!s:.200}")
-    except (ValueError, RecursionError, OverflowError):
-        return Loaded(EMPTY, "it is no JSON")
+    kept = statedir.parsed(Record, text, "record")
+    if kept.problem:
+        return Loaded(EMPTY, kept.problem)
+    record: Record = kept.value
+    times = (*(one.at for one in record.transitions), *(time for one in record.faults for time in (one.begin, one.end)))
+    if not all(0 <= one <= statedir.MAX_TIME for one in times):
+        return Loaded(EMPTY, "a time is out of range")
     return Loaded(record, "")
-
-
-def _refuse(word: str) -> float:
-    raise ValueError(f"found the number {word}")
 
 
 def since(record: Record, begin: float) -> dict[str, Any]:

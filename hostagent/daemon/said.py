@@ -14,14 +14,12 @@ from hostagent.report import Report, Verdicts
 from hostagent.report.devices import uuids
 from hostagent.report.nodewords import NodeWords, Transition
 from hostagent.report.summarized import beside as summary_beside
-from hostagent.sinks.prometheus import family, render_prometheus
-
-_WRONG = ("fail", "warn", "unknown")
+from hostagent.sinks.prometheus import NOT_WELL, family, render_prometheus
 
 
 def metrics(report: Report, history: History) -> str:
     """As Prometheus reads it, of single judgements those alone that fail, warn or are unknown; and Xids and SXids of this boot."""
-    text = render_prometheus(replace(report, findings=tuple(one for one in report.findings if one.outcome in _WRONG)), named=True)
+    text = render_prometheus(replace(report, findings=tuple(one for one in report.findings if one.outcome in NOT_WELL)), named=True)
     known = uuids(report.facts)
     counts: Counter[tuple[str, str, str]] = Counter()
     for fault in () if isinstance(history.faults, Unread) else history.faults:

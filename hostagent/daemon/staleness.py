@@ -36,7 +36,7 @@ def _metrics(text: str) -> str:
 
 
 def write(settings: Settings, what: Saying, now: float) -> tuple[tuple[Transition, ...], tuple[str, ...]]:
-    """The files that the loop writes otherwise, so that whoever reads them, and a daemon that is started next, knows. `what`: made stale.
+    """Write the files that the loop writes otherwise, for their readers and for the next start of the daemon. `what`: made stale.
 
     Returns what turned, and what could not be written. Where the loop has written of a later pass it is back: nothing is done.
     """

@@ -27,7 +27,7 @@ MODES = {STATE: 0o644, SUMMARY: 0o644, REPORT: 0o600, TOLD: 0o600, HISTORY: 0o60
 _MAX_BYTES = 4 * 1024 * 1024
 #: Seconds that one process waits for the other one to have written its files: a moment, unless it is stopped.
 _WAIT_S, _TRY_S = 1.0, 0.01
-_MAX_TIME = 1e12  # seconds since the epoch
+MAX_TIME = 1e12  # seconds since the epoch
 
 
 class Kept(NamedTuple):
@@ -69,7 +69,7 @@ def mark(folder: str, name: str) -> tuple[int, ...]:
 
 
 def put_aside(folder: str, name: str) -> None:
-    """What cannot be read back is not overwritten: somebody may want it."""
+    """Rename a file that could not be read, so that the next write does not destroy it."""
     with contextlib.suppress(OSError):
         os.replace(os.path.join(folder, name), os.path.join(folder, f"{name}.damaged"))
 
@@ -138,7 +138,7 @@ def told(folder: str, boot_id: str) -> Kept:
         if tuple(one.type for one in found.held) != TYPES:
             raise ValueError("found other conditions")
         times = [time for one in found.held for time in (one.changed_at, one.flapping_until, *(change.at for change in one.changes))]
-        if not all(0 <= one <= _MAX_TIME for one in times):
+        if not all(0 <= one <= MAX_TIME for one in times):
             raise ValueError("found a time out of range")
         return found
 
@@ -168,7 +168,21 @@ def state_of(folder: str) -> Kept:
 def observed_at(folder: str) -> float:
     """Of the state file, seconds since the epoch; 0 where there is none, or one that is damaged."""
     found = state_of(folder).value.get("observed_at")
-    return float(found) if isinstance(found, int | float) and 0 <= found <= _MAX_TIME else 0.0
+    return float(found) if isinstance(found, int | float) and 0 <= found <= MAX_TIME else 0.0
+
+
+def parsed(kind: type, text: str, where: str) -> Kept:
+    """JSON as an instance of `kind`; None, and why, where it is damaged. `where` names the place in messages."""
+    try:
+        return Kept(build(kind, json.loads(text, parse_constant=_refuse), where))
+    except ShapeError as error:
+        return Kept(None, f"it has another shape: {error!s:.200}")
+    except (ValueError, RecursionError, OverflowError):
+        return Kept(None, "it is no JSON")
+
+
+def _refuse(word: str) -> float:
+    raise ValueError(f"found the number {word}")
 
 
 def _read(path: str, parsed: Callable[[str], Any]) -> Kept:

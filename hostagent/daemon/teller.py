@@ -189,7 +189,7 @@ def access_of(settings: Settings) -> "Access | None":
     access = kubeconfig(settings.kubeconfig) if settings.kubeconfig else in_cluster(os.environ)
     if access is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
         raise HostagentError(
-            f"found no token of a service account in {ACCOUNT}, wanted one: this is a pod, whose node nobody would hear of",
+            f"found no token of a service account in {ACCOUNT}, wanted one: without it this pod cannot publish the conditions of its node",
             "Mount the token, give --kubeconfig FILE, or say with --kubernetes off that the cluster is not written to",
         )
     if access is None and settings.kubernetes == "on":

@@ -18,7 +18,7 @@ from hostagent.report.times import iso
 CONFIRM_S = 5.0
 #: The reason of what nobody has looked at in this boot.
 FIRST_PASS = "FirstPass"  # noqa: S105  no password
-#: The reason of everything that is told while no pass is judged.
+#: The reason of all conditions while no pass is judged.
 AGENT_STALE = "AgentStale"
 _WINDOW_S = 3600.0
 _MOST_CHANGES = 5
@@ -128,8 +128,8 @@ def _advanced(held: Held, found: Measured, now: float) -> Held:
 
 
 def stale(state: State, judged_at: float, now: float) -> State:
-    """What is told when no pass was judged for too long. The last pass that was, at `judged_at`, still counts for what the next one finds:
-    the same verdict again is told at once.
+    """The published state when no pass was judged for too long. The verdict of the last pass, at `judged_at`, is kept, so that the first
+    pass that confirms it is published at once.
     """
     text = stale_text(judged_at)
     unknown = {one.type: Measured(one.type, "unknown", AGENT_STALE, text) for one in state.held if one.verdict}

@@ -10,7 +10,8 @@ from hostagent.sinks.digest import short
 from hostagent.vocabulary import VERDICTS
 
 Sample = tuple[Mapping[str, str], float]
-_WRONG = ("fail", "warn", "unknown")
+#: Outcomes of which single judgements are worth a series each.
+NOT_WELL = ("fail", "warn", "unknown")
 
 
 def render_prometheus(report: Report, *, named: bool = False) -> str:
@@ -54,7 +55,7 @@ def _judgements(report: Report, *, named: bool) -> list[Sample]:
     known = uuids(report.facts)
     counts: Counter[tuple[str, ...]] = Counter()
     for one in report.findings:
-        pci = address_of(one.subject, one.device) if named and one.outcome in _WRONG else ""
+        pci = address_of(one.subject, one.device) if named and one.outcome in NOT_WELL else ""
         counts[one.id, one.severity, one.scope, one.outcome, pci] += 1
     return [
         (

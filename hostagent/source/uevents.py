@@ -2,7 +2,7 @@
 
 Each pair of veth, made and deleted, sends 4 messages and 8 more for each CPU, of its queues, which take pyudev half a millisecond
 (measured on two cores). Interfaces of software are heard by rtnetlink (`hostagent.source.linkevents`), so the kernel drops theirs, but for
-the loopback device's: it is never made or deleted, and whoever writes "change" to its file asks for a look.
+the loopback device's: it is never made or deleted, and writing "change" to its uevent file triggers a pass.
 """
 
 import contextlib
