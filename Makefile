@@ -6,6 +6,10 @@ BIN    := $(VENV)/bin
 FORKING := tests/attack tests/real tests/source tests/unit/install tests/test_events_cli.py tests/test_hosts.py tests/test_image.py \
 	tests/test_must_hold.py tests/test_reading.py tests/test_side_effects.py
 PYTEST = $(BIN)/python -m pytest --dist worksteal
+# For every Python from 3.10 on and every machine, whatever index they come from.
+PIN = $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header $(if $(UPGRADE),--upgrade)
+# What root installs: as the tests have it, and no sources, because what builds those would come without a hash.
+ROOTS = --constraint requirements.txt --no-annotate --no-build --emit-build-options
 # Without compiled files each program that a test starts compiles a thousand modules.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
@@ -82,9 +86,12 @@ recipe: $(VENV)/.tests  ## run the commands of docs/install.md in a made root an
 look: $(VENV)/.tests  ## pictures of the page of HTML, on a desk, on a phone, in the dark, on paper (Chromium); LOOK is the folder
 	$(BIN)/python -m tests.look $(LOOK)
 
-lock: $(VENV)/.tests  ## pin the test tools with their hashes
+lock: $(VENV)/.tests  ## pin with hashes what root installs and the test tools, and list licences; UPGRADE=1: the newest of each
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header --extra dev --allow-unsafe pyproject.toml -o requirements.txt
+	$(PIN) --extra dev --allow-unsafe pyproject.toml -o requirements.txt
+	printf 'hatchling\neditables\n' | $(PIN) $(ROOTS) pyproject.toml - -o requirements-run.txt
+	printf 'hatchling\neditables\n' | $(PIN) $(ROOTS) --extra install pyproject.toml - -o requirements-install.txt
+	$(BIN)/python -m tests.licences
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) $(VENV)-3.* dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -96,8 +103,9 @@ $(VENV)/bin/python:
 	  echo "Error: found $$($(PYTHON) --version), wanted Python 3.10 or newer: 'make PYTHON=python3.11 $(MAKECMDGOALS)'." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml requirements-run.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-run.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-build-isolation --no-deps -e .
 	@touch $@
 
 $(VENV)/.tests: $(VENV)/bin/python pyproject.toml requirements.txt

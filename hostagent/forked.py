@@ -3,15 +3,16 @@
 The child announces each question before it asks it (`hostagent.source.underway`), so that the parent can name the one it hangs in.
 It sends::
 
-    ("fact", PICKLED)                a `hostagent.collect.Fact`; without its value where the parent has that from an earlier pass
+    ("fact", DATA)                   a `hostagent.collect.Fact`; without its value where the parent has that from an earlier pass
     ("cage", LANE, CAGE)             in which a lane's library was asked, see `hostagent.source.cage`
     ("refused", MESSAGE, NEXT_STEP)  a ``HostagentError``: what is there is not what was wanted
-    ("crash", PICKLED)               an ``Unread`` with the traceback
+    ("crash", DATA)                  an ``Unread`` with the traceback
     ("imported", NAMES)              modules that it needed and its parent had not
     ("done",)
 
-with marshal and pickle: nobody but this program, with the same rights, writes to the pipe. Answers go to a file in memory
-(`hostagent.source.answerfile`): a snapshot is made of them, and a child that hangs in a question is replaced by one that has them.
+by `hostagent.source.plaindata`: a child that reads an image has fewer rights than its parent, and gets none of them by what it sends.
+Answers go to a file in memory (`hostagent.source.answerfile`): a snapshot is made of them, and a child that hangs in a question is
+replaced by one that has them.
 """
 
 import contextlib
@@ -37,6 +38,7 @@ from hostagent.source.child import Child, Send
 from hostagent.source.left import Left
 from hostagent.source.mounts import mount_below
 from hostagent.source.patience import allowed_s
+from hostagent.source.plaindata import dumps, loads, loads_classes
 from hostagent.source.policy import NO_POLICY, Policy
 from hostagent.source.policypipe import PolicyPipe
 from hostagent.source.underway import NOTHING, Asked, UnderWay
@@ -54,6 +56,8 @@ _BUSY = 0.5
 _LOOK_S = 0.25
 #: Children that are replaced in one pass. Each may have left a process in the kernel.
 _MAX_REPLACED = 3
+#: Whose classes a fact is made of.
+_FACTS = "hostagent.facts"
 
 
 class Place(NamedTuple):
@@ -161,12 +165,19 @@ class Forked:
         self._end()
         if self._refused:
             raise self._refused
-        import pickle
-
-        before, rows = self._earlier or {}, [Fact(*pickle.loads(one)) for one in self._facts]  # noqa: S301  by our own child
+        before, rows = self._earlier or {}, self._rows()
         facts = [one if one.is_new else one._replace(**before[one.name]._asdict()) for one in rows]
         values = dict.fromkeys(self._kinds, self._problem) | {one.name: one.value for one in facts}
         return Collected(HostFacts(values, self._kind), {one.name: one.took_ms for one in facts}, earlier(facts))
+
+    def _rows(self) -> list[Fact]:
+        rows = list[Fact]()
+        for data in self._facts:
+            try:
+                rows.append(Fact(*loads_classes(data, _FACTS)))
+            except (ValueError, TypeError) as error:
+                self._problem = Unread("error", f"the reading process sent no fact: {error!s:.200}")
+        return rows
 
     def _end(self) -> int:
         """The process id of a child that hangs in the kernel, where not even SIGKILL ends it; else 0."""
@@ -188,12 +199,15 @@ class Forked:
             messages = self._child.receive(min(self.deadline.left_s + _GRACE_S, _LOOK_S))
             if messages is None:
                 self._stop("error", "the reading process ended")
-            for message in messages or ():
-                event, *rest = marshal.loads(message)  # noqa: S302  by our own child
-                if event == "done":
-                    self._is_done = True
-                    return
-                self._hear(event, *rest)
+            try:
+                for message in messages or ():
+                    event, *rest = loads(message)
+                    if event == "done":
+                        self._is_done = True
+                        return
+                    self._hear(event, *rest)
+            except (ValueError, TypeError) as error:
+                self._stop("error", f"the reading process said what it was not asked: {error!s:.200}")
             if messages or self._problem is not None:
                 continue
             if self.deadline.left_s < -_GRACE_S:
@@ -256,23 +270,32 @@ class Forked:
         elif event == "refused":
             self._refused = HostagentError(*rest)
         elif event == "crash":
-            import pickle
-
-            self._problem = pickle.loads(*rest)  # noqa: S301  by our own child
-        else:
+            self._problem = loads_classes(rest[0], _FACTS)
+        elif event == "fact":
             self._facts += rest
+
+    def _give_up_rights(self) -> dict[str, Any]:
+        """In the child, before the first question. The cages of this pass, by what is in them."""
+        from hostagent.source import leastrights
+
+        if self._kind != "image":
+            leastrights.live_reader()
+            return {}
+        from hostagent.source.rpmcopy import provide_rpm
+
+        with contextlib.suppress(OSError):  # no process to be had: rpm's answers say so
+            provide_rpm(self._root)
+        return {"image": leastrights.image_reader(self._root).plain()}
 
     def _read(self, send: Send, policy: Callable[[], Policy]) -> None:
         """In the child."""
-        import pickle
-
         before = len(sys.modules)  # to take each name would make a copy of the memory in which it is
 
         def tell(*event: Any) -> None:
-            send(marshal.dumps(event))
+            send(dumps(event))
 
         def told(fact: Fact) -> None:
-            tell("fact", pickle.dumps(tuple(fact if fact.is_new else fact._replace(value=None, asked=b"")), protocol=5))
+            tell("fact", dumps(tuple(fact if fact.is_new else fact._replace(value=None, asked=b""))))
 
         try:
             assert self._kept is not None
@@ -280,18 +303,19 @@ class Forked:
             say = self._under_way.say
             say((_ENTER, self._root))
             backend = self._make_backend(self._workers)
+            cages = self._give_up_rights()
             say(())
             source = Source(Told(backend, say, self._hung), policy=policy, answers=self._known, heard=self._kept.add)
             collect(source, self._kinds, told=told, earlier=self._earlier)
-            for one in self._workers:
-                if one.cage:
-                    tell("cage", one.lane.name, one.cage)
+            cages.update((one.lane.name, one.cage) for one in self._workers if one.cage)
+            for lane, cage in cages.items():
+                tell("cage", lane, cage)
         except BrokenPipeError:
             raise
         except HostagentError as error:
             tell("refused", error.message, error.next_step)
         except Exception as error:  # outside every reader: a bug of ours, which costs all that was not read yet
             crashed = Unread("error", f"the reading process crashed: {crash_text(error)}", evidence=crash_lines(error))
-            tell("crash", pickle.dumps(crashed, protocol=5))
+            tell("crash", dumps(crashed))
         tell("imported", sorted(islice(reversed(sys.modules), len(sys.modules) - before)))
         tell("done")

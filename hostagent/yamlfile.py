@@ -1,7 +1,7 @@
 """YAML, in bounded time and depth: ours (profiles, cases), strict; and what other programs write (CDI specifications)."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import yaml
@@ -15,8 +15,10 @@ _MAX_FOREIGN_BRACKETS = 10_000
 _MAX_FOREIGN_DEPTH = 500
 #: So many brackets cannot be too deep: each costs the scanner one step for every value within.
 _FEW_BRACKETS = 100
-#: Values are built by Python at 8 microseconds each. A specification of a megabyte has 100,000.
+#: Values are built by Python at 8 microseconds each. A specification of a megabyte has 100,000. What an alias stands for counts each time,
+#: its levels and its text (in characters), too: whoever walks through the values, or writes them, comes by it as often.
 _MAX_FOREIGN_VALUES = 200_000
+_MAX_FOREIGN_TEXT = 4_000_000
 #: YAML 1.2's core words, and nothing of YAML 1.1: there the key ``off`` is False and ``0000:10:00.0`` a number.
 _WORDS = (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
@@ -72,6 +74,13 @@ class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ign
 
 class _ForeignLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """YAML 1.1 as its readers in Go take it: aliases and keys that stand twice are no mistake."""
+
+    refuse_size: Callable[[Any], None] | None = None
+
+    def construct_document(self, node: Any) -> Any:
+        if self.refuse_size:
+            self.refuse_size(node)
+        return super().construct_document(node)
 
     def flatten_mapping(self, node: Any) -> None:
         """Merge keys of aliases of merge keys grow without end: leave them plain, no generator writes them."""
@@ -132,14 +141,93 @@ def _place(loader: Any, node: Any, path: tuple[Any, ...], line: int, found: dict
 
 
 def parse_foreign_yaml(data: bytes) -> Any:
-    """One document of at most a megabyte that another program wrote, as `_ForeignLoader` takes it; raises ``YamlError``."""
-    return _load(data, _ForeignLoader, refuse_depth)
+    """One document of at most a megabyte that another program wrote, as `_ForeignLoader` takes it; raises ``YamlError``, also for aliases
+    that stand for more than 200,000 values, 4,000,000 characters or 500 levels, or for what they stand in.
+    """
+    return next(foreign_documents((data,)))
+
+
+def foreign_documents(parts: Iterable[bytes]) -> Iterator[Any]:
+    """The same for several documents of one file, whose aliases together may stand for so much."""
+    expanded = Expanded()
+
+    def load(data: bytes) -> Any:
+        loader = _ForeignLoader(data)
+        try:
+            loader.refuse_size = expanded.add if b"*" in data else None  # a document without aliases has the size that was counted
+            return loader.get_single_data()
+        finally:
+            loader.dispose()
+
+    for data in parts:
+        yield _read(data, load, refuse_depth)
+
+
+class Expanded:
+    """How large documents are where each alias is what it stands for, without making it. Each node is looked at once."""
+
+    def __init__(self) -> None:
+        self._values = self._characters = 0
+
+    def add(self, root: Any) -> None:
+        """One more document, by the node at its top; raises ``YamlError`` where there are too many values, or an alias stands in itself."""
+        values, characters, _ = _expanded(root)
+        self._values += values
+        self._characters += characters
+        self._refuse(root)
+
+    def _refuse(self, root: Any) -> None:
+        if self._values > _MAX_FOREIGN_VALUES:
+            raise YamlError.at(root.start_mark, f"found aliases that stand for more than {_MAX_FOREIGN_VALUES} values")
+        if self._characters > _MAX_FOREIGN_TEXT:
+            raise YamlError.at(root.start_mark, f"found aliases that stand for more than {_MAX_FOREIGN_TEXT} characters")
+
+
+_Size = tuple[int, int, int]  # values, characters and levels
+
+
+def _expanded(root: Any) -> _Size:
+    sizes: dict[int, _Size] = {}
+    is_open: set[int] = set()
+    left = [root]
+    while left:
+        node = left[-1]
+        if id(node) in sizes:
+            left.pop()
+        elif isinstance(node, yaml.ScalarNode):
+            sizes[id(node)] = 1, len(node.value), 1
+        elif id(node) in is_open:  # what stands in it is counted
+            is_open.discard(id(node))
+            sizes[id(node)] = _sum(node, [sizes[id(one)] for one in _inside(node)])
+        else:
+            is_open.add(id(node))
+            inside = _inside(node)
+            if any(id(one) in is_open for one in inside):
+                raise YamlError.at(node.start_mark, "found an alias in what it stands for")
+            left += inside
+    return sizes[id(root)]
+
+
+def _inside(node: Any) -> list[Any]:
+    """Keys and values, or items."""
+    return [one for pair in node.value for one in pair] if isinstance(node, yaml.MappingNode) else list(node.value)
+
+
+def _sum(node: Any, inside: list[_Size]) -> _Size:
+    levels = 1 + max((one[2] for one in inside), default=0)
+    if levels > _MAX_FOREIGN_DEPTH:
+        raise YamlError.at(node.start_mark, f"found aliases that stand for more than {_MAX_FOREIGN_DEPTH} levels")
+    return 1 + sum(one[0] for one in inside), sum(one[1] for one in inside), levels
 
 
 def _load(data: bytes, loader: Any, refuse: Callable[[bytes], None]) -> Any:
+    return _read(data, lambda text: yaml.load(text, Loader=loader), refuse)  # noqa: S506  a SafeLoader
+
+
+def _read(data: bytes, load: Callable[[bytes], Any], refuse: Callable[[bytes], None]) -> Any:
     try:
         refuse(data)
-        return yaml.load(data, Loader=loader)  # noqa: S506  both are SafeLoaders
+        return load(data)
     # PyYAML's constructors index and look up what a tag promised and a value need not hold (``!!int ""``, ``!!bool x``)
     except (yaml.YAMLError, ValueError, RecursionError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
         raise (error if isinstance(error, YamlError) else YamlError.of(error)) from error

@@ -20,6 +20,7 @@ from hostagent.daemon.conditions import TYPES, measured
 from hostagent.daemon.labels import labels
 from hostagent.daemon.log import Log
 from hostagent.daemon.told import advance, at_once, first
+from hostagent.install import clearing
 from hostagent.report import daemonlock
 from hostagent.report.nodewords import Transition
 from hostagent.report.summary import Coverage
@@ -70,7 +71,9 @@ _FILES = {
     statedir.HISTORY: "faults, lost links and loads of the driver in this boot",
     statedir.RECORD: "transitions and critical faults, over boots; in the folder of `--history-dir`",
     daemonlock.NAME: "held by the daemon at work",
+    statedir.LOCK: "held while one of the daemon's two processes writes",
     statedir.CLEARED: "what an administrator cleared; it is always in `/run/hostagent` of the judged host",
+    clearing.LOCK: "held while that is written; in the same directory",
 }
 _DAEMON_METRICS = {
     "hostagent_xids_total{kind,code,pci,uuid}": "Xids of GPUs and SXids of NVSwitches in the kernel log of this boot.",
@@ -210,7 +213,7 @@ def _plain(value: object) -> str:
 
 
 def _files() -> str:
-    modes = {**statedir.MODES, daemonlock.NAME: 0o600, statedir.CLEARED: 0o644}
+    modes = {**statedir.MODES, daemonlock.NAME: 0o600, statedir.LOCK: 0o600, statedir.CLEARED: 0o644, clearing.LOCK: 0o600}
     return "\n".join(f"| `{name}` | {mode:04o} | {_FILES[name]} |" for name, mode in modes.items())
 
 

@@ -50,12 +50,13 @@ def clear(subject: str, reason: str, dry_run: bool, host_root: str | None, deadl
     2: usage, or hostagent could not run.
     """
     from hostagent.cli.changing import refuse_ordinary_user
+    from hostagent.deadline import within
     from hostagent.install.clearing import add
     from hostagent.install.target import Target
 
     if not dry_run:
         refuse_ordinary_user()
-    place = evidence(host_root, None, "", None, deadline_s)
+    place, deadline = evidence(host_root, None, "", None, deadline_s), within(deadline_s)
     identity, events = _read(place)
     boot_id = identity.boot_id
     if not isinstance(boot_id, str):
@@ -70,7 +71,7 @@ def clear(subject: str, reason: str, dry_run: bool, host_root: str | None, deadl
         )
         return 0
     if not dry_run:
-        add(Target(place), boot_id, word)
+        add(Target(place), boot_id, word, deadline.ends)
     say(*_told(ours, subject, dry_run=dry_run), *_told_others(others))
     if not dry_run:
         say("This holds until the next boot, and each report shows it with its reason. What is logged from now on counts again.")

@@ -78,19 +78,16 @@ def _has_pod(document: Any) -> bool:
 
 def _documents(path: str, label: str) -> Iterator[Any]:
     """The documents of a file of YAML or JSON, those that are empty left out."""
-    from hostagent.yamlfile import YamlError, parse_foreign_yaml
+    from hostagent.yamlfile import YamlError, foreign_documents
 
     try:
         data = read_standard_input(_MOST_BYTES) if path == STANDARD else read_small(path, _MOST_BYTES)
     except OSError as error:
         raise click.UsageError(f"--pod {label}: {reason(error)}; wanted is a shape such as gpus=8, or a file with a pod") from error
-    for part in _split(data):
-        try:
-            document = parse_foreign_yaml(part)
-        except YamlError as error:
-            raise click.UsageError(f"--pod {label}: {error}, wanted YAML or JSON") from error
-        if document is not None:
-            yield document
+    try:
+        yield from (document for document in foreign_documents(_split(data)) if document is not None)
+    except YamlError as error:
+        raise click.UsageError(f"--pod {label}: {error}, wanted YAML or JSON") from error
 
 
 def _split(data: bytes) -> list[bytes]:

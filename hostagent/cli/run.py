@@ -66,6 +66,8 @@ def _told(arguments: list[str]) -> int:
     except BaseException as error:  # SystemExit too: a command returns its code
         if isinstance(error, ImportError) or (isinstance(error, OSError) and error.errno in _REFUSED):
             complain(f"Error: hostagent cannot run here: {error} ({_place(error)}).")
+        elif isinstance(error, FileNotFoundError) and error.filename is None and _is_nowhere():
+            complain("Error: the current directory has been deleted.", "Change to another one, or give every path from / on.")
         else:
             _tell_bug(error)
     return _failed(arguments)
@@ -112,6 +114,15 @@ def _meant_option(name: str, context: click.Context) -> str:
     if check and name in {one for param in check.params for one in param.opts}:
         return f"; did you mean '{_PROGRAM} {_CHECK} {name}'?"
     return did_you_mean(name, known)
+
+
+def _is_nowhere() -> bool:
+    """Whether the directory in which this process works was deleted: no relative path means anything there."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _place(error: BaseException) -> str:

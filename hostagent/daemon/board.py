@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -33,8 +34,11 @@ class View(NamedTuple):
 class Board:
     """Times are monotonic seconds where no other clock is named."""
 
-    def __init__(self, stale_after_s: float) -> None:
-        """`stale_after_s`: seconds without a judged pass after which what there is to publish is that nothing is known."""
+    def __init__(self, stale_after_s: float, clean: Callable[[str], str] = str) -> None:
+        """`stale_after_s`: seconds without a judged pass after which what there is to publish is that nothing is known. `clean`: what
+        every problem passes, so that everybody may read it.
+        """
+        self._clean = clean
         self._changed = threading.Condition()
         self._stale_after_s = stale_after_s
         self._said: Saying | None = None
@@ -112,6 +116,7 @@ class Board:
 
     def delivered(self, sink: str, problem: str, wall: float, now: float) -> None:
         """`wall`: seconds since the epoch."""
+        problem = self._clean(problem)
         with self._changed:
             self._counts[sink, "error" if problem else "success"] += 1
             wall_before, _, before = self._last.get(sink, (0.0, "", 0.0))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hostagent.daemon.http import Certificates
 
 _NEXT = "Give another one with --listen, or --listen '' for none"
-_BACKLOG = 64
+_BACKLOG = 1024
 
 
 class Listening(NamedTuple):

@@ -22,6 +22,11 @@ class Log:
     def __init__(self, form: str, put: Callable[[str], Any], *, once: bool = False) -> None:
         self._form, self._put, self._once = form, put, once
 
+    def through(self, clean: Callable[[str], str]) -> "Log":
+        """The same, of whose lines each passes `clean`."""
+        put = self._put
+        return Log(self._form, lambda line: put(clean(line)), once=self._once)
+
     def event(self, name: str, at: float = 0.0, **fields: Any) -> None:
         """`at`: seconds since the epoch, 0 for now. Fields that are "" are left out."""
         if self._once and name != "warning":

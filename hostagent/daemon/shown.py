@@ -8,6 +8,7 @@ from hostagent.daemon.saying import Saying
 from hostagent.daemon.settings import Settings
 from hostagent.kube.nodestatus import body
 from hostagent.report.nodewords import NodeWords
+from hostagent.visible import visible
 
 _WIDTHS = (15, 8, 24)
 
@@ -20,7 +21,8 @@ class Shown:
 
     def tell(self, what: Saying, now: float) -> None:
         patch = json.dumps(body(what.words, self._prefix, what.observed_at), indent=1)
-        lines = (f"Node {what.node}", "", *_lines(what.words, self._prefix), "", f"PATCH /api/v1/nodes/{what.node}/status", patch)
+        node = visible(what.node)
+        lines = (f"Node {node}", "", *_lines(what.words, self._prefix), "", f"PATCH /api/v1/nodes/{node}/status", patch)
         self._put("\n".join(lines) + "\n")
 
     def tick(self, now: float) -> None:

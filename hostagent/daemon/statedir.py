@@ -4,13 +4,13 @@ Each file is written whole or not at all. One that cannot be written (a full dis
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from hostagent import lockfile
 from hostagent.daemon.conditions import TYPES
 from hostagent.daemon.told import State
 from hostagent.deliver.file import deliver
@@ -22,11 +22,13 @@ from hostagent.visible import visible
 
 STATE, SUMMARY, REPORT, TOLD, HISTORY, CLEARED = "state.json", "summary.json", "report.json", "told.json", "history.json", "cleared.json"
 RECORD = "record.json"
+#: What the two processes of a daemon lock while one of them writes.
+LOCK = "files.lock"
 #: Mode of each file. The report quotes logs, which are root's to read; what is read back alone is nobody else's.
 MODES = {STATE: 0o644, SUMMARY: 0o644, REPORT: 0o600, TOLD: 0o600, HISTORY: 0o600, RECORD: 0o644}
 _MAX_BYTES = 4 * 1024 * 1024
 #: Seconds that one process waits for the other one to have written its files: a moment, unless it is stopped.
-_WAIT_S, _TRY_S = 1.0, 0.01
+_WAIT_S = 1.0
 MAX_TIME = 1e12  # seconds since the epoch
 
 
@@ -40,23 +42,16 @@ class Kept(NamedTuple):
 @contextlib.contextmanager
 def alone(folder: str) -> Iterator[None]:
     """Between the two processes of a daemon: what one reads in this block and then writes the other one does not change meanwhile. Where
-    the other one is stopped in its own block, or the folder is not there, it goes on all the same.
+    the other one is stopped in its own block, or no file can be locked there, it goes on all the same.
     """
+    descriptor = -1
+    with contextlib.suppress(OSError, lockfile.HeldError):
+        descriptor = lockfile.take(os.path.join(folder, LOCK), time.monotonic() + _WAIT_S).descriptor
     try:
-        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        yield
-        return
-    try:
-        ends = time.monotonic() + _WAIT_S
-        while time.monotonic() < ends:
-            with contextlib.suppress(OSError):
-                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            time.sleep(_TRY_S)
         yield
     finally:
-        os.close(place)
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def mark(folder: str, name: str) -> tuple[int, ...]:

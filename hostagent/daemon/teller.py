@@ -17,6 +17,7 @@ from hostagent.daemon.outlets import features, written
 from hostagent.daemon.saying import Saying
 from hostagent.daemon.settings import Settings
 from hostagent.errors import HostagentError
+from hostagent.secret.inuse import InUse
 from hostagent.source import memory
 
 if TYPE_CHECKING:
@@ -35,8 +36,11 @@ def serve(line: socket.socket, settings: Settings, access: "Access | None", log:
     a kubeconfig that cannot be used for a while costs no teller. `http`: what HTTP is served on.
     """
     memory.share()
-    board = Board(settings.stale_after_s)
-    sinks = [*_sinks(settings, access, log), *(() if settings.once else (lambda board: _watch(board, settings, log),))]
+    _give_up_rights(settings, access, log)
+    secrets = InUse()
+    log = log.through(secrets.without)
+    board = Board(settings.stale_after_s, secrets.without)
+    sinks = [*_sinks(settings, access, log, secrets), *(() if settings.once else (lambda board: _watch(board, settings, log),))]
     threads = [threading.Thread(target=run, args=(board,), daemon=True) for run in sinks]
     if http:
         from hostagent.daemon.http import Page, listen
@@ -57,6 +61,16 @@ def serve(line: socket.socket, settings: Settings, access: "Access | None", log:
     if settings.once:  # one delivery: each sink has had its turn
         for one in threads:
             one.join()
+
+
+def _give_up_rights(settings: Settings, access: "Access | None", log: Log) -> None:
+    """All but what the sinks and HTTP need, before a byte comes from the network."""
+    from hostagent.source.leastrights import publisher
+
+    files = [os.path.dirname(path) for path in (settings.textfile, settings.nfd_file) if path]
+    cage = publisher({settings.state_dir, settings.record_dir, *files}, runs_programs=bool(access and access.program))
+    if cage.capabilities or not cage.system_calls:
+        log.problem("the process that publishes keeps rights that it does not need: this kernel, or a filter, lets it give up no more")
 
 
 def _take(board: Board, message: Any) -> None:
@@ -94,13 +108,13 @@ def _exactly(line: socket.socket, size: int) -> bytearray:
     return found
 
 
-def _sinks(settings: Settings, access: "Access | None", log: Log) -> list[Callable[[Board], None]]:
+def _sinks(settings: Settings, access: "Access | None", log: Log, secrets: InUse) -> list[Callable[[Board], None]]:
     sinks: list[Callable[[Board], None]] = []
     if access:
-        client = _client(settings, access)
+        client = _client(settings, access, secrets)
         sinks.append(lambda board: _kubernetes(board, settings, client, log))
         if settings.kubernetes_events:
-            sinks.append(lambda board: _events(board, settings, _client(settings, access), log))
+            sinks.append(lambda board: _events(board, settings, _client(settings, access, secrets), log))
     if settings.nfd_file:
         sinks.append(lambda board: _file(board, "nfd", settings.nfd_file, lambda said: features(said, settings.prefix), log))
     if settings.textfile:
@@ -167,17 +181,30 @@ def _events(board: Board, settings: Settings, client: Any, log: Log) -> None:
 def _file(board: Board, sink: str, path: str, text_of: Callable[[Saying], str], log: Log) -> None:
     """Written after each pass: a file says by its age that somebody is at work."""
     said: Saying | None = None
-    before = ""
+    before, folder = "", os.path.dirname(path)
+    opened = _directory(folder)
     while True:
         said, is_new, is_open = board.newest(said, _LOOK_S)
         if is_new and said and (said.has_pass or said.is_stale):
             problem = written(path, text_of(said))
+            if problem and _directory(folder) not in (None, opened):
+                log.problem(f"{folder} is another directory than at the start: the process that publishes begins anew, to write there")
+                os._exit(0)
             if problem not in ("", before):
                 log.problem(problem)
             before = problem
             board.delivered(sink, problem, time.time(), time.monotonic())
         if not is_open:
             return
+
+
+def _directory(path: str) -> "tuple[int, int] | None":
+    """Which one it is; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def access_of(settings: Settings) -> "Access | None":
@@ -197,12 +224,12 @@ def access_of(settings: Settings) -> "Access | None":
     return access
 
 
-def _client(settings: Settings, access: "Access") -> Any:
+def _client(settings: Settings, access: "Access", secrets: InUse) -> Any:
     from hostagent import __version__
     from hostagent.kube.client import PatchClient
     from hostagent.kube.config import kubeconfig
 
-    return PatchClient(lambda: kubeconfig(settings.kubeconfig) if settings.kubeconfig else access, f"hostagent/{__version__}")
+    return PatchClient(lambda: kubeconfig(settings.kubeconfig) if settings.kubeconfig else access, f"hostagent/{__version__}", secrets)
 
 
 def _kubernetes(board: Board, settings: Settings, client: Any, log: Log) -> None:

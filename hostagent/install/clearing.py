@@ -1,12 +1,12 @@
 """An administrator's word on the faults of a boot, written where every pass reads it: `hostagent.collect.gpu.cleared`."""
 
 import contextlib
-import fcntl
 import json
 import os
 import stat
 from collections.abc import Iterator
 
+from hostagent import lockfile
 from hostagent.collect.gpu.cleared import MOST, PATH, SCHEMA_VERSION, Cleared, parse_cleared
 from hostagent.deliver.file import deliver
 from hostagent.errors import HostagentError
@@ -18,13 +18,18 @@ from hostagent.typed import plain
 
 _LIMIT = 64 * 1024
 _OTHERS_WRITE = 0o022
+#: Beside the file.
+LOCK = "events.lock"
 
 
-def add(target: Target, boot_id: str, word: Clearing) -> None:
-    """Beside what was said before in this boot. Whole or not at all, readable by everybody; raises ``HostagentError``."""
+def add(target: Target, boot_id: str, word: Clearing, ends: float) -> None:
+    """Beside what was said before in this boot. Whole or not at all, readable by everybody.
+
+    Raises ``HostagentError``, also where another process that does the same has not ended by `ends` on the monotonic clock.
+    """
     path = target.inside(PATH)
     try:
-        with _alone(os.path.dirname(path)):
+        with _alone(os.path.dirname(path), ends):
             words = (*_kept(_before(path, boot_id), word), word)
             if len(words) > MOST:
                 found = f"found {len(words) - 1} clearings of this boot, wanted fewer than {MOST}"
@@ -36,7 +41,7 @@ def add(target: Target, boot_id: str, word: Clearing) -> None:
 
 
 @contextlib.contextmanager
-def _alone(folder: str) -> Iterator[None]:
+def _alone(folder: str, ends: float) -> Iterator[None]:
     """In the state directory, which root alone may write: else no pass believes the file. One writer at a time."""
     if not os.path.isdir(folder):
         os.makedirs(folder)
@@ -48,12 +53,16 @@ def _alone(folder: str) -> Iterator[None]:
                 f"found {place} of user {found.st_uid}, mode {stat.S_IMODE(found.st_mode):04o}, wanted root's alone to write",
                 "Nothing is cleared: no pass would believe it",
             )
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    path = os.path.join(folder, LOCK)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock = lockfile.take(path, ends)
+    except lockfile.HeldError as error:
+        problem = f"found {path} held by {error} until the deadline, wanted to write alone"
+        raise HostagentError(problem, "Nothing is cleared: run it again once that has ended") from error
+    try:
         yield
     finally:
-        os.close(descriptor)
+        os.close(lock.descriptor)
 
 
 def _before(path: str, boot_id: str) -> Cleared:

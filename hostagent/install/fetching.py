@@ -5,9 +5,11 @@ from typing import Any
 
 from hostagent.deadline import Deadline, within
 from hostagent.facts.unread import Unread
+from hostagent.secret.inuse import InUse
 from hostagent.smallfile import reason
 from hostagent.source.base import Answer
 from hostagent.source.child import Send
+from hostagent.source.leastrights import fetcher
 from hostagent.source.programs import Runner
 from hostagent.source.runner import serve
 
@@ -32,6 +34,7 @@ def fetched(url: str, limit: int) -> "bytes | Unread":
 
 
 def _live(send: Send, tasks: int) -> None:
+    fetcher()
     serve(send, tasks, lambda _, task: _fetched(*task))
 
 
@@ -48,7 +51,17 @@ def _fetched(url: str, limit: int) -> Answer:
     except requests.Timeout:
         return Unread("timeout", "no answer in time")
     except (requests.RequestException, OSError, ValueError) as error:
-        return Unread("error", _innermost(error))
+        return Unread("error", _secrets(url).without(_innermost(error)))
+
+
+def _secrets(url: str) -> InUse:
+    """Users and passwords of the address and of the environment's proxies: who cannot parse one quotes it."""
+    from urllib.request import getproxies
+
+    found = InUse()
+    for one in (url, *getproxies().values()):
+        found.add_address(one)
+    return found
 
 
 def _nobody(request: Any) -> Any:

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from hostagent.derived.words import counted
+from hostagent.errors import HostagentError
+from hostagent.install.remembered import moment, plans
 from hostagent.install.runs import Run
 from hostagent.plan.document import version_of
 
@@ -23,19 +25,19 @@ class Remembered(NamedTuple):
 def remembered(run: Run) -> Remembered:
     """Of a run that somebody damaged what is left of it."""
     journal = run.journal()
-    began = next((float(one["at"]) for one in journal if one.get("event") == "begin" and isinstance(one.get("at"), (int, float))), 0.0)
+    began = next((moment(one.get("at")) for one in journal if one.get("event") == "begin"), 0.0)
     end: Mapping[str, Any] = next((one for one in reversed(journal) if one.get("event") == "end"), {})
     state = run.state
     why = f": {end['message']}" if state == "failed" and end.get("message") else ""
     did = {str(one.get("step")) for one in journal if one.get("event") == "operation" and one.get("ok")}
     try:
-        changes = f"changed {changed(run.plans(), did)}"
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        changes = f"changed {changed(plans(run), did)}"
+    except (HostagentError, KeyError, TypeError, AttributeError):
         changes = "its plan cannot be read"
     return Remembered(run.number, began, f"{_ENDS.get(state, state)}{why}", changes)
 
 
-def changed(plans: Iterable[Mapping[str, Any]], did: Iterable[str]) -> str:
+def changed(documents: Iterable[Mapping[str, Any]], did: Iterable[str]) -> str:
     """By the plans of a run and the steps that it carried out.
 
     >>> package = {"name": "libcuda1", "part": "driver", "from": None, "to": "580.142-1"}
@@ -46,7 +48,7 @@ def changed(plans: Iterable[Mapping[str, Any]], did: Iterable[str]) -> str:
     >>> changed([{"packages": [package], "steps": [step, written]}], [])
     'nothing'
     """
-    found, whole = set(did), tuple(plans)
+    found, whole = set(did), tuple(documents)
     steps = [step for plan in whole for step in plan["steps"] if step["id"] in found]
     parts = dict.fromkeys(str(step["part"]) for step in steps if step["kind"] == "packages")
     rows = {str(one["name"]): one for plan in whole for one in plan["packages"] if one["part"] in parts}

@@ -7,6 +7,8 @@ import stat
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hostagent.errors import HostagentError
+from hostagent.install.remembered import moment, plans
 from hostagent.install.runs import Run
 from hostagent.install.target import StrayLinkError, Target
 
@@ -14,22 +16,22 @@ from hostagent.install.target import StrayLinkError, Target
 _HALF_WRITTEN = re.compile(r"tmp[a-z0-9_]{8}|\.ansible_tmp[a-z0-9_]{8}.*")
 
 
-def todo(plans: Iterable[Mapping[str, Any]]) -> "list[Mapping[str, Any]]":
+def todo(documents: Iterable[Mapping[str, Any]]) -> "list[Mapping[str, Any]]":
     """The steps of a run's plans that were to do."""
-    return [step for plan in plans for step in plan["steps"] if step["state"] == "to-do"]
+    return [step for plan in documents for step in plan["steps"] if step["state"] == "to-do"]
 
 
-def written(plans: Iterable[Mapping[str, Any]]) -> set[str]:
+def written(documents: Iterable[Mapping[str, Any]]) -> set[str]:
     """The files of these steps."""
-    return {what["path"] for step in todo(plans) for one in step["do"] for what in one.values() if "path" in what}
+    return {what["path"] for step in todo(documents) for one in step["do"] for what in one.values() if "path" in what}
 
 
 def clear_half_written(target: Target, run: Run) -> None:
     """Beside the files of its plans, what is younger than the run. Nothing of it may be at work any more."""
     began, folders = 0.0, set[str]()
-    with contextlib.suppress(StopIteration, ValueError, KeyError, TypeError, AttributeError):  # a run that somebody damaged
-        began = next(float(one["at"]) for one in run.journal() if one.get("event") == "begin")
-        folders = {os.path.dirname(path) for path in written(run.plans())}
+    with contextlib.suppress(StopIteration, HostagentError):  # a run that somebody damaged
+        began = next(moment(one.get("at")) for one in run.journal() if one.get("event") == "begin")
+        folders = {os.path.dirname(path) for path in written(plans(run))}
     for folder in sorted(folders):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError, StrayLinkError):
             place = target.directory(folder)

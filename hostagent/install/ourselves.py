@@ -63,16 +63,21 @@ def refuse_without_ansible() -> None:
 
 
 def extra_step(extra: str) -> str:
-    """What adds an extra to this installation: its own pip, from where it was installed. hostagent is on no package index."""
+    """What adds an extra to this installation: its own pip, with what is pinned beside the source, else from where it was installed.
+
+    hostagent is on no package index.
+    """
     source, prefix = _source(), os.path.abspath(sys.prefix)
     if not source:
         return f"Install the extra '{extra}' into {prefix} from the source hostagent was installed from"
     *options, place = source
+    pinned = os.path.join(place, f"requirements-{extra}.txt")
     wanted = f"hostagent[{extra}] @ {place}" if "://" in place else f"{place}[{extra}]"
     if os.path.exists(f"{prefix}/pipx_metadata.json"):
         command = ["pipx", "install", "--force", *options, wanted]
     elif os.path.exists(f"{prefix}/bin/pip"):
-        command = [f"{prefix}/bin/pip", "install", *options, wanted]
+        words = ["--require-hashes", "-r", pinned] if os.path.isfile(pinned) else [*options, wanted]
+        command = [f"{prefix}/bin/pip", "install", *words]
     else:
         return f"Install the extra '{extra}' into {prefix} from {place}"
     return f"Install it: {shlex.join(command)}"

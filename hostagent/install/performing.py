@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread, UnreadError
-from hostagent.install import hooks, player, restoring, rooms, runs, state
+from hostagent.install import hooks, player, remembered, restoring, rooms, runs, state
 from hostagent.install.jobs import Job, places, programs_of, refuse_untrusted, written_paths
 from hostagent.install.keys import keys_of
 from hostagent.install.leftovers import clear_half_written
-from hostagent.install.lock import FOLDER, Busy, Lock, take
+from hostagent.install.lock import Busy, Lock, take
 from hostagent.install.outcome import Outcome, Person, RefusedError
 from hostagent.install.packagelock import wait_until_free
 from hostagent.install.playbooks import playbooks_path
@@ -94,7 +94,7 @@ class Performance:
             except OSError as error:
                 if self.began or error.errno not in _NO_ROOM:
                     raise
-                return Outcome("refused", f"found {FOLDER}: {error.strerror}, wanted it to keep what a rollback needs", notes=(_FREE,))
+                return Outcome("refused", f"found {runs.FOLDER}: {error.strerror}, wanted it to keep what a rollback needs", notes=(_FREE,))
             return self._carry_out(ready)
 
     def _ready(self, held: ExitStack) -> "_Ready | Outcome":
@@ -181,7 +181,7 @@ class Performance:
             files = state.files_of(self.target, paths)
             large = state.keep(self.target, files, run)
             return {"packages": state.packages_of(plan.view.installation), "files": state.as_json(files), "without_copy": large}
-        before: dict[str, Any] = run.load(_BEFORE)
+        before: dict[str, Any] = remembered.state_of(run, _BEFORE)
         known = state.from_json(before["files"])
         new = {path: entry for path, entry in state.files_of(self.target, paths, tree=False).items() if path not in known}
         state.keep(self.target, {**state.unchanged(self.target, known), **new}, run)
@@ -251,7 +251,7 @@ class Performance:
     def _remember(self, after: Plan, word: str, problem: str) -> None:
         """What the run left, so that a rollback knows what others changed since."""
         assert self.run is not None
-        before = state.from_json(self.run.load(_BEFORE)["files"])
+        before = state.from_json(remembered.state_of(self.run, _BEFORE)["files"])
         files = state.files_of(self.target, [path for path in before if not path.startswith(f"{state.TREE}/")])
         packages = None
         try:

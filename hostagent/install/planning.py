@@ -9,7 +9,7 @@ from hostagent.evidence import Evidence
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread
 from hostagent.install.offers.session import Host, Session
-from hostagent.install.runs import unfinished
+from hostagent.install.remembered import unfinished
 from hostagent.plan.making import make
 from hostagent.plan.model import Asked, Given, Plan
 from hostagent.plan.offers import NOT_ASKED, Offers

@@ -10,6 +10,7 @@ from hostagent.install import state
 from hostagent.install.runs import Run
 from hostagent.install.state import Entry, Files
 from hostagent.install.target import Target
+from hostagent.smallfile import read_small
 
 _NONE = Entry("none")
 
@@ -102,9 +103,10 @@ def _put(target: Target, path: str, entry: Entry, copy: str) -> None:
         os.symlink(entry.text, temporary)
         os.lchown(temporary, entry.uid, entry.gid)
     elif entry.kind == "file":
+        data = read_small(copy, state.MAX_BYTES)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with open(copy, "rb") as source, open(descriptor, "wb") as stream:
-            stream.write(source.read())
+        with open(descriptor, "wb") as stream:
+            stream.write(data)
             os.fchown(descriptor, entry.uid, entry.gid)
             os.fchmod(descriptor, entry.mode)
         os.utime(temporary, ns=(entry.mtime_ns, entry.mtime_ns))

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 from urllib.parse import quote
 
 from hostagent.derived.packaging import program_of
@@ -47,9 +48,10 @@ def file_of(folder: str, name: str, version: str) -> str:
 def _is_whole(path: str) -> bool:
     """Whether all members of the archive of ar(1) are there that a package has (deb(5)): who copied it may have been killed."""
     members, at = 0, len(_MAGIC)
-    with open(path, "rb") as stream:
-        whole = os.fstat(stream.fileno()).st_size
-        if stream.read(at) != _MAGIC:
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+        found = os.fstat(stream.fileno())
+        whole = found.st_size
+        if not stat.S_ISREG(found.st_mode) or stream.read(at) != _MAGIC:
             return False
         while at < whole:
             stream.seek(at + _SIZE_AT)

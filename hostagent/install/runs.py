@@ -12,18 +12,29 @@ A journal has one JSON object a line, each on the disk before the next thing hap
 import contextlib
 import json
 import os
+import re
+import secrets
 import shutil
+import stat
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from hostagent import __version__
 from hostagent.errors import HostagentError
-from hostagent.evidence import Evidence
-from hostagent.install.lock import folder
 from hostagent.install.target import Target
 
+#: On the host: the lock, and the runs.
+FOLDER = "/var/lib/hostagent"
+#: Of a run: what the programs that it starts have in their environment, so that the next run knows those that are still at work.
+TOKEN = "token.json"  # noqa: S105  the name of the file
+_TOKEN_FORM = re.compile(r"[0-9a-f]{32}")
 _NEW = ".new"
+
+
+def folder(target: Target) -> str:
+    """Where the lock and the runs are for this process; it may not be there."""
+    return target.directory(FOLDER)
 
 
 @contextlib.contextmanager
@@ -105,36 +116,43 @@ class Run:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"{self.path}/{name}")
 
-    def plans(self) -> tuple[Mapping[str, Any], ...]:
-        """Its plan, and those of the runs that continued it, oldest first."""
-        names = sorted((name for name in os.listdir(self.path) if name.startswith("plan") and name.endswith(".json")), key=_number_of)
-        return tuple(self.load(name) for name in names)
+    def new_token(self) -> str:
+        """At random, in the place of the last one, and 0600: nobody but root knows it. Raises ``OSError``."""
+        token = secrets.token_hex(16)
+        self.save(TOKEN, token)
+        return token
+
+    @property
+    def token(self) -> str:
+        """Empty where what it started has ended, where somebody damaged it, and in a run of an older hostagent, which had none."""
+        with contextlib.suppress(OSError, ValueError):
+            found = self.load(TOKEN)
+            return found if isinstance(found, str) and _TOKEN_FORM.fullmatch(found) else ""
+        return ""
 
     def add_plan(self, document: Mapping[str, Any]) -> None:
         number = sum(name.startswith("plan") for name in os.listdir(self.path))
         self.save(f"plan-{number + 1}.json" if number else "plan.json", document)
 
 
-def _number_of(name: str) -> int:
-    digits = name.removeprefix("plan").removesuffix(".json").lstrip("-")
-    return int(digits) if digits.isdecimal() else 0
-
-
 def runs(target: Target) -> tuple[Run, ...]:
     """All that the host remembers, oldest first. Raises ``HostagentError`` where a link in them could lead out of the host's root."""
     place = f"{folder(target)}/runs"
-    _refuse_links(place)
+    _refuse_others(place)
     with contextlib.suppress(FileNotFoundError):
         return tuple(Run(int(name), f"{place}/{name}") for name in sorted(filter(str.isdecimal, os.listdir(place)), key=int))
     return ()
 
 
-def _refuse_links(place: str) -> None:
-    """No run makes one: whoever gives a root to another machine may have."""
+def _refuse_others(place: str) -> None:
+    """Directories and files are all that a run makes: whoever gives a root to another machine may have made links and pipes."""
     inside = (os.path.join(above, name) for above, folders, files in os.walk(place) for name in (*folders, *files))
-    link = next(filter(os.path.islink, (place, *inside)), None)
-    if link is not None:
-        raise HostagentError(f"{link}: found a link, wanted what a run of hostagent wrote", "Look who made it, then remove it")
+    for path in (place, *inside):
+        with contextlib.suppress(FileNotFoundError):
+            mode = os.lstat(path).st_mode
+            if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+                kind = "a link" if stat.S_ISLNK(mode) else "no file"
+                raise HostagentError(f"{path}: found {kind}, wanted what a run of hostagent wrote", "Look who made it, then remove it")
 
 
 def newest(target: Target) -> "Run | None":
@@ -175,23 +193,3 @@ def begin(run: Run) -> None:
     path = f"{os.path.dirname(run.path)}/{run.number}"
     os.rename(run.path, path)
     run.path = path
-
-
-class Unfinished(NamedTuple):
-    """What a run that did not end leaves to the next: the steps that it had planned, and the packages that were held before it."""
-
-    steps: tuple[str, ...] = ()
-    held: tuple[str, ...] = ()
-
-
-def unfinished(place: Evidence) -> Unfinished:
-    """Nothing where there is no such run, or what it wrote cannot be read."""
-    if place.snapshot:
-        return Unfinished()
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError, HostagentError):
-        run = to_continue(Target(place))
-        if run is not None:
-            steps = (str(step["id"]) for plan in run.plans() for step in plan["steps"] if step["state"] == "to-do")
-            held = (str(one["name"]) for one in run.load("before.json")["packages"].values() if one["held"])
-            return Unfinished(tuple(dict.fromkeys(steps)), tuple(dict.fromkeys(held)))
-    return Unfinished()

@@ -7,22 +7,24 @@ and the next call goes on.
 
 import contextlib
 import errno
-import fcntl
 import os
 import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple, NoReturn
 
+from hostagent import lockfile
 from hostagent.errors import HostagentError
 from hostagent.install import ourselves
 from hostagent.install.bank import NEW, OLD, Place, folder, found_at, looked_at, shims_at
 from hostagent.setup.shimtext import KEPT, NAME, shim
-from hostagent.smallfile import reason
+from hostagent.smallfile import NotOwnError, reason
 
 _LOCK_S = 10.0
-_AGAIN_S = 0.05
+#: In the root of a skill bank, as long as somebody changes it.
+LOCK = f".{NAME}.hostagent-lock"
 
 
 class Shim(NamedTuple):
@@ -35,10 +37,10 @@ class Shim(NamedTuple):
 def write_shims(directory: str, *, exact: bool) -> tuple[Shim, ...]:
     """At each of the three places, in the order in which callers look. Raises ``HostagentError``."""
     root, words, gone = os.path.realpath(directory), ourselves.words(), ourselves.gone()
-    with _locked(root):
+    with _locked(root) as unlock:
         places = looked_at(root)
         texts = {place: shim(words, gone, place.before, exact=exact) for place in places}
-        with _guarded(lambda: _take_back(root, texts), lambda: _clean(root, places)):
+        with _guarded(lambda: _take_back(root, texts), lambda: _clean(root, places), unlock):
             for place, text in texts.items():
                 _prepare(root, place, text)
             for place in places:
@@ -49,14 +51,14 @@ def write_shims(directory: str, *, exact: bool) -> tuple[Shim, ...]:
 def remove_shims(directory: str) -> tuple[Shim, ...]:
     """Those that are there. Raises ``HostagentError``."""
     root = os.path.realpath(directory)
-    with _locked(root):
+    with _locked(root) as unlock:
         places = shims_at(root)
 
         def remove() -> None:
             for place in reversed(places):
                 _remove(root, place)
 
-        with _guarded(remove, remove):
+        with _guarded(remove, remove, unlock):
             remove()
     return tuple(Shim(_path(root, place), place.before.kept) for place in places)
 
@@ -66,48 +68,47 @@ def _path(root: str, place: Place) -> str:
 
 
 @contextlib.contextmanager
-def _locked(root: str) -> Iterator[None]:
-    """One at a time. The guard has the lock too, until it has ended."""
+def _locked(root: str) -> Iterator[Callable[[], None]]:
+    """One at a time. The guard has the lock too, until it has ended; what is given takes the file of the lock away, in whom ends last."""
+    path = os.path.join(root, LOCK)
+    descriptor = _lock(root, path)
+    unlock = partial(lockfile.remove, descriptor, path)
     try:
-        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        wanted = "wanted the root of a skill bank"
-        raise HostagentError(f"cannot open {root}: {reason(error)}, {wanted}", "Name its directory, or make it with 'mkdir'") from error
-    try:
-        _wait(root, descriptor)
-        yield
+        yield unlock
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else NAME
         raise HostagentError(f"cannot write {name} below {root}: {reason(error)}", "Correct that, then run it again") from error
     finally:
-        os.close(descriptor)
+        unlock()
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
-def _wait(root: str, descriptor: int) -> None:
-    ends = time.monotonic() + _LOCK_S
-    with contextlib.suppress(OSError):  # a file system without locks
-        while not _is_ours(descriptor):
-            if time.monotonic() >= ends:
-                raise HostagentError(f"another program works in {root}", "Wait until it has ended, then run it again")
-            time.sleep(_AGAIN_S)
-
-
-def _is_ours(descriptor: int) -> bool:
+def _lock(root: str, path: str) -> int:
+    """-1 where the caller may not write, which is said of each place, or where the file system has no locks."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        os.stat(os.path.join(root, "."))
+    except OSError as error:
+        wanted = "wanted the root of a skill bank"
+        raise HostagentError(f"cannot open {root}: {reason(error)}, {wanted}", "Name its directory, or make it with 'mkdir'") from error
+    try:
+        return lockfile.take(path, time.monotonic() + _LOCK_S).descriptor
+    except lockfile.HeldError as error:
+        raise HostagentError(f"another program works in {root}: {error}", "Wait until it has ended, then run it again") from error
+    except NotOwnError as error:
+        raise HostagentError(f"cannot lock {root}: {reason(error)}", f"Look who made it, then remove {path}") from error
+    except OSError:
+        return -1
 
 
 @contextlib.contextmanager
-def _guarded(take_back: Callable[[], None], clean: Callable[[], None]) -> Iterator[None]:
+def _guarded(take_back: Callable[[], None], clean: Callable[[], None], unlock: Callable[[], None]) -> Iterator[None]:
     """What happens inside is done whole or not at all, whichever of the two processes is killed."""
     hears, says = socket.socketpair()
     guard = os.fork()
     if guard == 0:
         says.close()
-        _stand_by(hears, take_back, clean)
+        _stand_by(hears, take_back, clean, unlock)
     hears.close()
     is_done = False
     try:
@@ -122,7 +123,7 @@ def _guarded(take_back: Callable[[], None], clean: Callable[[], None]) -> Iterat
             (clean if is_done else take_back)()
 
 
-def _stand_by(hears: socket.socket, take_back: Callable[[], None], clean: Callable[[], None]) -> NoReturn:
+def _stand_by(hears: socket.socket, take_back: Callable[[], None], clean: Callable[[], None], unlock: Callable[[], None]) -> NoReturn:
     """In the guard, which no signal to the other's terminal or group reaches, and which holds none of its streams open."""
     code = 1
     try:
@@ -136,6 +137,7 @@ def _stand_by(hears: socket.socket, take_back: Callable[[], None], clean: Callab
             hears.send(b"!", socket.MSG_NOSIGNAL)
         (clean if hears.recv(16) else take_back)()
         code = 0
+        unlock()
     finally:
         os._exit(code)
 

@@ -21,7 +21,7 @@ _OTHERS = (
     *("/etc/kubernetes", "/etc/cni", "/etc/rancher", "/etc/NetworkManager", "/etc/netplan", "/etc/lvm/archive", "/etc/lvm/backup"),
 )
 #: Bytes of a file that is kept, and of all.
-_MAX_BYTES, _MAX_ALL_BYTES = 16 * MIB, 512 * MIB
+MAX_BYTES, _MAX_ALL_BYTES = 16 * MIB, 512 * MIB
 #: A copy that is being made.
 _NEW = "new"
 Packages = dict[str, dict[str, Any]]
@@ -109,7 +109,7 @@ def keep(target: Target, files: Files, run: Run) -> tuple[str, ...]:
             continue
         place = target.directory(os.path.dirname(path)) + "/" + os.path.basename(path)
         size = os.lstat(place).st_size
-        if size > _MAX_BYTES or total + size > _MAX_ALL_BYTES:
+        if size > MAX_BYTES or total + size > _MAX_ALL_BYTES:
             large.append(path)
             continue
         total += size

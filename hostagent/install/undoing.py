@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import UnreadError
-from hostagent.install import player, restoring, rooms, runs, state
+from hostagent.install import player, remembered, restoring, rooms, runs, state
 from hostagent.install.inverse import Inverse, argv, inverse, marks
 from hostagent.install.jobs import refuse_untrusted
 from hostagent.install.leftovers import clear_half_written, todo, written
-from hostagent.install.lock import FOLDER, Busy, Lock, take
+from hostagent.install.lock import Busy, Lock, take
 from hostagent.install.outcome import Outcome, RefusedError
 from hostagent.install.retained import file_of
 from hostagent.install.target import Target
@@ -94,7 +94,7 @@ class Rollback:
 
     def _undo(self, undone: Undone, lock: Lock) -> Outcome:
         run = undone.run
-        before = run.load("before.json")
+        before = remembered.state_of(run, "before.json")
         old_files = state.from_json(before["files"])
         paths = [path for path in old_files if not path.startswith(f"{state.TREE}/")]
         state.keep(self.target, state.files_of(self.target, paths), run)  # the transaction may change them, too
@@ -142,18 +142,19 @@ class Rollback:
 
 def decided(target: Target, run: runs.Run, view: View) -> Undone:
     """What would be done. Raises ``RefusedError`` where it cannot be."""
-    before = run.load("before.json")
+    before, plans = remembered.state_of(run, "before.json"), remembered.plans(run)
     try:
         now = state.packages_of(view.installation)
     except UnreadError as error:
         raise RefusedError(f"the packages were not read: {error}", "Run it as root") from error
     old_files = state.from_json(before["files"])
     now_files = state.files_of(target, [path for path in old_files if not path.startswith(f"{state.TREE}/")])
-    after = run.load("after.json") if run.state in ("done", "reboot", "failed") and os.path.exists(f"{run.path}/after.json") else None
+    has_after = run.state in ("done", "reboot", "failed") and os.path.exists(f"{run.path}/after.json")
+    after = remembered.state_of(run, "after.json") if has_after else None
     packages = inverse(before["packages"], after["packages"] if after else None, now)
     files = restoring.difference(old_files, state.from_json(after["files"]) if after else None, now_files)
     if os.path.exists(f"{run.path}/undo.json"):  # a rollback that was ended goes on
-        first = run.load("undo.json")
+        first = remembered.kept_of(run, "undo.json")
         whole = inverse(before["packages"], None, now)
         held = set(first["packages"])
         packages = Inverse(
@@ -167,7 +168,6 @@ def decided(target: Target, run: runs.Run, view: View) -> Undone:
             "found no apt-get on this host, wanted it: packages are taken back by apt alone", "Take the packages back by hand"
         )
     _refuse_missing(run, packages)
-    plans = run.plans()
     own = written(plans)
     return Undone(run, packages, files.back, files.kept, tuple(path for path in files.kept if path in own), _programs(plans))
 
@@ -205,7 +205,7 @@ class _Work:
         wanted = self.undone.packages
         if wanted.is_empty:
             return player.Played("successful", None)
-        inside = f"{FOLDER}/runs/{self.undone.run.number}/packages"
+        inside = f"{runs.FOLDER}/runs/{self.undone.run.number}/packages"
         files = [f"{inside}/{file_of(f'{self.undone.run.path}/packages', key, version)}" for key, version in wanted.back]
         words = argv(files, wanted.removed, self.lock_timeout_s)
         told = self._ran(Program(words), "packages", packages_title(wanted), variables, speaker)

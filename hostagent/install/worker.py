@@ -19,7 +19,7 @@ from hostagent.facts.unread import Unread
 from hostagent.install import player, rooms
 from hostagent.install.lock import VARIABLE, Lock
 from hostagent.install.outcome import Person
-from hostagent.install.runs import Run
+from hostagent.install.runs import TOKEN, Run
 from hostagent.install.target import Target
 from hostagent.install.told import failure
 from hostagent.plan.model import PlanStep
@@ -73,13 +73,14 @@ class Worker:
         Raises ``OSError`` where no process can be started, ``RuntimeError`` in a process with threads.
         """
         refuse_threads()
+        token = self.run.new_token()
         ours, theirs = os.pipe()
         sys.stdout.flush()
         with first_of_its_numbers() if self.target.kind == "image" else contextlib.nullcontext():
             pid = os.fork()
             if pid == 0:
                 os.close(ours)
-                self._live(work, theirs, before)
+                self._live(work, theirs, before, token)
         os.close(theirs)
         last: Mapping[str, Any] = {}
         with open(ours, encoding="utf-8", errors="replace") as lines:
@@ -95,7 +96,7 @@ class Worker:
             return Done(f"its process ended by {how}")
         return Done(str(last["status"]), last["failed"], str(last["crash"]))
 
-    def _live(self, work: Work, pipe: int, before: "Callable[[], Unread | None]") -> NoReturn:
+    def _live(self, work: Work, pipe: int, before: "Callable[[], Unread | None]", token: str) -> NoReturn:
         """The whole life of the process."""
         code = 1
         try:
@@ -104,22 +105,25 @@ class Worker:
                 signal.signal(number, signal.SIG_IGN if number == signal.SIGPIPE else signal.SIG_DFL)
             speaker = Speaker(pipe, self.run)
             _leave_streams()
-            speaker.tell({"event": "end", **self._done(work, speaker, before)._asdict()})
+            speaker.tell({"event": "end", **self._done(work, speaker, before, token)._asdict()})
             code = 0
         finally:
             os._exit(code)
 
-    def _done(self, work: Work, speaker: Speaker, before: "Callable[[], Unread | None]") -> Done:
+    def _done(self, work: Work, speaker: Speaker, before: "Callable[[], Unread | None]", token: str) -> Done:
         try:
             if (held := before()) is not None:
                 return Done(held.detail)
-            variables = {**player.environment(os.environ), VARIABLE: f"{self.target.id}:{self.run.number}"}
+            variables = {**player.environment(os.environ), VARIABLE: token}
             place = rooms.move_in(self.target)
             try:
                 with rooms.no_services(self.target):
                     played = work(place, variables, speaker)
             finally:
                 rooms.move_out()
+            if played.status == "successful":  # what it started has ended, but for services, which nobody waits for
+                with contextlib.suppress(OSError):
+                    self.run.forget(TOKEN)
         except Exception as error:  # whatever it is, the parent has to say it
             told = "\n".join(crash_lines(error))
             speaker.log(told)

@@ -11,6 +11,9 @@ import re
 TOOLKIT_BASE = "nvidia-container-toolkit-base"
 TOOLKIT_PACKAGES = ("libnvidia-container-tools", "libnvidia-container1", "nvidia-container-toolkit", TOOLKIT_BASE)
 
+#: Directories of rpm's database.
+RPM_DATABASES = ("/usr/lib/sysimage/rpm", "/var/lib/rpm")
+
 #: A package whose name begins so is kept in the facts.
 FAMILIES = (
     *("nvidia", "libnvidia", "libcuda", "libnvsdm", "cuda", "nvlsm", "mft", "firmware-nvidia", "xorg-x11-nvidia", "xorg-x11-drv-nvidia"),

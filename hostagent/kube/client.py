@@ -13,6 +13,8 @@ from hostagent.kube.config import Access, Exec, Identity, identity
 from hostagent.kube.connection import Line, adapter
 from hostagent.kube.requesting import imported
 from hostagent.kube.sink import Reply
+from hostagent.secret.address import proxy_address
+from hostagent.secret.inuse import InUse
 from hostagent.visible import visible
 
 #: Seconds that one request may take in all; of which one address has so many to take the connection: the next one may answer.
@@ -36,11 +38,11 @@ class _Request(NamedTuple):
 class PatchClient:
     """By `requests`, which is imported with the first request."""
 
-    def __init__(self, access: Callable[[], Access], agent: str) -> None:
+    def __init__(self, access: Callable[[], Access], agent: str, secrets: "InUse | None" = None) -> None:
         """`access` is read for each request, because what is in it rotates; it raises ``HostagentError``. `agent`: who we say we are, in
-        the header and as the manager of our fields.
+        the header and as the manager of our fields. `secrets` is told each secret that is used; no problem of a reply holds one.
         """
-        self._access, self._agent = access, agent
+        self._access, self._agent, self._secrets = access, agent, secrets or InUse()
         self._given: tuple[Exec, Identity] | None = None  # by a program, which is not asked for each request
         self._stuck: threading.Thread | None = None
 
@@ -58,7 +60,8 @@ class PatchClient:
 
     def _timed(self, request: _Request) -> Reply:
         began = time.monotonic()
-        return self._in_time(request)._replace(took_s=time.monotonic() - began)
+        reply = self._in_time(request)
+        return reply._replace(took_s=time.monotonic() - began, problem=self._secrets.without(reply.problem))
 
     def _in_time(self, request: _Request) -> Reply:
         if self._stuck and self._stuck.is_alive():
@@ -83,7 +86,7 @@ class PatchClient:
             return Reply("", {}, error.message)
         except Exception as error:  # whatever a library raises, no transition is lost
             inner = _innermost(error)
-            return Reply("", {}, f"the API server was not reached: {visible(f'{type(inner).__name__}: {inner}'[:_SHOWN])}")
+            return Reply("", {}, f"the API server was not reached: {self._shown(f'{type(inner).__name__}: {inner}')}")
         finally:
             line.forget()
 
@@ -96,6 +99,7 @@ class PatchClient:
 
     def _requested(self, request: _Request, access: Access, who: Identity, line: Line) -> Reply:
         requests = imported()
+        self._secrets.add(who.token)
         headers = {"Accept": _ACCEPT, "Content-Type": request.kind, "User-Agent": self._agent}
         if who.token:
             headers["Authorization"] = f"Bearer {who.token}"
@@ -103,7 +107,9 @@ class PatchClient:
         ends = time.monotonic() + TIMEOUT_S
         with requests.Session() as session:
             session.trust_env = False  # no netrc: a header of its own would take the place of ours
-            session.proxies.update({"https": access.proxy} if access.proxy else requests.utils.get_environ_proxies(url))
+            if proxy := access.proxy or _environment_proxy(url):
+                self._secrets.add_address(proxy)
+                session.proxies["https"] = proxy
             session.mount("https://", adapter(access, who, line))
             times = (min(_CONNECT_S, TIMEOUT_S), TIMEOUT_S)
             given = {"data": request.data, "headers": headers, "timeout": times, "stream": True, "allow_redirects": False}
@@ -117,7 +123,21 @@ class PatchClient:
                     self._given = None  # the program is asked again
                 if request.method == "POST" and answer.status_code == requests.codes.conflict:
                     return Reply("", {})  # an Event by this name is there: the answer to an earlier try was lost
-                return _reply(answer.status_code, answer.headers.get("Retry-After", ""), bytes(text))
+                return _reply(answer.status_code, answer.headers.get("Retry-After", ""), bytes(text), self._shown)
+
+    def _shown(self, text: str) -> str:
+        """Of others: without secrets, which are found before it is cut."""
+        return visible(self._secrets.without(text)[:_SHOWN])
+
+
+def _environment_proxy(url: str) -> str:
+    """The one that the environment has for it, "" for none. Raises ``HostagentError``."""
+    utils = imported().utils
+    found = utils.select_proxy(url, utils.get_environ_proxies(url)) or ""
+    try:
+        return proxy_address(found if "://" in found else f"http://{found}", socks=True) if found else ""
+    except ValueError as error:
+        raise HostagentError(f"the proxy of the environment (HTTPS_PROXY or ALL_PROXY) cannot be used: {error}", "") from None
 
 
 def _innermost(error: BaseException) -> BaseException:
@@ -127,7 +147,7 @@ def _innermost(error: BaseException) -> BaseException:
     return _innermost(found) if found else error
 
 
-def _reply(code: int, retry_after: str, data: bytes) -> Reply:
+def _reply(code: int, retry_after: str, data: bytes, shown: Callable[[str], str]) -> Reply:
     try:
         document = json.loads(data)
         metadata = document.get("metadata") or {}
@@ -137,7 +157,7 @@ def _reply(code: int, retry_after: str, data: bytes) -> Reply:
         message = str(document.get("message") or "")
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         message = "its answer is no object of Kubernetes"
-    problem = f"the API server answers {code}: {visible(message[:_SHOWN])}".rstrip(": ")
+    problem = f"the API server answers {code}: {shown(message)}".rstrip(": ")
     return Reply("", {}, problem, _seconds(retry_after), is_absent=code == 404, is_refused=code in (400, 413, 422))
 
 

@@ -2,7 +2,8 @@
 
 Source: Kubernetes, client-go `rest.InClusterConfig` and `clientcmd/api/v1`.
 
-As root, files that this process obeys are root's alone to write.
+As root, files that this process obeys are root's alone to write. Tokens, keys and addresses are checked by their shape before anybody
+uses them: what is wrong is told with the place where it stands, never with what stands there.
 """
 
 import base64
@@ -11,17 +12,17 @@ import math
 import os
 import re
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from hostagent.errors import HostagentError
 from hostagent.facts.frozen import frozen
+from hostagent.secret.address import proxy_address, server_address
+from hostagent.secret.inuse import InUse, token_in
 from hostagent.smallfile import read_small, reason, refuse_others
 from hostagent.typed import ShapeError
-from hostagent.visible import visible
-from hostagent.yamlfile import parse_foreign_yaml
+from hostagent.yamlfile import YamlError, parse_foreign_yaml
 
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _MAX_BYTES = 1024 * 1024
@@ -29,6 +30,7 @@ _NEXT = "See 'hostagent daemon --help' about --kubeconfig and --kubernetes"
 #: Ways to show who we are that are not ours: a request without them would be somebody else's.
 _NOT_OURS = ("as", "as-groups", "as-uid", "as-user-extra", "auth-provider", "username", "password")
 _EXEC_S = 10.0
+_SHOWN = 200
 _EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 
@@ -70,11 +72,14 @@ class Identity(NamedTuple):
 
 
 def in_cluster(environment: Mapping[str, str], account: str = ACCOUNT) -> Access | None:
-    """A pod's own; None outside of pods."""
+    """A pod's own; None outside of pods. Raises ``HostagentError`` where its variables are no address."""
     host, port = environment.get("KUBERNETES_SERVICE_HOST", ""), environment.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port or not os.path.exists(f"{account}/token"):
         return None
-    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    try:
+        server = server_address(f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}")
+    except ValueError as error:
+        raise HostagentError(f"KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT cannot be used: {error}", _NEXT) from None
     return Access(server, f"{account}/ca.crt", "", "", "", f"{account}/token", "", "", "", "", None)
 
 
@@ -83,11 +88,12 @@ def kubeconfig(path: str) -> Access:
     try:
         document = parse_foreign_yaml(read_small(path, _MAX_BYTES, obeyed()))
     except (OSError, ValueError) as error:
-        raise HostagentError(f"the kubeconfig {path} cannot be used: {_why(error)}", _NEXT) from error
+        raise HostagentError(f"the kubeconfig {path} cannot be used: {_why(error)}", _NEXT) from None  # an error of YAML quotes its line
     try:
         return _parsed(document, os.path.dirname(path))
     except (KeyError, TypeError, ValueError, StopIteration, AttributeError, ShapeError) as error:
-        raise HostagentError(f"{path} is no kubeconfig with a current context: {error!s:.200}", _NEXT) from error
+        told = InUse().without(str(error))[:_SHOWN]
+        raise HostagentError(f"{path} is no kubeconfig with a current context: {told}", _NEXT) from None
 
 
 def obeyed() -> Collection[int]:
@@ -105,35 +111,41 @@ def _parsed(document: Any, folder: str) -> Access:
     foreign = next((key for key in _NOT_OURS if user.get(key)), "")
     if foreign:
         raise ValueError(f"found a user with {foreign}, wanted a token, tokenFile, client certificate or exec")
-    server = str(cluster["server"])
-    if urlsplit(server).scheme != "https":
-        raise ValueError(f"found the server {server!r:.100}, wanted https")
 
     def place(key: str, part: Mapping[str, Any]) -> str:
-        value = str(part.get(key) or "")
+        value = _word(part, key)
         return os.path.join(folder, value) if value else ""
 
     program = user.get("exec")
     return Access(
-        server=server.rstrip("/"),
+        server=_shaped(server_address, cluster, "server"),
         ca=place("certificate-authority", cluster),
-        ca_data=_decoded(cluster.get("certificate-authority-data")),
-        server_name=str(cluster.get("tls-server-name") or ""),
-        token=str(user.get("token") or ""),
+        ca_data=_decoded(cluster, "certificate-authority-data"),
+        server_name=_word(cluster, "tls-server-name"),
+        token=_shaped(token_in, user, "token") if user.get("token") else "",
         token_file=place("tokenFile", user),
         cert=place("client-certificate", user),
-        cert_data=_decoded(user.get("client-certificate-data")),
+        cert_data=_decoded(user, "client-certificate-data"),
         key=place("client-key", user),
-        key_data=_decoded(user.get("client-key-data")),
+        key_data=_decoded(user, "client-key-data"),
         program=_program(program, folder) if program else None,
-        proxy=_proxy(str(cluster.get("proxy-url") or "")),
+        proxy=_shaped(proxy_address, cluster, "proxy-url") if cluster.get("proxy-url") else "",
     )
 
 
-def _proxy(url: str) -> str:
-    if url and urlsplit(url).scheme not in ("http", "https"):
-        raise ValueError(f"found the proxy-url {visible(url)!r:.100}, wanted http or https")
-    return url
+def _word(part: Mapping[str, Any], key: str) -> str:
+    """A text, "" where there is none. Raises ``ValueError``."""
+    value = part.get(key)
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"found something else than a text in {key}")
+    return value or ""
+
+
+def _shaped(shape: Callable[[str], str], part: Mapping[str, Any], key: str) -> str:
+    try:
+        return shape(_word(part, key))
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
 
 
 def _named(rows: Any, name: str, key: str) -> Mapping[str, Any]:
@@ -141,25 +153,39 @@ def _named(rows: Any, name: str, key: str) -> Mapping[str, Any]:
     return found
 
 
-def _decoded(data: Any) -> str:
-    return base64.b64decode(data, validate=True).decode("ascii") if data else ""
+def _decoded(part: Mapping[str, Any], key: str) -> str:
+    try:
+        return base64.b64decode(_word(part, key), validate=True).decode("ascii")
+    except ValueError:
+        raise ValueError(f"{key}: found no PEM in base64") from None
 
 
 def _program(part: Mapping[str, Any], folder: str) -> Exec:
-    version, name = part["apiVersion"], str(part["command"])
+    version, name = _word(part, "apiVersion"), _word(part, "command")
     if version not in _EXEC_VERSIONS:
         raise ValueError(f"found exec of {version!r:.60}, wanted {' or '.join(_EXEC_VERSIONS)}")
     place = os.path.join(folder, name) if "/" in name else name
-    return Exec((place, *map(str, part.get("args") or ())), {str(one["name"]): str(one["value"]) for one in part.get("env") or ()}, version)
+    words = part.get("args") or ()
+    if not isinstance(words, list | tuple) or not all(isinstance(one, str | int | float) for one in words):
+        raise ValueError("found args of exec that are no texts")
+    environment = {_word(one, "name"): _word(one, "value") for one in part.get("env") or ()}
+    return Exec((place, *map(str, words)), environment, version)
 
 
 def identity(access: Access) -> Identity:
     """Read anew: tokens and certificates rotate. Raises ``HostagentError``."""
     if access.program:
         return _asked(access.program)
-    token = _text(access.token_file).strip() if access.token_file else access.token
+    token = _token(access.token_file) if access.token_file else access.token
     cert, key = access.cert_data or _text(access.cert), access.key_data or _text(access.key)
     return Identity(token, f"{cert}\n{key}\n" if cert else "")
+
+
+def _token(path: str) -> str:
+    try:
+        return token_in(read_small(path, _MAX_BYTES, obeyed()))
+    except (OSError, ValueError) as error:
+        raise HostagentError(f"the token of {path} cannot be used: {_why(error)}", _NEXT) from None
 
 
 def _text(path: str) -> str:
@@ -168,7 +194,8 @@ def _text(path: str) -> str:
     try:
         return read_small(path, _MAX_BYTES, obeyed()).decode("ascii")
     except (OSError, UnicodeDecodeError) as error:
-        raise HostagentError(f"{path} cannot be used: {_why(error)}", _NEXT) from error
+        told = "it is no text" if isinstance(error, ValueError) else _why(error)
+        raise HostagentError(f"{path} cannot be used: {told}", _NEXT) from None
 
 
 def _asked(program: Exec) -> Identity:
@@ -187,11 +214,12 @@ def _asked(program: Exec) -> Identity:
             (place, *program.argv[1:]), stdin=subprocess.DEVNULL, capture_output=True, timeout=_EXEC_S, env=environment, check=True
         )
         status = json.loads(done.stdout)["status"]
-        cert = status.get("clientCertificateData")
-        pem = f"{cert}\n{status['clientKeyData']}\n" if cert else ""
-        return Identity(str(status.get("token") or ""), pem, _moment(status.get("expirationTimestamp")))
+        cert = _word(status, "clientCertificateData")
+        pem = f"{cert}\n{_word(status, 'clientKeyData')}\n" if cert else ""
+        token = _shaped(token_in, status, "token") if status.get("token") else ""
+        return Identity(token, pem, _moment(status.get("expirationTimestamp")))
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise HostagentError(f"the program {program.argv[0]} of the kubeconfig gives no credential: {_failure(error)}", _NEXT) from error
+        raise HostagentError(f"the program {program.argv[0]} of the kubeconfig gives no credential: {_failure(error)}", _NEXT) from None
 
 
 def _moment(text: Any) -> float:
@@ -214,4 +242,7 @@ def _failure(error: Exception) -> str:
 
 
 def _why(error: Exception) -> str:
-    return reason(error) if isinstance(error, OSError) else "it is no text"
+    """Of a `YamlError`, which may quote the line, no more than that."""
+    if isinstance(error, OSError):
+        return reason(error)
+    return f"it is no YAML that is read here (line {error.line})" if isinstance(error, YamlError) else str(error)

@@ -9,6 +9,9 @@ from hostagent.placement.quantity import amount, is_fraction, shown
 _DEEP = 12
 _MOST_CONTAINERS = 250
 _MOST_VALUES = 20_000
+_MOST_PODS = 100
+#: Characters of a key in the place of a template: it stands before all that is below it.
+_MOST_KEY = 80
 
 
 def pods_in(document: object, label: str) -> tuple[Pod, ...]:
@@ -19,7 +22,7 @@ def pods_in(document: object, label: str) -> tuple[Pod, ...]:
     """
     if not isinstance(document, Mapping):
         raise ValueError("holds no Kubernetes object: wants a mapping with a kind")
-    kind, items = str(document.get("kind")), document.get("items")
+    kind, items = _text(document, "kind"), document.get("items")
     if kind.endswith("List") and isinstance(items, list):
         pods = tuple(pod for item in items if _holds_pods(item) for pod in pods_in(item, label))
     elif kind == "Pod":
@@ -31,16 +34,26 @@ def pods_in(document: object, label: str) -> tuple[Pod, ...]:
     return pods
 
 
+def _text(holder: Mapping[Any, Any], key: str) -> str:
+    """What stands there as a text; "" where it is something else, which may be large."""
+    value = holder.get(key)
+    return str(value) if isinstance(value, str | int | float) else ""
+
+
 def _holds_pods(item: object) -> bool:
     return isinstance(item, Mapping) and (item.get("kind") == "Pod" or next(_templates(item), None) is not None)
 
 
 def _of_templates(found: list[tuple[str, Any]], label: str) -> tuple[Pod, ...]:
-    pods: list[Pod] = []
+    pods, asked = list[Pod](), list[object]()
     for path, spec in found:
         pod = _pod(spec, label)
-        if all(_asks(pod) != _asks(one) for one in pods):
+        asks = _asks(pod)
+        if asks not in asked:
+            asked.append(asks)
             pods.append(pod._replace(label=f"{label} {path}") if len(found) > 1 else pod)
+        if len(pods) > _MOST_PODS:
+            raise ValueError(f"holds more than {_MOST_PODS} pod templates that ask for different things")
     return tuple(pods) if len(pods) > 1 else tuple(pod._replace(label=label) for pod in pods)
 
 
@@ -67,9 +80,13 @@ def _templates(document: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
             if isinstance(value.get("containers"), list) and path:
                 yield path, value
                 continue
-            stack += [(f"{path}.{key}" if path else str(key), item, depth + 1) for key, item in reversed(list(value.items()))]
+            stack += [(f"{path}.{_key(key)}" if path else _key(key), item, depth + 1) for key, item in reversed(list(value.items()))]
         elif isinstance(value, list):
             stack += [(f"{path}[{place}]", item, depth + 1) for place, item in reversed(list(enumerate(value)))]
+
+
+def _key(key: object) -> str:
+    return str(key)[:_MOST_KEY]
 
 
 def _pod(spec: object, label: str) -> Pod:
@@ -86,7 +103,7 @@ def _pod(spec: object, label: str) -> Pod:
         raise ValueError("has two containers of one name")
     resources = spec.get("resources")
     requests, limits = _resources(resources, "the pod")
-    claims = tuple(str(one.get("name", ""))[:253] for one in _list(spec, "resourceClaims") if isinstance(one, Mapping))
+    claims = tuple(_text(one, "name")[:253] for one in _list(spec, "resourceClaims") if isinstance(one, Mapping))
     overhead = _quantities(spec.get("overhead"), "the pod's overhead")
     pod = Pod(label, (*first, *apps), requests, limits, resources is not None, overhead, claims)
     return _with_pod_defaults(pod) if limits or requests else pod
@@ -104,7 +121,7 @@ def _list(spec: Mapping[Any, Any], key: str) -> list[Any]:
 def _container(one: object, *, is_init: bool) -> Container:
     if not isinstance(one, Mapping):
         raise ValueError("has a container that is no mapping")
-    name = str(one.get("name", ""))[:253]
+    name = _text(one, "name")[:253]
     kind: Literal["app", "init", "sidecar"] = "app"
     if is_init:
         kind = "sidecar" if one.get("restartPolicy") == "Always" else "init"
@@ -151,7 +168,7 @@ def _quantities(value: object, whose: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for name, size in value.items():
         if not isinstance(name, str):
-            raise ValueError(f"{whose}: {str(name)[:40]!r} is no resource")
+            raise ValueError(f"{whose}: found a name of a resource that is no text")
         try:
             found[name] = amount(name, size)
             if "/" in name and is_fraction(size):

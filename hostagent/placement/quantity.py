@@ -18,7 +18,8 @@ def parse_quantity(text: object) -> tuple[int, int]:
     words = str(text) if isinstance(text, str | int | float) and not isinstance(text, bool) else ""
     found = _QUANTITY.fullmatch(words) if len(words) < 100 else None
     if found is None:
-        raise ValueError(f"{str(text)[:40]!r} is no quantity such as 4, 500m or 200Gi")
+        said = f"{str(text)[:40]!r}" if isinstance(text, str | int | float) else f"a {type(text).__name__}"
+        raise ValueError(f"{said} is no quantity such as 4, 500m or 200Gi")
     before, _, after = found[1].partition(".")
     unit, number = found[2], int(before + after)
     if unit in _POWER_OF_2:

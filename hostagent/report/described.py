@@ -71,7 +71,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "security.advisories": "How many findings there are.",
     "security.unknown": "How many could not be checked.",
     **FACTS,
-    "cages": "By driver library, what it was not allowed to do while it was asked.",
+    "cages": "By driver library, and for an image, what was not allowed while it was asked or read.",
     "timings_ms": "How long readers and stages took, in milliseconds.",
 }  # fmt: skip
 

@@ -138,9 +138,13 @@ def without_secrets(text: str) -> str:
     >>> without_secrets('deb https://bob:pw@mirror/ x')
     'deb https://<removed>@mirror/ x'
     """
-    text = _ADDRESS.sub(_slashed, _CREDENTIALS.sub(REMOVED, text))
-    text = "".join(_pieces(_Evidence(without_tokens(text))))
+    text = "".join(_pieces(_Evidence(without_tokens(without_credentials(text)))))
     return _BASIC.sub(rf"\1{REMOVED}", _BEARER.sub(rf"\1{REMOVED}", text))
+
+
+def without_credentials(text: str) -> str:
+    """`text` without user and password of any address."""
+    return _ADDRESS.sub(_slashed, _CREDENTIALS.sub(REMOVED, text)) if "://" in text else text
 
 
 def without_secret_arguments(argv: Sequence[str]) -> "list[str]":

@@ -175,13 +175,14 @@ def remarks(report: Report) -> tuple[str, ...]:
 
 
 def cage_lines(report: Report) -> tuple[str, ...]:
-    """In which cage each lane's library was asked, and which parts of one the kernel lacks."""
+    """In which cage each lane's library was asked, or an image read, and which parts of one the kernel lacks."""
     lines = []
     for lane, cage in report.cages.items():
         rights = ", ".join(cage["capabilities"]) or "none"
         calls = "system calls refused" if cage["system_calls"] else "no filter of system calls"
         files = f"Landlock {cage['landlock']}" if cage["landlock"] else "no Landlock"
-        lines.append(f"the {lane} library was asked in a cage: user {cage['user']}, capabilities {rights}, {calls}, {files}")
+        what = "the image was read" if lane == "image" else f"the {lane} library was asked"
+        lines.append(f"{what} in a cage: user {cage['user']}, capabilities {rights}, {calls}, {files}")
     return tuple(lines)
 
 

@@ -3,17 +3,18 @@
 The child only appends: it never waits for a parent that is busy. When it has to be replaced, its successor begins with
 these answers and asks no question twice.
 
-An answer is four bytes of length and what marshal makes of it, the length written last: where there is none, there is no more.
+An answer is four bytes of length and the data (`hostagent.source.plaindata`), the length written last: where there is none, or where what
+is there is damaged, there is no more.
 """
 
 import contextlib
-import marshal
 import mmap
 import os
 from collections.abc import Mapping
 
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Answer
+from hostagent.source.plaindata import dumps, loads
 
 #: A question as it is asked: method and arguments.
 Question = tuple[str, ...]
@@ -34,7 +35,7 @@ class AnswerFile:
 
     def add(self, asked: Question, answer: "Answer | Unread") -> None:
         """In the child. Where nothing can be added (no memory, a limit on the size of files), a successor asks again."""
-        record = marshal.dumps((asked, ((answer.why, answer.detail),) if isinstance(answer, Unread) else answer))
+        record = dumps((asked, ((answer.why, answer.detail),) if isinstance(answer, Unread) else answer))
         begin, end = self._end + _HEAD, self._end + _HEAD + len(record)
         if end + _HEAD > self._room:
             self._grow(end + _HEAD)
@@ -64,9 +65,13 @@ class AnswerFile:
             return answers
         with mmap.mmap(self.descriptor, size, prot=mmap.PROT_READ) as data:
             while length := int.from_bytes(data[start : start + _HEAD], "little"):
-                start += _HEAD + length
-                asked, answer = marshal.loads(data[start - length : start])  # noqa: S302  by this program alone
-                answers[asked] = Unread(*answer[0]) if isinstance(answer, tuple) else answer
+                begin, start = start + _HEAD, start + _HEAD + length
+                try:
+                    asked, answer = loads(data[begin:start])
+                    answers[asked] = Unread(*answer[0]) if isinstance(answer, tuple) else answer
+                except (ValueError, TypeError, IndexError):
+                    start = begin - _HEAD
+                    break
         self._end = start
         return answers
 

@@ -9,13 +9,15 @@ import re
 import resource
 import stat
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hostagent.facts.unread import Unread
 from hostagent.source.landlock import confine
-from hostagent.source.lane import Rights
 from hostagent.source.rights import forbid_new_privileges, renounce
 from hostagent.source.seccomp import refuse
+
+if TYPE_CHECKING:
+    from hostagent.source.lane import Rights
 
 #: Character devices that are the same on every Linux (devices.txt): null, zero, urandom.
 _HARMLESS = {"null": (1, 3), "zero": (1, 5), "urandom": (1, 9)}
@@ -36,7 +38,7 @@ class Cage(NamedTuple):
         return {**self._asdict(), "capabilities": list(self.capabilities)}
 
 
-def enter(rights: Rights, libraries: Iterable[str], *, simulated: bool) -> "Cage | Unread":
+def enter(rights: "Rights", libraries: Iterable[str], *, simulated: bool) -> "Cage | Unread":
     """Give up all but `rights` and what loading one of the files `libraries` takes; why not, where one that must go stays.
 
     There is no way back. Import before what will be needed. `simulated`: not a live host but a tree, whose files somebody else made:
@@ -56,14 +58,14 @@ def enter(rights: Rights, libraries: Iterable[str], *, simulated: bool) -> "Cage
     if isinstance(kept, Unread):
         return kept
     sockets = rights.sockets and kept.is_alone
-    refused = refuse(sockets=sockets)
+    refused = refuse({"unix-streams"} if sockets else ())
     missing = [name for name, holds in (("Landlock", landlock), ("filter of system calls", refused)) if not holds]
     if simulated and missing:
         return Unread("denied", f"this is no live host, and the kernel has no {' and no '.join(missing)} for the cage")
     return Cage(kept.capabilities, kept.user, sockets, refused, landlock)
 
 
-def _devices(rights: Rights) -> Iterator[str]:
+def _devices(rights: "Rights") -> Iterator[str]:
     """Those of the lane's driver, by their number: a name is anybody's to give."""
     yield from (path for name, number in _HARMLESS.items() if _device(path := f"/dev/{name}") == number)
     if rights.numbers:
@@ -126,7 +128,7 @@ def _files(directories: Iterable[str]) -> Iterator[str]:
                 yield path
 
 
-def _set_limits(rights: Rights) -> None:
+def _set_limits(rights: "Rights") -> None:
     """Pipes are no files; a process that may not make others needs no number of them."""
     for limit, wanted in ((resource.RLIMIT_AS, rights.memory_bytes), (resource.RLIMIT_NOFILE, rights.files), (resource.RLIMIT_FSIZE, 0)):
         _, hard = resource.getrlimit(limit)

@@ -1,20 +1,26 @@
 """A running kubelet's own configuration by HTTPS, where the profile names address, CA and token file.
 
-The token is read as it is needed and is in no answer. Of the answer the fields stay whose values facts hold.
+The token is read as it is needed and is in no answer, also not where it is refused. Of the answer the fields stay whose values facts hold.
 """
 
 import json
 import time
 from typing import Any
+from urllib.parse import urlsplit
 
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.kubelet import HELD
+from hostagent.secret.address import server_address
+from hostagent.secret.inuse import InUse, token_in
 from hostagent.source.base import KIB, MIB, Answer
 from hostagent.source.files import Files
 
 #: Seconds for all of it, and for one step.
 _WHOLE_S, _STEP_S = 1.5, 0.5
 _TOKEN_BYTES, _CA_BYTES, _PIECE = 16 * KIB, 256 * KIB, 64 * KIB
+_SHOWN = 200
+#: Where a kubelet listens that is told nothing else.
+_PORT = 10250
 _HELD = frozenset(name for _, name, _ in HELD)
 
 
@@ -25,13 +31,18 @@ def ask(files: Files, address: str, ca: str, token_file: str) -> Answer:
     if unread is not None:
         return Unread("error", unread.detail) if unread.why == "absent" else unread
     try:
-        words = token.decode("ascii").split()
-        host, port = address.rsplit(":", 1)
-        if len(words) != 1:
-            return Unread("error", f"{token_file} holds {len(words)} words, wanted a token")
-        return _asked(host.strip("[]"), int(port), authority.decode("ascii"), words[0])
-    except ValueError as error:  # of the token no error may tell
-        return Unread("error", f"configz: {type(error).__name__}" if isinstance(error, UnicodeError) else f"configz: {error}"[:200])
+        word = token_in(token)
+    except ValueError as error:
+        return Unread("error", f"{token_file}: {error}")
+    secrets = InUse()
+    secrets.add(word)
+    try:
+        place = urlsplit(server_address(f"https://{address}"))
+        answer = _asked(place.hostname or "", place.port or _PORT, authority.decode("ascii"), word)
+    except ValueError as error:
+        told = f"{type(error).__name__}" if isinstance(error, UnicodeError) else f"{error}"
+        answer = Unread("error", f"configz: {told}")
+    return Unread(answer.why, secrets.without(answer.detail)[:_SHOWN]) if isinstance(answer, Unread) else answer
 
 
 def _asked(host: str, port: int, authority: str, token: str) -> Answer:
@@ -56,7 +67,7 @@ def _asked(host: str, port: int, authority: str, token: str) -> Answer:
     except TimeoutError:
         return Unread("timeout", f"configz: {host}:{port} does not answer in time")
     except (OSError, http.client.HTTPException) as error:
-        return Unread("error", f"configz: {host}:{port}: {type(error).__name__}: {error}"[:200])
+        return Unread("error", f"configz: {host}:{port}: {type(error).__name__}: {error}")
     if response.status != http.client.OK:
         return Unread("denied" if response.status in {401, 403} else "error", f"configz: the kubelet answers {response.status}")
     return parse_configz(bytes(data))

@@ -1,27 +1,29 @@
 """Who keeps the driver's modules in use: processes that hold one of its device nodes open.
 
-By the links in /proc/<pid>/fd (proc_pid_fd(5)), never by opening or looking at what they lead to: that may lie on a file system that does
-not answer. What is mapped and closed again is not seen; the module's own count (/sys/module/nvidia/refcnt) has it, and where that is 0
-nobody is looked for.
+By the links in /proc/<pid>/fd (proc_pid_fd(5)): of what has the name of such a node the number is looked at, nothing is opened, and what
+has another name may lie on a file system that does not answer. What is mapped and closed again is not seen; the module's own count
+(/sys/module/nvidia/refcnt) has it, and where that is 0 nobody is looked for.
 """
 
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Answer
 from hostagent.source.files import Files, unread
 from hostagent.source.hidden import first_process
+from hostagent.source.majors import NVIDIA, NVIDIA_DRIVERS, majors
 from hostagent.source.paths import Root
 from hostagent.source.process import is_gone
 
 #: NVIDIA's nodes, of a process with a root of its own below that, and of a container that is gone: the kernel then says so behind the
 #: name. Those of DRM are looked up.
 _NODE = re.compile(r"(/.*)?(/dev/(?:nvidia[\w-]*(?:/[\w-]+)?|dri/[\w-]+))(?: \(deleted\))?")
-_DRM = "/sys/class/drm"
+_DRM, _DEVICES = "/sys/class/drm", "/proc/devices"
 _COUNT = "/sys/module/nvidia/refcnt"
 _MOST = 1000
 _PROGRAM_CHARACTERS = 64
@@ -41,12 +43,12 @@ def gpu_users(root: Root, ours: Collection[int]) -> Answer:
     entries = files.list("/proc")
     if isinstance(entries, Unread):
         return entries
-    drm = frozenset(_drm_nodes(files))
+    drivers = _Drivers(_majors(files), dict(_drm_nodes(files)))
     found, hidden = [], 0
     for pid in sorted(int(entry) for entry in entries if entry.isascii() and entry.isdigit() and len(entry) < 10):
         if pid in ours:
             continue
-        nodes = _nodes(root, files, pid, drm)
+        nodes = _nodes(root, files, pid, drivers)
         if isinstance(nodes, Unread):
             if nodes.why != "denied":
                 return nodes
@@ -64,15 +66,26 @@ def _is_free(files: Files) -> bool:
     return count.why == "absent" if isinstance(count, Unread) else count.strip() == b"0"
 
 
-def _nodes(root: Root, files: Files, pid: int, drm: Collection[str]) -> "set[str] | Unread":
+class _Drivers(NamedTuple):
+    """Numbers of character devices: majors of NVIDIA's drivers, and of each node of nvidia_drm major and minor, None where it has none."""
+
+    majors: Collection[int]
+    drm: Mapping[str, tuple[int, int] | None]
+
+
+def _majors(files: Files) -> frozenset[int]:
+    listed = files.read(_DEVICES, "65536")
+    return majors(listed.decode("utf-8", "replace") if isinstance(listed, bytes) else "", NVIDIA_DRIVERS) | {NVIDIA}
+
+
+def _nodes(root: Root, files: Files, pid: int, drivers: _Drivers) -> "set[str] | Unread":
     path = f"/proc/{pid}/fd"
     try:
         with _opened(root, path) as place:
             links = ((name, _NODE.fullmatch(_link(place, name))) for name in os.listdir(place))
-            nodes = {match[2] for name, match in links if match and (not match[1] or _is_device(place, name))}
+            return {match[2] for name, match in links if match and _is_drivers(place, name, match, drivers)}
     except OSError as error:
         return set() if isinstance(error, ProcessLookupError) or is_gone(files, pid) else unread(error, path)
-    return {node for node in nodes if not node.startswith("/dev/dri/") or node in drm}
 
 
 @contextmanager
@@ -92,21 +105,33 @@ def _link(place: int, name: str) -> str:
         return ""
 
 
-def _is_device(place: int, name: str) -> bool:
-    """Elsewhere a file may have such a name; what cannot be looked at (a file of FUSE, by root) is no device of the driver."""
-    try:
-        return stat.S_ISCHR(os.stat(name, dir_fd=place).st_mode)
-    except OSError:
+def _is_drivers(place: int, name: str, match: "re.Match[str]", drivers: _Drivers) -> bool:
+    """By its number: whoever may mount gives its name to another device. What is closed a moment later was what its name says; what cannot
+    be looked at (a file of FUSE, by root) is no device of the driver.
+    """
+    node = match[2]
+    is_drm = node.startswith("/dev/dri/")
+    if is_drm and node not in drivers.drm:
         return False
+    try:
+        found = os.stat(name, dir_fd=place)
+    except OSError as error:
+        return isinstance(error, FileNotFoundError) and not match[1]
+    if not stat.S_ISCHR(found.st_mode):
+        return False
+    number = os.major(found.st_rdev), os.minor(found.st_rdev)
+    return number == drivers.drm[node] if is_drm else number[0] in drivers.majors
 
 
-def _drm_nodes(files: Files) -> Iterator[str]:
+def _drm_nodes(files: Files) -> "Iterator[tuple[str, tuple[int, int] | None]]":
     """Nodes of nvidia_drm, by which a desktop may hold the driver alone."""
     names = files.list(_DRM)
     for name in () if isinstance(names, Unread) else names:
         driver = files.readlink(f"{_DRM}/{name}/device/driver") if re.fullmatch(r"(?:card|renderD)[0-9]+", name) else ""
         if isinstance(driver, str) and driver.rpartition("/")[2] == "nvidia":
-            yield f"/dev/dri/{name}"
+            number = files.read(f"{_DRM}/{name}/dev", "64")
+            match = re.fullmatch(rb"([0-9]{1,9}):([0-9]{1,9})\n?", number) if isinstance(number, bytes) else None
+            yield f"/dev/dri/{name}", (int(match[1]), int(match[2])) if match else None
 
 
 def _program(root: Root, files: Files, pid: int) -> str:

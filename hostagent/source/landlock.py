@@ -10,7 +10,11 @@ from collections.abc import Iterable
 #: One number on every machine.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION, _PATH_BENEATH = 1, 1
-_WRITE_FILE, _READ_FILE, _READ_DIR, _IOCTL_DEV = 1 << 1, 1 << 2, 1 << 3, 1 << 15
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _IOCTL_DEV = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 15
+#: What changes the tree of files, or a file.
+_WRITES = ~(_EXECUTE | _READ_FILE | _READ_DIR | _IOCTL_DEV)
+#: What of it holds for a file; the rest is of directories.
+_OF_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _IOCTL_DEV | 1 << 14
 #: By version of the interface: rights on files are the bits below.
 _FILE_RIGHTS = ((1, 1 << 13), (2, 1 << 14), (3, 1 << 15), (5, 1 << 16))
 _TCP = 0b11  # bind, connect: version 4
@@ -29,21 +33,30 @@ def confine(reads: Iterable[str], devices: Iterable[str], lists: Iterable[str]) 
     It makes and changes no file, binds and connects no TCP port, and reaches no process outside with a signal or by an abstract
     unix socket. Answers the version of the interface, 0 where the kernel refuses. The process must have given up new privileges.
     """
+    rules = ((reads, _READ_FILE | _READ_DIR), (devices, _READ_FILE | _WRITE_FILE | _IOCTL_DEV), (lists, _READ_DIR))
+    return _restrict(-1, rules, tcp=_TCP)
+
+
+def write_below(directories: Iterable[str]) -> int:
+    """From now on this process makes and changes files below `directories` alone, and reaches no process outside with a signal or by an
+    abstract unix socket; it reads and connects as before. Otherwise as `confine`.
+    """
+    return _restrict(_WRITES, ((directories, _WRITES),), tcp=0)
+
+
+def _restrict(restricted: int, rules: Iterable[tuple[Iterable[str], int]], tcp: int) -> int:
+    """Of the rights `restricted`, bits, leave what `rules` give. `tcp`: what is refused of it."""
     found = version()
-    handled = max((bits - 1 for since, bits in _FILE_RIGHTS if since <= found), default=0)
+    handled = restricted & max((bits - 1 for since, bits in _FILE_RIGHTS if since <= found), default=0)
     if not handled:
         return 0
-    attributes = struct.pack("QQQ", handled, _TCP if found >= 4 else 0, _SCOPES if found >= 6 else 0)
+    attributes = struct.pack("QQQ", handled, tcp if found >= 4 else 0, _SCOPES if found >= 6 else 0)
     size = 8 if found < 4 else 16 if found < 6 else 24
     ruleset = _libc.syscall(_CREATE_RULESET, ctypes.c_char_p(attributes), ctypes.c_size_t(size), 0)
     if ruleset < 0:
         return 0
     try:
-        for paths, rights in (
-            (reads, _READ_FILE | _READ_DIR),
-            (devices, _READ_FILE | _WRITE_FILE | _IOCTL_DEV),
-            (lists, _READ_DIR),
-        ):
+        for paths, rights in rules:
             for path in paths:
                 _allow(ruleset, path, rights & handled)
         return found if _libc.syscall(_RESTRICT_SELF, ruleset, 0) == 0 else 0
@@ -57,7 +70,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
         try:
             if not stat.S_ISDIR(os.fstat(place).st_mode):
-                rights &= ~_READ_DIR
+                rights &= _OF_FILE
             _libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.c_char_p(struct.pack("=Qi", rights, place)), 0)
         finally:
             os.close(place)

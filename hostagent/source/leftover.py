@@ -6,9 +6,11 @@ can take that lock: the directory opens to its user alone.
 
 import contextlib
 import errno
-import fcntl
+import math
 import os
 from collections.abc import Iterator
+
+from hostagent.lockfile import is_at, locked
 
 _PREFIX = "hostagent-copy-"
 _TRIES = 5
@@ -57,12 +59,8 @@ def _locked(path: str) -> int:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return -1
-    try:
-        if os.fstat(descriptor).st_uid == os.geteuid():
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.lstat(path), os.fstat(descriptor)):
-                return descriptor
-    except OSError:
-        pass
+    with contextlib.suppress(OSError):
+        if os.fstat(descriptor).st_uid == os.geteuid() and locked(descriptor, -math.inf) and is_at(descriptor, path):
+            return descriptor
     os.close(descriptor)
     return -1

@@ -1,6 +1,5 @@
 """Running a program of the host: the last resort, an argv list, a deadline, capped output, no process left behind."""
 
-import marshal
 import os
 import time
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from hostagent.facts.unread import Unread
 from hostagent.source.base import Answer
 from hostagent.source.child import Child, Send
 from hostagent.source.namespaces import first_of_its_numbers
+from hostagent.source.plaindata import dumps, loads
 from hostagent.source.runner import serve
 from hostagent.source.task import Task
 
@@ -26,7 +26,7 @@ def run_task(task: Task) -> Answer:
     """The same for a program that is run in another way. Raises ``RuntimeError`` in a process with threads."""
     owner, name = os.getpid(), task.argv[0]
     try:
-        runner = _runners.get(owner) or _runners.setdefault(owner, Runner())
+        runner = _runners.get(owner) or provide()
     except OSError as error:
         return Unread("error", f"{name} cannot be started: {error.strerror}")
     try:
@@ -36,6 +36,11 @@ def run_task(task: Task) -> Answer:
         runner.close()
         return Unread("error" if isinstance(error, EOFError) else "timeout", f"{name}: {error}")
     return Unread(*answer) if isinstance(answer, tuple) else answer
+
+
+def provide(work: Callable[[Send, int], None] = serve) -> "Runner":
+    """Start the process that runs this one's programs, where it will not be able to; `work` as `Runner` has it. Raises ``OSError``."""
+    return _runners.setdefault(os.getpid(), Runner(work))
 
 
 class Runner:
@@ -61,7 +66,7 @@ class Runner:
 
     def tell(self, task: tuple[Any, ...]) -> None:
         """Give it a task, and go on. Raises ``EOFError``."""
-        message = marshal.dumps(task)
+        message = dumps(task)
         try:
             os.write(self._tasks, len(message).to_bytes(4, "little") + message)
         except BrokenPipeError:
@@ -75,7 +80,7 @@ class Runner:
             if messages is None:
                 raise EOFError("the process that runs it has ended")
             if messages:
-                return marshal.loads(messages[0])  # noqa: S302  by our own child
+                return loads(messages[0])
         raise TimeoutError(f"neither an end nor an answer in {seconds + _GRACE_S:g} s")
 
     def close(self) -> None:

@@ -18,7 +18,10 @@ _PDEATHSIG, _NO_NEW_PRIVS, _CAPBSET_DROP, _CAP_AMBIENT, _AMBIENT_CLEAR = 1, 38, 
 _VERSION_3 = 0x20080522  # capget(2)
 _MAX_CAPABILITIES = 64
 #: By name, as capabilities(7) has them without CAP_.
-_NUMBERS: Mapping[str, int] = {"dac_override": 1, "dac_read_search": 2, "sys_admin": 21}
+_NUMBERS: Mapping[str, int] = {
+    "dac_override": 1, "dac_read_search": 2, "kill": 5, "setgid": 6, "setuid": 7,
+    "sys_chroot": 18, "sys_ptrace": 19, "sys_admin": 21, "syslog": 34,
+}  # fmt: skip
 #: A user and a group that nobody is: below 65536, so that a user namespace has them, and not nobody's, as whom others run.
 NOBODY_ELSE = 65533
 #: Made once: each child of a daemon takes it.
@@ -56,8 +59,7 @@ def renounce(capabilities: Iterable[str], nodes: Iterable[str], files: Iterable[
     libc, parent = _libc, os.getppid()
     kept = [*capabilities]
     is_alone = True
-    for number in {*range(_MAX_CAPABILITIES)}.difference(_NUMBERS.values()):
-        libc.prctl(_CAPBSET_DROP, number, 0, 0, 0)
+    _bound(libc, {*kept, "dac_override", "dac_read_search"})
     if os.geteuid() == 0:
         groups, overrides = _keys(nodes)
         is_alone = _leave_groups(libc, groups) and not overrides
@@ -74,6 +76,25 @@ def renounce(capabilities: Iterable[str], nodes: Iterable[str], files: Iterable[
     die_with(parent)  # a change of credentials makes the kernel forget it
     held = _permitted(libc)
     return Kept(tuple(name for name in kept if held >> _NUMBERS[name] & 1), os.geteuid(), is_alone)
+
+
+def keep_only(capabilities: Iterable[str]) -> tuple[str, ...]:
+    """Lose every other capability for good, whatever is run later; the user stays. Answers those that this process has still: of
+    `capabilities`, or "all" where a filter lets it lose none.
+    """
+    wanted = tuple(capabilities)
+    _bound(_libc, wanted)
+    if not _limit(_libc, sum(1 << _NUMBERS[name] for name in wanted)):
+        return ("all",)
+    _libc.prctl(_CAP_AMBIENT, _AMBIENT_CLEAR, 0, 0, 0)
+    held = _permitted(_libc)
+    return tuple(name for name in wanted if held >> _NUMBERS[name] & 1)
+
+
+def _bound(libc: ctypes.CDLL, names: Iterable[str]) -> None:
+    """No program that is run from here on can gain others."""
+    for number in {*range(_MAX_CAPABILITIES)}.difference(_NUMBERS[name] for name in names):
+        libc.prctl(_CAPBSET_DROP, number, 0, 0, 0)
 
 
 def _keys(nodes: Iterable[str]) -> tuple[set[int], bool]:

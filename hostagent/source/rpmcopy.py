@@ -7,10 +7,15 @@ journal that names a file to delete. So rpm runs confined, and gets what it read
 import os
 
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.packages import RPM_DATABASES
 from hostagent.source.base import MIB, Answer
+from hostagent.source.child import Send
 from hostagent.source.confinement import nobody
 from hostagent.source.files import Files
-from hostagent.source.programs import run_task
+from hostagent.source.leastrights import live_reader
+from hostagent.source.paths import Root
+from hostagent.source.programs import provide, run_task
+from hostagent.source.runner import serve
 from hostagent.source.task import COPIES, Task
 
 #: The database of a host with every package of its distribution is an eighth of this.
@@ -34,7 +39,30 @@ def ask_rpm(files: Files, argv: tuple[str, ...], timeout_s: float, root: str, pr
         return run_task(Task((program, *argv[1:]), timeout_s, root, confined=True, user=user))
     question = (name, option, COPIES, *map(_without_index, arguments))
     copied = tuple(f"{database}/{file}" for file in _COPIED)
-    return run_task(Task(question, timeout_s, confined=True, user=user, host=root, copied=copied, limit=LIMIT))
+    return run_task(_on_copies(Task(question, timeout_s, user=user, host=root, copied=copied)))
+
+
+def provide_rpm(root: str) -> None:
+    """For the process that reads the image at `root` and then loses the right to run anything: who runs rpm for it, and nothing else.
+
+    Whatever it is asked, it runs this machine's rpm, confined, on copies out of the image. Raises ``OSError``.
+    """
+    place = Root(root)
+
+    def serve_rpm(send: Send, tasks: int) -> None:
+        live_reader()
+        serve(send, tasks, lambda runs, row: runs.answer(_of_image(Task(*row), place.path)))
+
+    if any(map(place.exists, RPM_DATABASES)):
+        provide(serve_rpm)
+
+
+def _of_image(task: Task, root: str) -> Task:
+    return _on_copies(Task(("rpm", *task.argv[1:]), task.seconds, user=0 if os.geteuid() else nobody(), host=root, copied=task.copied))
+
+
+def _on_copies(task: Task) -> Task:
+    return task._replace(confined=True, limit=LIMIT)
 
 
 def _without_index(argument: str) -> str:

@@ -8,7 +8,6 @@ child. There a SIGKILL that meets the runner itself leaves what a program has pu
 
 import contextlib
 import ctypes
-import marshal
 import os
 import select
 import signal
@@ -19,6 +18,7 @@ from typing import Any, cast
 from hostagent.facts.unread import Unread, Why
 from hostagent.source.base import Answer
 from hostagent.source.child import Send
+from hostagent.source.plaindata import dumps, loads
 from hostagent.source.task import PDEATHSIG, Outputs, Task, become
 
 _SUBREAPER = 36  # prctl(2)
@@ -36,7 +36,7 @@ class NobodyAsksError(Exception):
 def serve(send: Send, tasks: int, work: "Callable[[Runs, tuple[Any, ...]], Answer] | None" = None) -> None:
     """Answer each task that comes through the pipe `tasks`, until its other end is closed.
 
-    A task is four bytes of length and a marshalled tuple; an answer is a marshalled answer, or (why, detail). `work` answers tasks of
+    A task is four bytes of length and a tuple; an answer is an answer, or (why, detail). `work` answers tasks of
     another kind than a ``Task``.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):  # the pipe says when to end
@@ -48,9 +48,9 @@ def serve(send: Send, tasks: int, work: "Callable[[Runs, tuple[Any, ...]], Answe
     runs = Runs(tasks, is_first=is_first)
     with contextlib.suppress(NobodyAsksError, BrokenPipeError):
         while length := os.read(tasks, 4):
-            task = marshal.loads(exactly(tasks, int.from_bytes(length, "little")))  # noqa: S302  by our own parent
+            task = loads(exactly(tasks, int.from_bytes(length, "little")))
             answer = work(runs, task) if work else runs.answer(Task(*task))
-            send(marshal.dumps((answer.why, answer.detail) if isinstance(answer, Unread) else answer))
+            send(dumps((answer.why, answer.detail) if isinstance(answer, Unread) else answer))
 
 
 def exactly(pipe: int, size: int) -> bytes:

@@ -1,14 +1,14 @@
 """System calls that this process gives up, by a filter that the kernel runs (seccomp(2)): they answer EPERM from then on.
 
-What is refused is what reaches beyond the process: other processes, files and mounts, programs, the kernel itself. What stays
-is what a library needs to read: open, read, mmap, ioctl, threads, a stream to a unix socket. The numbers are those of Linux 6.17.
+What is refused is what reaches beyond the process: other processes, files and mounts, programs, sockets, the kernel itself. What
+stays is what reading needs: open, read, mmap, ioctl, threads; and what a `Grant` names. The numbers are those of Linux 6.17.
 """
 
 import ctypes
 import os
 import struct
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from typing import Literal, NamedTuple
 
 from hostagent.source.refusals import ALWAYS, BY_ARGUMENTS
 
@@ -31,13 +31,18 @@ _MAKES = 0x40 | 0x200 | 0x400000
 _CLONE_THREAD = 0x10000
 #: All CLONE_NEW* that clone(2) takes: mount, cgroup, uts, ipc, user, pid, net.
 _NEW_NAMESPACES = 0x20000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
-_UNIX, _STREAM, _SOCKET_TYPE = 1, 1, 0xF
+#: socket(2): AF_UNIX, AF_INET, AF_INET6, AF_NETLINK.
+_UNIX, _FAMILIES, _STREAM, _SOCKET_TYPE = 1, (1, 2, 10, 16), 1, 0xF
+#: Bits of open(2) that say for what: O_RDONLY has none.
+_WRITES = 3
 _PDEATHSIG = 1
 #: fcntl(2): F_SETOWN, F_SETSIG, F_SETOWN_EX send signals to others; F_SETLEASE makes others wait.
 _FCNTL = (8, 10, 15, 1024)
 #: ioctl(2), by the byte that names its family: block devices, terminals, file systems (X freezes one, f and 0xf5 set flags, 0x94 is
 #: btrfs), sockets. All of NVIDIA's have other ones: F, c, d, m, o, or none.
 _IOCTL_FAMILY, _IOCTL = 0xFF00, (0x1200, 0x5400, 0x5800, 0x6600, 0x8900, 0x9400, 0xF500)
+#: What a socket or an output is asked: TCGETS, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX, SIOCGIFINDEX.
+_IOCTL_SOCKET = (0x5401, 0x541B, 0x5421, 0x5450, 0x5451, 0x8933)
 
 _libc = ctypes.CDLL(None)
 
@@ -55,9 +60,28 @@ class Check(NamedTuple):
 
 _NEVER = (Check(0, ()),)
 
+#: unix-streams: connect to unix sockets. sockets: serve and connect, by unix, internet and netlink sockets. files: make, change and remove
+#: files, where permissions and Landlock let it. memory: make, and change the size of, memory that has a descriptor. programs: run others.
+#: openat2: what a path below a root is opened by; its flags cannot be seen here, so that Landlock has to forbid writing.
+#: read-only: nothing is opened for writing; this takes, where the others give.
+Grant = Literal["unix-streams", "sockets", "files", "memory", "programs", "openat2", "read-only"]
+_FILES = """mkdir mkdirat unlink unlinkat rmdir rename renameat renameat2 link linkat symlink symlinkat chmod fchmod fchmodat fchmodat2
+fchown truncate ftruncate fallocate utimensat open openat creat"""
+_SOCKETS = "connect socketpair bind listen accept accept4 sendmsg sendmmsg memfd_create"
+_PROGRAMS = "execve fork vfork kill"
+_GRANTED: Mapping[Grant, Mapping[str, Iterable[Check]]] = {
+    "unix-streams": {"socket": (Check(0, (_UNIX,)), Check(1, (_STREAM,), _SOCKET_TYPE)), "connect": ()},
+    "sockets": {"socket": (Check(0, _FAMILIES),), "ioctl": (Check(1, _IOCTL_SOCKET),), **dict.fromkeys(_SOCKETS.split(), ())},
+    "files": dict.fromkeys(_FILES.split(), ()),
+    "memory": {"memfd_create": (), "ftruncate": (), "fallocate": ()},
+    "programs": {"clone": (Check(0, (0,), _NEW_NAMESPACES),), **dict.fromkeys(_PROGRAMS.split(), ())},
+    "openat2": {"openat2": ()},
+    "read-only": {"open": (Check(1, (0,), _MAKES | _WRITES),), "openat": (Check(2, (0,), _MAKES | _WRITES),)},
+}
 
-def refuse(*, sockets: bool) -> bool:
-    """Install the filter in this thread and all that it starts. `sockets`: streams to unix sockets stay.
+
+def refuse(grants: Collection[Grant] = ()) -> bool:
+    """Install the filter in this thread and all that it starts.
 
     False where there is none: an unknown machine, a kernel without seccomp, an earlier filter that refuses it. The process must
     have given up new privileges before.
@@ -65,27 +89,27 @@ def refuse(*, sockets: bool) -> bool:
     machine = os.uname().machine
     if machine not in _MACHINES or struct.calcsize("P") != 8:
         return False
-    code = b"".join(struct.pack("HBBI", *row) for row in program(machine, os.getpid(), sockets=sockets))
+    code = b"".join(struct.pack("HBBI", *row) for row in program(machine, os.getpid(), grants))
     kept = ctypes.create_string_buffer(code, len(code))
     head = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(kept))
     return bool(_libc.prctl(_SET_SECCOMP, _MODE_FILTER, ctypes.c_char_p(head), 0, 0) == 0)
 
 
-def program(machine: str, pid: int, *, sockets: bool) -> list[Instruction]:
+def program(machine: str, pid: int, grants: Collection[Grant] = ()) -> list[Instruction]:
     """The filter for the process `pid` on `machine`: x86_64 or aarch64."""
     column, architecture = _MACHINES[machine]
     refused = _RETURN, 0, 0, _ERRNO | _EPERM
     rows: list[Instruction] = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, architecture), refused, (_LOAD, 0, 0, _NUMBER)]
     if machine == "x86_64":
         rows += [(_AT_LEAST, 0, 1, _X32), refused]
-    checks = _checks(pid, sockets=sockets)
-    for name, numbers in BY_ARGUMENTS.items():
-        number = numbers[column]
+    checks = {**_checks(pid), **{name: given for grant in grants for name, given in _GRANTED[grant].items()}}
+    for name, given in checks.items():
+        number = {**ALWAYS, **BY_ARGUMENTS}[name][column]
         if number is not None:
             # What the C library tries first: it takes the older call where the kernel is older.
-            block = _block(checks[name], _ENOSYS if name in ("clone3", "openat2") else _EPERM)
+            block = _block(given, _ENOSYS if name in ("clone3", "openat2") else _EPERM)
             rows += [(_EQUAL, 0, len(block), number), *block]
-    found = sorted(number for numbers in ALWAYS.values() if (number := numbers[column]) is not None)
+    found = sorted(number for name, numbers in ALWAYS.items() if name not in checks and (number := numbers[column]) is not None)
     for start in range(0, len(found), _CHUNK):
         chunk = found[start : start + _CHUNK]
         rows += [(_EQUAL, len(chunk) - at, 0, number) for at, number in enumerate(chunk)]
@@ -93,7 +117,7 @@ def program(machine: str, pid: int, *, sockets: bool) -> list[Instruction]:
     return [*rows, (_RETURN, 0, 0, _ALLOW)]
 
 
-def _checks(pid: int, *, sockets: bool) -> Mapping[str, Iterable[Check]]:
+def _checks(pid: int) -> Mapping[str, Iterable[Check]]:
     """By name of the system call: it passes where all checks do."""
     own, own_or_self = (Check(0, (pid,)),), (Check(0, (0, pid)),)
     return {
@@ -107,8 +131,8 @@ def _checks(pid: int, *, sockets: bool) -> Mapping[str, Iterable[Check]]:
         "rt_tgsigqueueinfo": own,
         "clone": (Check(0, (_CLONE_THREAD,), _CLONE_THREAD), Check(0, (0,), _NEW_NAMESPACES)),
         "clone3": _NEVER,
-        "socket": (Check(0, (_UNIX,)), Check(1, (_STREAM,), _SOCKET_TYPE)) if sockets else _NEVER,
-        "connect": () if sockets else _NEVER,
+        "socket": _NEVER,
+        "connect": _NEVER,
         "prctl": (Check(0, (_PDEATHSIG,), among=False),),
         **dict.fromkeys(("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setattr", "sched_setaffinity"), own_or_self),
     }

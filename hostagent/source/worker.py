@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.facts.unread import Unread
+from hostagent.source import leastrights
 from hostagent.source.base import Answer
 from hostagent.source.child import Child, Send
 from hostagent.source.heard import LONGEST, Heard, Question, RefusedError
@@ -83,6 +84,7 @@ class Worker:
         """In the worker."""
         telling = _Telling(send)
         try:
+            leastrights.worker()
             read_lane(self.lane, telling.ask, telling.done, Root(self._root), self._ends)
         except BrokenPipeError:
             raise

@@ -41,6 +41,8 @@ def main():
         (root / name).mkdir(parents=True)
     (root / "sys/module/nvidia/refcnt").write_text("1\n")
     mount("/proc", str(root / "proc"), "", 0x1000)  # MS_BIND
+    (root / "devices").write_text("Character devices:\n  1 nvidia\n")  # what is there under its nodes' names has the major of mem
+    mount(str(root / "devices"), str(root / "proc/devices"), "", 0x1000)
     mount("tmpfs", "/dev", "tmpfs")
     for name, minor in (("null", 3), ("nvidia0", 3), ("nvidia1", 3), ("nvidiactl", 5), ("zero", 5)):
         os.mknod(f"/dev/{name}", 0o20666, os.makedev(1, minor))

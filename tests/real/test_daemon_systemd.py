@@ -4,20 +4,31 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
+import threading
 from pathlib import Path
 
+import psutil
 import pytest
 
-from tests import stub_nvml
+from tests import stub_nvml, stub_verbs
 from tests.real import installroots, rpms
 from tests.real.conftest import need_real
 from tests.real.daemonrun import eventually
 from tests.real.machine import Machine
 
 UNIT = Path(__file__).parents[2] / "daemonset/systemd/hostagent.service"
+DROP_IN = UNIT.with_name("drop-in.conf")
+#: What `systemd-analyze security` may say of the unit, of ten.
+EXPOSURE = 5.1
+#: What the daemon uses (capabilities(7)): dac_override and dac_read_search, kill, setgid, setuid, setpcap, sys_chroot, sys_ptrace,
+#: sys_admin, syslog.
+RIGHTS = sum(1 << number for number in (1, 2, 5, 6, 7, 8, 18, 19, 21, 34))
+#: Elsewhere: an address that is not on loopback, though the machine has it (RFC 5737).
+ELSEWHERE = "192.0.2.10"
 STATE = "/run/hostagent"
 #: What `hostagent check` says in the machine, in no sandbox.
 OUTSIDE = """[Service]
@@ -44,20 +55,32 @@ def machine():
     """A Debian whose packages are rpm's, with a driver and eight GPUs."""
     need_real("mmdebstrap", installroots.HOW)
     with installroots.place() as where:
-        root, made = where / "root", where / "made"
+        root, made, cards = where / "root", where / "made", where / "cards"
         subprocess.run(["cp", "-a", "--reflink=auto", installroots.base() / "base", root], check=True)
         made.mkdir()
         gpus = stub_nvml.install(made, 8)
-        shutil.copytree(made / "usr", root / "usr", symlinks=True, dirs_exist_ok=True)
+        cards.mkdir()
+        stub_verbs.install(cards, {"mlx5_0": 1})
+        for one in (made, cards):
+            shutil.copytree(one / "usr", root / "usr", symlinks=True, dirs_exist_ok=True)
+        classes(made, cards)
         packages_of_rpm(root, where / "rpm")
         found = Machine(root, ((made, "/opt/made"), (made / "sys/module", "/sys/module")))
         found.unit("hostagent.service", UNIT.read_text())
         found.unit("outside.service", OUTSIDE)
         with found.up():
-            found.run("mount", "--bind", "/opt/made/sys/bus/pci", "/sys/bus/pci")
+            for one in ("bus/pci", "class"):
+                found.run("mount", "--bind", f"/opt/made/sys/{one}", f"/sys/{one}")
             for name, major, minor in (("kmsg", 1, 11), ("nvidiactl", 195, 255), *((f"nvidia{at}", 195, at) for at in range(len(gpus)))):
                 found.run("mknod", "--mode=0666", f"/dev/{name}", "c", str(major), str(minor))
             yield found
+
+
+def classes(made, cards):
+    """This machine's classes of devices, and an RDMA card's."""
+    shutil.copytree("/sys/class", made / "sys/class", symlinks=True, ignore=lambda folder, _: ["zram-control"] * (folder == "/sys/class"))
+    for name in ("infiniband_verbs", "infiniband/mlx5_0"):
+        shutil.copytree(cards / "sys/class" / name, made / "sys/class" / name, symlinks=True)
 
 
 def packages_of_rpm(root, place):
@@ -123,7 +146,8 @@ def test_the_unit_starts_reads_all_that_a_check_reads_and_stops(machine):
     assert judged(inside) == judged(outside)
     assert inside["verdict"] == outside["verdict"]
     assert inside["cages"] == outside["cages"]
-    assert inside["cages"]["nvidia"]["system_calls"], "the library of the driver was asked, in its cage"
+    assert {*inside["cages"]} == {"nvidia", "rdma"}, "both libraries of drivers were asked, each in its cage"
+    assert all(one["system_calls"] and one["landlock"] and one["user"] == 65533 for one in inside["cages"].values())
     assert judged(inside)["gpu.xid_log_complete", ""][0] == "pass", "the kernel log was read"
     assert judged(inside)["nvswitch.unused_packages", ""][0] == "warn", "rpm was asked"
     assert machine.shown("hostagent", "DeviceAllow") == "", "a rule on one device closes all others"
@@ -141,6 +165,87 @@ def test_the_unit_starts_reads_all_that_a_check_reads_and_stops(machine):
     machine.run("systemctl", "stop", "hostagent")
     assert [machine.shown("hostagent", name) for name in ("Result", "ExecMainCode", "ExecMainStatus")] == ["success", "1", "0"]
     assert machine.inside(f"{STATE}/state.json").exists()
+
+
+def test_the_unit_is_as_closed_as_it_can_be(machine):
+    """As systemd judges it, and as the kernel holds it for each process of the daemon."""
+    machine.run("systemctl", "start", "hostagent")
+    judged_by = machine.run("systemd-analyze", "security", "--no-pager", "hostagent").stdout
+    assert float(re.search(r"Overall exposure level for hostagent.service: ([\d.]+)", judged_by)[1]) <= EXPOSURE, judged_by
+    for one in processes(machine):
+        status = dict(line.split(":\t", 1) for line in Path(f"/proc/{one.pid}/status").read_text().splitlines() if ":\t" in line)
+        assert int(status["CapBnd"], 16) & ~RIGHTS == 0
+        assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+    limits = {name: int(machine.shown("hostagent", name)) for name in ("MemoryMax", "TasksMax", "LimitNOFILE")}
+    for name, most in peaks(machine).items():
+        assert most * 4 < limits[name], name
+
+
+def peaks(machine):
+    """What the daemon takes at most in a pass that reads everything: bytes, tasks, and descriptors of one process."""
+    loop, _ = processes(machine)
+    found, is_over = dict.fromkeys(("MemoryMax", "TasksMax", "LimitNOFILE"), 0), threading.Event()
+
+    def look():
+        while not is_over.is_set():
+            now = dict.fromkeys(found, 0)
+            for one in (loop, *loop.children(recursive=True)):
+                with contextlib.suppress(psutil.Error, FileNotFoundError):
+                    now["TasksMax"] += one.num_threads()
+                    now["LimitNOFILE"] = max(now["LimitNOFILE"], one.num_fds())
+                    now["MemoryMax"] += one.memory_full_info().pss
+            found.update({name: max(most, now[name]) for name, most in found.items()})
+
+    watch = threading.Thread(target=look)
+    watch.start()
+    try:
+        before = state(machine)["observed_at"]
+        machine.run("systemctl", "reload", "hostagent")
+        eventually(lambda: state(machine)["observed_at"] > before, 30)
+    finally:
+        is_over.set()
+        watch.join()
+    assert found["TasksMax"] > 4, "a pass was seen, with its workers"
+    return found
+
+
+#: Sends a datagram to loopback, and to an address elsewhere.
+_ASKS = f"""
+import socket
+for one in ("127.0.0.1", "{ELSEWHERE}"):
+    with socket.socket(type=socket.SOCK_DGRAM) as line:
+        try:
+            print(one, line.sendto(b"x", (one, 9)))
+        except PermissionError:
+            print(one, "denied")
+for family in (socket.AF_PACKET, socket.AF_VSOCK):
+    try:
+        socket.socket(family, socket.SOCK_DGRAM)
+    except OSError as error:
+        print(family.name, error.errno)
+"""
+
+
+def test_only_loopback_is_reached_and_whom_a_drop_in_names(machine):
+    sandbox = "".join(line for line in UNIT.read_text().splitlines(keepends=True) if re.match(r"IPAddress|RestrictAddress", line))
+    allowed = re.search(r"^#(IPAddressAllow=.*\n)", DROP_IN.read_text(), re.MULTILINE)[1]
+    assert ELSEWHERE in allowed
+    script = machine.root / "asks.py"
+    script.write_text(_ASKS)
+    # SIOCSIFADDR, of an alias of the loopback device: netdevice(7)
+    address = "import fcntl, socket, struct; fcntl.ioctl(socket.socket(type=socket.SOCK_DGRAM), 0x8916, struct.pack('16sHH4s8x', b'lo:1', 2, 0, socket.inet_aton('%s')))"
+    machine.run("/opt/venv/bin/python", "-c", address % ELSEWHERE)
+    for more, said in (("", "denied"), (allowed, "1")):
+        ask = "[Service]\nType=oneshot\nExecStart=/opt/venv/bin/python /asks.py\nStandardOutput=truncate:/run/asked\n"
+        machine.unit("asks.service", f"{ask}{sandbox}{more}")
+        machine.run("systemctl", "daemon-reload")
+        machine.run("systemctl", "start", "asks")
+        assert machine.inside("/run/asked").read_text().splitlines() == [
+            "127.0.0.1 1",
+            f"{ELSEWHERE} {said}",
+            "AF_PACKET 97",
+            "AF_VSOCK 97",
+        ]
 
 
 def test_a_second_daemon_waits_and_its_status_says_for_what(machine):

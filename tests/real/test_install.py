@@ -1,5 +1,6 @@
 """README's installation, as pasted by root into a stock Debian root: the smallest one there is, without Python."""
 
+import json
 import os
 import re
 import shutil
@@ -8,22 +9,28 @@ import sys
 from pathlib import Path
 
 import pytest
+from packaging.markers import Marker
+from packaging.utils import canonicalize_name
 
+from tests import licences
 from tests.real.conftest import CACHE, need_real
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = dict(re.findall(r"<!-- install: (\w+) -->\n```sh\n(.*?)```", README, re.DOTALL))
 UNIT = ROOT / "daemonset/systemd/hostagent.service"
+#: Nothing without a hash is fetched, neither what hostagent needs nor what builds it.
+PIPS = ("install --require-hashes -r requirements-run.txt", "install --no-index --no-build-isolation --no-deps .")
 FIRST_RUN = re.search(r"<!-- output: (hostagent check --from \S+) -->", README)[1]
 
 
 def test_each_family_of_distributions_has_its_lines():
     assert list(BLOCKS) == ["debian", "rhel"]
     for block in BLOCKS.values():
-        python = re.search(r"^(python3[.\d]*) -m venv", block, re.MULTILINE)[1]
-        assert python in re.search(r"^.*install -y .*$", block, re.MULTILINE)[0]
-        assert "/bin/pip install .\n" in block
+        packages, python = re.search(r"install -y (\S+) && (python3[.\d]*) -m venv /opt/hostagent$", block, re.MULTILINE).groups()
+        assert packages.startswith(python)
+        assert re.findall(r"^/opt/hostagent/bin/pip (.*)", block, re.MULTILINE) == [*PIPS]
+    assert f"(/opt/hostagent/bin/pip {PIPS[0].replace('run', 'install')})" in README
 
 
 def stock(suite, place):
@@ -49,7 +56,22 @@ def test_the_lines_of_debian_install_it_and_the_first_run_works(suite, tmp_path)
     if "PIP_CERT" in settings:
         shutil.copy(settings["PIP_CERT"], root / "authorities.pem")
         settings["PIP_CERT"] = "/authorities.pem"
-    script = f"cd /src\nset -e\n{BLOCKS['debian']}\nhostagent --version\n{FIRST_RUN} || [ $? = 1 ]\n"
+    pinned = (root / "src/requirements-run.txt").read_text()
+    changed = re.sub(r"(?<=sha256:)[0-9a-f]", lambda digit: f"{int(digit[0], 16) ^ 1:x}", pinned)  # of each hash one digit
+    (root / "src/changed.txt").write_text(changed)
+    pip = "/opt/hostagent/bin/pip"
+    refused = f'! {pip} {PIPS[0].replace("requirements-run", "changed")} && [ "$({pip} list --format=json)" = "$before" ] && echo refused'
+    lines = BLOCKS["debian"].replace(f"{pip} {PIPS[0]}\n", f"before=$({pip} list --format=json)\n{refused}\n{pip} {PIPS[0]}\n")
+    about = "import platform; print('Python', platform.python_version())"
+    script = f"""cd /src
+set -e
+{lines}
+hostagent --version
+{FIRST_RUN} || [ $? = 1 ]
+echo "before $before"
+echo "after $({pip} list --format=json)"
+/opt/hostagent/bin/python -c "{about}"
+"""
     environment = {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": "/root",
@@ -61,6 +83,19 @@ def test_the_lines_of_debian_install_it_and_the_first_run_works(suite, tmp_path)
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root / "src", capture_output=True, text=True, check=True).stdout
     assert f"({head[:12]})" in done.stdout
     assert "\nNOT READY  GPU 4 (0000:9d:00.0) has fallen off the PCIe bus." in done.stdout
+    assert "\nrefused\n" in done.stdout
+    assert "THESE PACKAGES DO NOT MATCH THE HASHES" in done.stderr
+    before, after = (json.loads(re.search(rf"^{when} (.*)", done.stdout, re.MULTILINE)[1]) for when in ("before", "after"))
+    (python,) = re.findall(r"^Python (.*)", done.stdout, re.MULTILINE)
+    new = {(canonicalize_name(one["name"]), one["version"]) for one in after if one not in before}
+    assert {one for one in new if one[0] != "hostagent"} == wanted(python), "what is pinned, and nothing else"
+
+
+def wanted(python):
+    """Packages and versions that are pinned for a Python of this machine's kind."""
+    about = {"python_full_version": python, "python_version": ".".join(python.split(".")[:2])}
+    rows = ((name, *row) for name, versions in licences.pins(licences.RUN).items() for row in versions.items())
+    return {(name, version) for name, version, marker in rows if not marker or Marker(marker).evaluate(about)}
 
 
 #: The first Python of PATH, in the place of the distribution's: ensurepip would unpack, in five seconds, the pip that is here already.
@@ -85,8 +120,7 @@ mount --bind {place}/bin /usr/local/bin
 
 def _lines(block):
     """Without those that take packages of the distribution, and under the one name of Python that a test has."""
-    lines = [line for line in block.splitlines() if not re.match(r"(apt-get|dnf) ", line)]
-    return re.sub(r"^python3[.\d]* ", "python3 ", "\n".join(lines), flags=re.MULTILINE)
+    return re.sub(r"^(?:apt-get|dnf) .* && python3[.\d]* ", "python3 ", block, flags=re.MULTILINE)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root: run 'sudo make test'")
@@ -100,7 +134,7 @@ def test_the_lines_install_what_the_unit_of_systemd_starts(tmp_path):
     packages, modules = tmp_path / "packages", Path(pytest.__file__).parents[1]
     packages.mkdir()
     for one in modules.iterdir():
-        if not re.match(r"(_*editable|hostagent|ansible|_pytest|pytest|mypy|ruff|__pycache__)|.*\.pth$", one.name):
+        if not re.match(r"(_*editable(?!s)|hostagent|ansible|_pytest|pytest|mypy|ruff|__pycache__)|.*\.pth$", one.name):
             (packages / one.name).symlink_to(one)
     (started,) = re.findall(r"^ExecStart=(\S+)", UNIT.read_text(encoding="utf-8"), re.MULTILINE)
     script = f"""{_ROOM.format(place=tmp_path)}
@@ -116,8 +150,6 @@ echo ID=debian >{tmp_path}/image/etc/os-release
 """
     settings = {
         "PIP_NO_INDEX": "1",
-        "PIP_NO_DEPS": "1",
-        "PIP_NO_BUILD_ISOLATION": "0",
         "PIP_NO_COMPILE": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
@@ -132,7 +164,7 @@ echo ID=debian >{tmp_path}/image/etc/os-release
     assert done.returncode == 0, said[-3000:]
     assert "started /opt/hostagent/bin/hostagent\n" in said
     assert "\nverified\n" in said, said[-3000:]
-    assert f"Install it: /opt/hostagent/bin/pip install '{ROOT}[install]'" in said, said[-3000:]
+    assert f"Install it: /opt/hostagent/bin/pip install --require-hashes -r {ROOT}/requirements-install.txt" in said, said[-3000:]
     assert "\nexit 2\n" in done.stdout
 
 

@@ -1,5 +1,7 @@
 """Who holds the driver's device nodes, and whose containers run: on made hosts. What a real kernel says of both is in tests/real."""
 
+import os
+
 import pytest
 
 from hostagent.facts.unread import Unread
@@ -55,6 +57,30 @@ def test_a_desktop_holds_the_nodes_of_drm_that_are_nvidias(tree):
     use(tree, 70, "/dev/dri/card0", program="/usr/bin/getty")
     use(tree, 71, "/dev/dri/card1", program="/usr/bin/kwin_wayland")
     assert [one["program"] for one in gpu_users(Root(str(tree.root)), ())] == ["kwin_wayland"]
+
+
+def test_another_device_under_the_name_of_a_node_has_no_user(tree, tmp_path):
+    """As somebody who bound /dev/null there has it open; links of a made host lead to devices of this machine."""
+    tree.write("/sys/module/nvidia/refcnt", "3\n")
+    tree.write("/proc/devices", "Character devices:\n  1 mem\n195 nvidia\n\nBlock devices:\n  7 loop\n")
+    os.mkdir(tmp_path / "dev")
+    os.symlink("/dev/null", tmp_path / "dev/nvidia0")
+    use(tree, 70, f"{tmp_path}/dev/nvidia0")
+    assert gpu_users(Root(str(tree.root)), ()) == []
+    tree.write("/proc/devices", "Character devices:\n  1 nvidia-uvm\n195 nvidia\n\nBlock devices:\n  7 loop\n")
+    assert [one["pid"] for one in gpu_users(Root(str(tree.root)), ())] == [70]
+
+
+def test_a_node_of_drm_is_known_by_its_number(tree, tmp_path):
+    tree.write("/sys/module/nvidia/refcnt", "3\n")
+    tree.link("/sys/class/drm/card0/device/driver", "../../bus/pci/drivers/nvidia")
+    tree.write("/sys/class/drm/card0/dev", "226:0\n")
+    os.makedirs(tmp_path / "dev/dri")
+    os.symlink("/dev/null", tmp_path / "dev/dri/card0")
+    use(tree, 70, f"{tmp_path}/dev/dri/card0")
+    assert gpu_users(Root(str(tree.root)), ()) == []
+    tree.write("/sys/class/drm/card0/dev", "1:3\n")
+    assert [one["pid"] for one in gpu_users(Root(str(tree.root)), ())] == [70]
 
 
 def test_what_an_image_has_nobody_uses(tree):

@@ -1,9 +1,11 @@
 """The filter of system calls as the kernel runs it, for both machines: here by an interpreter of its instructions."""
 
+from typing import get_args
+
 import pytest
 
 from hostagent.source.refusals import ALWAYS, BY_ARGUMENTS
-from hostagent.source.seccomp import program
+from hostagent.source.seccomp import Grant, program
 
 ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 COLUMN = {"x86_64": 0, "aarch64": 1}
@@ -39,14 +41,14 @@ def ran(rows, number, arguments=(), architecture=0):
             return value
 
 
-def answer(machine, call, *arguments, sockets=True):
+def answer(machine, call, *arguments, grants=("unix-streams",)):
     number = call if isinstance(call, int) else {**ALWAYS, **BY_ARGUMENTS}[call][COLUMN[machine]]
-    return ran(program(machine, PID, sockets=sockets), number, arguments, ARCHITECTURE[machine])
+    return ran(program(machine, PID, grants), number, arguments, ARCHITECTURE[machine])
 
 
 @MACHINES
 def test_every_jump_is_one_that_the_kernel_takes(machine):
-    rows = program(machine, PID, sockets=True)
+    rows = program(machine, PID, tuple(get_args(Grant)))
     assert len(rows) < 4096
     for at, (code, yes, no, value) in enumerate(rows):
         assert 0 <= yes < 256
@@ -116,14 +118,42 @@ def test_the_rest_is_refused_by_its_arguments(machine, call, arguments, wanted):
 
 @MACHINES
 def test_without_sockets_nothing_is_connected_to(machine):
-    assert answer(machine, "socket", 1, 1, 0, sockets=False) == EPERM
-    assert answer(machine, "connect", 3, sockets=False) == EPERM
+    assert answer(machine, "socket", 1, 1, 0, grants=()) == EPERM
+    assert answer(machine, "connect", 3, grants=()) == EPERM
+
+
+@MACHINES
+@pytest.mark.parametrize(
+    ("grant", "call", "arguments", "wanted"),
+    [
+        *(("sockets", "socket", (family, 1), ALLOWED) for family in (1, 2, 10, 16)),
+        ("sockets", "socket", (17, 3), EPERM),  # AF_PACKET
+        *(("sockets", call, (3,), ALLOWED) for call in ("connect", "bind", "accept4", "sendmsg")),
+        *(("sockets", "ioctl", (3, command), ALLOWED) for command in (0x5421, 0x5451)),
+        *(("sockets", "ioctl", (3, command), EPERM) for command in (0x5412, 0xC020462A)),
+        ("sockets", "openat", (-100, 0, 0o100), EPERM),
+        *(("files", call, (), ALLOWED) for call in ("renameat", "unlinkat", "fchmod")),
+        ("files", "openat", (-100, 0, 0o1101), ALLOWED),
+        *(("files", call, (), EPERM) for call in ("mknodat", "setxattr", "execve", "fchownat")),
+        ("memory", "ftruncate", (3,), ALLOWED),
+        ("memory", "openat", (-100, 0, 0o100), EPERM),
+        ("programs", "execve", (), ALLOWED),
+        ("programs", "clone", (17,), ALLOWED),
+        ("programs", "clone", (17 | 0x10000000,), EPERM),  # CLONE_NEWUSER
+        ("programs", "ptrace", (), EPERM),
+        ("openat2", "openat2", (), ALLOWED),
+        ("read-only", "openat", (-100, 0, 0o2000000), ALLOWED),
+        *(("read-only", "openat", (-100, 0, flags), EPERM) for flags in (1, 2, 0o100)),
+    ],
+)
+def test_a_grant_gives_what_it_names(machine, grant, call, arguments, wanted):
+    assert answer(machine, call, *arguments, grants=(grant,)) == wanted
 
 
 @MACHINES
 def test_the_numbers_of_other_programs_are_refused(machine):
     for architecture in (0x40000003, 0x40000028, *(one for name, one in ARCHITECTURE.items() if name != machine)):
-        assert ran(program(machine, PID, sockets=True), NEEDED[machine]["read"], (), architecture) == EPERM
+        assert ran(program(machine, PID, tuple(get_args(Grant))), NEEDED[machine]["read"], (), architecture) == EPERM
     if machine == "x86_64":
         assert answer(machine, 0x40000000) == EPERM
         assert answer(machine, 0x40000000 + 512) == EPERM

@@ -40,14 +40,22 @@ def package_lock_holder(source: Source) -> "str | Unread":
 
 
 def _named(source: Source, path: str) -> "int | Unread":
-    """The living process that a pid file names; 0 when it has ended."""
+    """The living process that a pid file names; 0 when it has ended: its number may be anybody's by then, and so may the name."""
     text = source.text(path, 4096, keep=Keep("head", ("64",)))
     if isinstance(text, Unread):
         return text
     word = text.strip()
     if not (word.isascii() and word.isdigit() and len(word) < 10):
         return Unread("error", f"{path}: found {word[:20]!r}, wanted a process id")
-    return int(word) if _name(source, int(word)) in ("yum", "dnf", "zypper", "python3", "packagekitd", "Zypp-main") else 0
+    is_manager = _name(source, int(word)) in ("yum", "dnf", "zypper", "python3", "packagekitd", "Zypp-main")
+    return int(word) if is_manager and _is_roots(source, int(word)) else 0
+
+
+def _is_roots(source: Source, pid: int) -> bool:
+    """By its real user, as whoever starts a set-user-ID program stays himself; a snapshot of before has not recorded it."""
+    status = source.text(f"/proc/{pid}/status", keep=WHOLE)
+    users = "Uid:\t0" if isinstance(status, Unread) else next((line for line in status.splitlines() if line.startswith("Uid:")), "")
+    return users.split()[1:2] == ["0"]
 
 
 def _name(source: Source, pid: int) -> str:

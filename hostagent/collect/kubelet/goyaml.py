@@ -28,8 +28,8 @@ _WORDS: dict[str, tuple[str, Any]] = (
 )
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]*)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?\Z")
-#: Values that are built, those of aliases counted each time.
-_MAX_VALUES = 200_000
+#: Values that are built, and characters of their texts; those of aliases counted each time.
+_MAX_VALUES, _MAX_TEXT = 200_000, 4_000_000
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -80,7 +80,7 @@ class _Reading:
 
     def __init__(self) -> None:
         self.strict: list[str] = []
-        self._left = _MAX_VALUES
+        self._left, self._text_left = _MAX_VALUES, _MAX_TEXT
         self._open: set[int] = set()
 
     def value(self, node: Any, depth: int) -> Any:
@@ -88,6 +88,7 @@ class _Reading:
         if depth > MAX_DEPTH:
             raise TooLargeError(f"more than {MAX_DEPTH} levels")
         if isinstance(node, yaml.ScalarNode):
+            self._spend_text(node)
             return _json(_scalar(node))
         if id(node) in self._open:
             raise ValueError("yaml: anchor value contains itself")
@@ -105,6 +106,11 @@ class _Reading:
         self._left -= 1
         if self._left < 0:
             raise ValueError("yaml: document contains excessive aliasing")
+
+    def _spend_text(self, node: Any) -> None:
+        self._text_left -= len(node.value)
+        if self._text_left < 0:
+            raise TooLargeError(f"more than {_MAX_TEXT} characters")
 
     def _mapping(self, node: Any, found: dict[str, Any], depth: int) -> None:
         for key_node, value_node in node.value:
@@ -132,6 +138,7 @@ class _Reading:
         if not isinstance(node, yaml.ScalarNode):
             raise ValueError("yaml: invalid map key")  # noqa: TRY004  in its words
         self._spend()
+        self._spend_text(node)
         value = _scalar(node)
         if isinstance(value, bool):
             return "true" if value else "false"

@@ -5,6 +5,8 @@ from typing import Any, NoReturn
 
 _MAX_DIGITS = 400
 MAX_DEPTH = 100
+#: Characters of a key in a path: it stands before all that is below it.
+_MAX_KEY = 200
 
 
 class TooLargeError(ValueError):
@@ -114,7 +116,7 @@ def twice(value: Any, path: str = "") -> list[str]:
         if isinstance(each, Members):
             seen: set[str] = set()
             for key, member in each:
-                where = f"{at}.{key}" if at else key
+                where = f"{at}.{key[:_MAX_KEY]}" if at else key[:_MAX_KEY]
                 if key in seen:
                     found.append(where)
                 seen.add(key)

@@ -2,12 +2,11 @@
 
 from hostagent.collect.packages.dpkg import Record, merged_usr
 from hostagent.facts.unread import Unread, then
-from hostagent.knowledge.packages import FAMILIES, TOOLKIT_PACKAGES
+from hostagent.knowledge.packages import FAMILIES, RPM_DATABASES, TOOLKIT_PACKAGES
 from hostagent.source import Source
 from hostagent.source.answers import Completed
 from hostagent.source.keep import Keep
 
-DIRECTORIES = ("/usr/lib/sysimage/rpm", "/var/lib/rpm")
 _DATABASES = ("rpmdb.sqlite", "Packages.db", "Packages")
 _QUERY = "%{NAME}\\t%{EPOCH}\\t%{VERSION}-%{RELEASE}\\t%{ARCH}\\t%{VENDOR}\\t%{SOURCERPM}\\n"
 
@@ -52,7 +51,7 @@ def rpm_database(source: Source) -> "str | Unread":
     directory), which otherwise finds no database where it looks and answers, with success, that nothing is installed.
     """
     nowhere = Unread("absent", "neither a dpkg nor an rpm database")
-    for path in DIRECTORIES:
+    for path in RPM_DATABASES:
         for name in _DATABASES:
             stat = source.stat(f"{path}/{name}")
             if not isinstance(stat, Unread):

@@ -18,6 +18,7 @@ Questions, as ``source.network(…)`` asks them and a tape records them (``netwo
 
 What asks a card, or takes the lock of all interfaces, comes last. Below ``--host-root`` the worker enters the host's network namespace,
 setns(2), where it has CAP_SYS_ADMIN and may open /proc/1/ns/net (CAP_SYS_PTRACE). Where it may not, DCB, sysctls and kinds are denied.
+Then it gives up what asking does not need.
 """
 
 import os
@@ -32,6 +33,7 @@ from hostagent.source.lane import LOAD_S, Ask
 from hostagent.source.lanes import listeners, netaddresses, netdevs, netlink
 from hostagent.source.lanes.netdevs import CLASS, Interface
 from hostagent.source.lanes.network import LOADING
+from hostagent.source.leastrights import network_worker
 from hostagent.source.namespaces import enter_network_namespace, open_network_namespace
 from hostagent.source.paths import Root
 
@@ -67,6 +69,7 @@ def answer_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
     space: Namespace = ask((), "looking whose network namespace it is", partial(namespace, root))
     if space.unasked is _NOT_OURS:
         space = ask((), "entering the host's network namespace", partial(entered, root, space))
+    ask((), "giving up rights", network_worker)
     names = ask(("network", "devices"), f"list {CLASS}", partial(_names, root, files, space))
     found = Found()
     if not isinstance(names, Unread):

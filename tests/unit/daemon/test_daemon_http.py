@@ -1,16 +1,25 @@
-"""Whether the daemon is ready, by what its board has."""
+"""Whether the daemon is ready, by what its board has; and what becomes of one connection."""
 
+import contextlib
+import os
+import select
+import socket
+import ssl
+import subprocess
+import threading
 import time
 from http import HTTPStatus
 
 import pytest
 
+from hostagent.daemon import http
 from hostagent.daemon.board import Board
-from hostagent.daemon.http import Page
+from hostagent.daemon.http import Answer, Page
 from hostagent.daemon.saying import Saying, packed
 from hostagent.daemon.settings import Settings
 from hostagent.evidence import Evidence
 from hostagent.report.nodewords import NodeWords, compact
+from tests.real.conftest import need_real
 
 WORDS = NodeWords((), (), {}, {})
 HOUR_S = 3600.0
@@ -84,3 +93,139 @@ def test_a_write_that_fails_is_no_plus(board, problem):
 
 def test_the_summary_is_the_one_of_the_files(board):
     assert page(board).answer("/v1/summary", "", "").text == f"{compact({'node': 'é'})}\n"
+
+
+class Long:
+    """A page of many bytes."""
+
+    def answer(self, *_):
+        return Answer(HTTPStatus.OK, "a" * 4_000_000)
+
+
+@pytest.fixture
+def pair():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.settimeout(5)
+        yield ours, theirs
+
+
+@pytest.fixture(scope="module")
+def server_tls(tmp_path_factory):
+    folder, openssl = tmp_path_factory.mktemp("keys"), need_real("openssl", "apt-get install openssl")
+    asked = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=n"]
+    subprocess.run([openssl, "req", *asked, "-keyout", folder / "key", "-out", folder / "cert"], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert", folder / "key")
+    return context
+
+
+def one(line, tells=None, tls=None):
+    return http._Connection(line, tls, tells or Long(), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "begins", "ends"),
+    [
+        (b"GET /livez HTTP/1.1\r\nHost: n\r\n\r\n", b"HTTP/1.0 200 OK\r\n", b"\r\n\r\nok\n"),
+        (b"GET /livez HTTP/1.0\n\n", b"HTTP/1.0 200 OK\r\n", b"\r\n\r\nok\n"),
+        (b"HEAD /livez HTTP/1.1\r\n\r\n", b"HTTP/1.0 200 OK\r\n", b"Content-Length: 3\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n"),
+        (b"POST /livez HTTP/1.1\r\nContent-Length: 0\r\n\r\n", b"HTTP/1.0 405 Method Not Allowed\r\n", b"Allow: GET, HEAD\r\n\r\nMethod Not Allowed\n"),
+        (b"GET /livez HTTP/1.0\r\n" + b"A: b\r\n" * 101 + b"\r\n", b"HTTP/1.0 431 ", b"\n"),
+    ],
+    ids=["get", "newlines", "head", "post", "many headers"],
+)  # fmt: skip
+def test_one_request_in_pieces_has_one_answer(board, pair, asked, begins, ends):
+    board.tick(time.monotonic())
+    connection = one(pair[0], page(board))
+    for byte in asked[:-1]:
+        pair[1].send(bytes([byte]))
+        assert connection.go_on(0.0) == select.EPOLLIN
+    pair[1].send(asked[-1:])
+    assert connection.go_on(0.0) == 0
+    pair[0].close()
+    answer = b"".join(iter(lambda: pair[1].recv(65536), b""))
+    assert (answer.startswith(begins), answer.endswith(ends)) == (True, True)
+
+
+@pytest.mark.parametrize(
+    "asked", [b"GET / HTTP/1.0\r\nA: b", b"GET / HTTP/1.0\r\nA: " + b"a" * 20_000, b"\r\n\r\n"], ids=["half", "long", "none"]
+)
+def test_what_is_no_whole_request_is_not_answered(pair, asked):
+    connection = one(pair[0])
+    pair[1].sendall(asked)
+    pair[1].shutdown(socket.SHUT_WR)
+    assert connection.go_on(0.0) == 0
+    pair[0].close()
+    with contextlib.suppress(ConnectionResetError):
+        assert pair[1].recv(1) == b""
+
+
+def test_a_connection_is_late_when_nothing_comes_and_when_its_time_is_over(pair):
+    connection = one(pair[0])
+    assert [connection.is_late(now) for now in (4.9, 5.1)] == [False, True]
+    for now in range(0, 16, 2):
+        pair[1].send(b"a")
+        connection.go_on(float(now))
+    assert [connection.is_late(now) for now in (14.9, 15.1)] == [False, True]
+
+
+@pytest.mark.parametrize("is_tls", [False, True])
+def test_who_reads_an_answer_slowly_is_late_too(pair, server_tls, is_tls):
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    came, goes = ssl.MemoryBIO(), ssl.MemoryBIO()
+    connection = one(pair[0], tls=server_tls if is_tls else None)
+    asked = b"GET / HTTP/1.0\r\n\r\n"
+    if is_tls:
+        line = client.wrap_bio(came, goes)
+        with contextlib.suppress(ssl.SSLWantReadError):
+            line.do_handshake()
+        pair[1].send(goes.read())
+        assert connection.go_on(0.0) == select.EPOLLIN
+        came.write(pair[1].recv(65536))
+        line.do_handshake()
+        line.write(asked)
+        asked = goes.read()
+    pair[1].send(asked)
+    for now in range(0, 16, 2):
+        assert connection.go_on(float(now)) == select.EPOLLOUT
+        assert not connection.is_late(float(now))
+        pair[1].recv(200_000)
+    assert connection.is_late(15.1)
+
+
+def test_what_is_no_handshake_is_told_so(pair, server_tls):
+    connection = one(pair[0], tls=server_tls)
+    pair[1].send(b"\x16\x03\x01\x00\x05\x05\x00\x00\x01\x00")
+    assert connection.go_on(0.0) == 0
+    assert pair[1].recv(7)[:1] == b"\x15", "an alert"
+
+
+def test_a_token_that_cannot_be_read_to_its_end_holds_up_other_pages_once(board, tmp_path, monkeypatch):
+    monkeypatch.setattr(http, "_READ_S", 0.1)
+    asked = page(board, auth_token_file=str(tmp_path / "token"))
+    is_over, reads = threading.Event(), []
+    monkeypatch.setattr(asked, "token", lambda: (reads.append(1), is_over.wait(), (b"t", ""))[2])
+    for _ in range(20):
+        assert asked.answer("/v1/report", "", "Bearer t").text == "the file of --auth-token-file is still being read\n"
+    assert len(reads) == 1
+    is_over.set()
+    asked._reads.join()
+    assert asked.answer("/v1/report", "", "Bearer t").status == HTTPStatus.OK
+
+
+def test_a_connection_that_is_over_leaves_no_descriptor(board, monkeypatch):
+    monkeypatch.setattr(http, "_MOST", 4)
+    with socket.create_server(("127.0.0.1", 0)) as listening, contextlib.ExitStack() as held:
+        server = http._Server(listening, page(board), lambda: None)
+        before = len(os.listdir("/proc/self/fd"))
+        lines = [held.enter_context(socket.create_connection(listening.getsockname())) for _ in range(6)]
+        for _ in lines:
+            server._turn([listening.fileno()], 0.0)
+        assert len(os.listdir("/proc/self/fd")) == before + 6 + 4
+        lines[0].settimeout(5)
+        assert lines[0].recv(1) == b"", "the oldest made room"
+        server._turn([], 100.0)
+        assert len(os.listdir("/proc/self/fd")) == before + 6
+        server._poll.close()

@@ -175,6 +175,13 @@ def test_a_pid_file_counts_while_its_process_lives():
     assert read({"/run/zypp.pid": "../etc"}).package_lock_holder.why == "error"
 
 
+def test_a_users_process_that_has_the_number_and_the_name_holds_no_package_lock():
+    files = {"/run/zypp.pid": "77", "/proc/77/comm": "zypper\n"}
+    status = "Name:\tzypper\nPid:\t77\nUid:\t{}\t0\t0\t0\nGid:\t0\t0\t0\t0\n"
+    assert read({**files, "/proc/77/status": status.format(0)}).package_lock_holder == "zypper (pid 77)"
+    assert read({**files, "/proc/77/status": status.format(1000)}).package_lock_holder == ""
+
+
 @pytest.mark.parametrize(
     ("names", "running"),
     [((), False), (("enabled",), True), (("enabled", "status.json", "result.json"), False), (("disabled", "enabled"), False)],

@@ -70,6 +70,15 @@ def test_of_a_directory_it_is_pip_of_this_environment_with_that_directory(instal
     assert said == f"Install it: {installed.venv}/bin/pip install '{installed.source}[install]'"
 
 
+@pytest.mark.parametrize("about", [{}, {"editable": True}], ids=["copy", "editable"])
+def test_of_a_checkout_it_is_what_is_pinned_there(installed, monkeypatch, about):
+    (installed.source / "requirements-install.txt").touch()
+    if about:
+        monkeypatch.setattr(ourselves, "_package", lambda: str(installed.source / "hostagent"))
+    said = installed(Distribution(installed.place, installed.source.as_uri(), dir_info=about))
+    assert said == f"Install it: {installed.venv}/bin/pip install --require-hashes -r '{installed.source}/requirements-install.txt'"
+
+
 def test_an_editable_copy_stays_editable(installed, monkeypatch):
     monkeypatch.setattr(ourselves, "_package", lambda: str(installed.source / "hostagent"))
     said = installed(Distribution(installed.place, installed.source.as_uri(), dir_info={"editable": True}))

@@ -11,9 +11,10 @@ from hostagent.evidence import Evidence
 from hostagent.install import runs
 from hostagent.install.target import Target
 
+UNDO = {"kind": "restore", "do": []}
 STEPS = [
-    {"id": "driver.packages", "part": "driver", "kind": "packages", "state": "to-do", "do": [{"run": {"argv": ["true"]}}]},
-    {"id": "driver.nouveau", "part": "driver", "kind": "file", "state": "to-do", "do": [{"write": {"path": "/etc/a"}}]},
+    {"id": "driver.packages", "part": "driver", "kind": "packages", "state": "to-do", "do": [{"run": {"argv": ["true"]}}], "undo": UNDO},
+    {"id": "driver.nouveau", "part": "driver", "kind": "file", "state": "to-do", "do": [{"write": {"path": "/etc/a"}}], "undo": UNDO},
 ]
 PACKAGES = [{"name": f"libnvidia-p{number}", "part": "driver", "from": None, "to": "580.178.04-1"} for number in range(12)]
 

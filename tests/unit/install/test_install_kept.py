@@ -74,7 +74,8 @@ def test_a_line_that_found_no_space_costs_no_line_after_it(run):
 
 
 def test_what_ansible_was_filling_when_it_was_killed_goes_and_nothing_else(target, run):
-    run.add_plan({"steps": [{"state": "to-do", "do": [{"write": {"path": "/etc/apt/sources.list.d/a.sources"}}]}]})
+    do, undo = [{"write": {"path": "/etc/apt/sources.list.d/a.sources"}}], {"kind": "restore", "do": []}
+    run.add_plan({"steps": [{"id": "a", "state": "to-do", "do": do, "undo": undo}]})
     half, others = (
         ("tmpa1_b2c3d", ".ansible_tmpa1b2c3d4a.sources"),
         ("tmpa1b2c3d", "tmpa1b2c3d45", "a.sources", "tmpA1b2c3d4", "tmplinked_"),

@@ -1,14 +1,17 @@
 """The lock of a target, and the runs that it remembers."""
 
+import contextlib
 import os
+import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from hostagent.errors import HostagentError
 from hostagent.evidence import Evidence
-from hostagent.install import runs
+from hostagent.install import remembered, runs
 from hostagent.install.lock import VARIABLE, Busy, left_over, take
 from hostagent.install.target import Target
 
@@ -42,32 +45,71 @@ def test_where_nothing_was_changed_the_lock_leaves_nothing(target):
 def test_a_lock_that_others_may_write_is_refused(target):
     take(target, 0, make=True).close(changed=True)
     os.chmod(f"{target.path}/var/lib/hostagent/lock", 0o666)
-    with pytest.raises(HostagentError, match="root's alone"):
+    with pytest.raises(HostagentError, match=r"found lock with -rw-rw-rw-.*, wanted a file that is user \d+'s alone"):
         take(target, 0, make=True)
 
 
-def test_what_an_ended_run_left_at_work_is_waited_for_and_a_service_is_not(target):
-    environment = {**os.environ, VARIABLE: f"{target.id}:1"}
-    sleep = [sys.executable, "-c", "import time; print('x', flush=True); time.sleep(30)"]
-    with subprocess.Popen(sleep, env=environment, stdout=subprocess.PIPE) as program:
+SLEEP = [sys.executable, "-c", "import time; print('x', flush=True); time.sleep(30)"]
+
+
+def begun(target):
+    """A run of it that did not end."""
+    take(target, 0, make=True).close(changed=True)
+    with runs.opened(target) as run:
+        runs.begin(run)
+    return run
+
+
+@contextlib.contextmanager
+def at_work(said, **streams):
+    """A program with that in its environment, which has begun."""
+    with subprocess.Popen(SLEEP, env={**os.environ, VARIABLE: said}, stdout=subprocess.PIPE, **streams) as program:
         program.stdout.read(1)
-        assert [one.pid for one in left_over(target)] == [program.pid]
-        with pytest.raises(Busy, match=f"pid {program.pid}"):
-            take(target, 0, make=True)
+        yield program
         program.kill()
+
+
+def test_what_an_ended_run_left_at_work_is_waited_for_and_a_service_is_not(target):
+    token = begun(target).new_token()
+    with at_work(token) as program:
+        assert left_over(target) == (program.pid,)
+        with pytest.raises(Busy, match=rf"left programs that still work: python\S* \(pid {program.pid}\)"):
+            take(target, 0, make=True)
     null = subprocess.DEVNULL
-    with subprocess.Popen(sleep, env=environment, stdin=null, stdout=null, stderr=null) as service:
+    with subprocess.Popen(SLEEP, env={**os.environ, VARIABLE: token}, stdin=null, stdout=null, stderr=null) as service:
         assert left_over(target) == ()
         service.kill()
 
 
+def test_a_program_of_another_run_or_of_none_is_not_waited_for(target):
+    run = begun(target)
+    old = run.new_token()
+    new = run.new_token()
+    assert (len(new), stat.S_IMODE(os.stat(f"{run.path}/{runs.TOKEN}").st_mode)) == (32, 0o600)
+    for said in (old, "", f"{target.id}:1", f"{target.id}:1:", f"{target.id}:1:{old}", new[:-1], f"{new} ", "0" * 32):
+        with at_work(said):
+            assert left_over(target) == (), said
+
+
+@pytest.mark.parametrize("text", ["", "{", '""', "[]", '"short"', "1"])
+def test_a_token_that_is_damaged_or_not_there_is_nobodys(target, text):
+    run = begun(target)
+    with at_work(""), at_work("short"), at_work(run.new_token()):
+        (Path(run.path) / runs.TOKEN).write_text(text)
+        assert left_over(target) == ()
+        run.forget(runs.TOKEN)
+        assert left_over(target) == ()
+
+
 def test_the_state_of_a_run_is_what_its_journal_says_last(target):
     with runs.opened(target) as run:
-        run.save("before.json", {"packages": {"a:amd64": {"name": "a", "held": True}, "b:amd64": {"name": "b", "held": False}}})
-        run.save("plan.json", {"steps": [{"id": "driver.hold", "state": "to-do"}, {"id": "driver.load", "state": "done"}]})
+        packages = {f"{name}:amd64": {"name": name, "version": "1", "state": "installed", "held": name == "a"} for name in "ab"}
+        run.save("before.json", {"packages": packages, "files": {}})
+        rest = {"do": [], "undo": {"kind": "none", "do": []}}
+        run.save("plan.json", {"steps": [{"id": "driver.hold", "state": "to-do", **rest}, {"id": "driver.load", "state": "done", **rest}]})
         runs.begin(run)
     assert (run.number, runs.newest(target).state) == (1, "begun")
-    assert runs.unfinished(target.place) == (("driver.hold",), ("a",))
+    assert remembered.unfinished(target.place) == (("driver.hold",), ("a",))
     for event, state in (
         ({"event": "end", "outcome": "failed"}, "failed"),
         ({"event": "begin"}, "begun"),

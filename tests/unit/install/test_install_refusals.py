@@ -14,7 +14,7 @@ from hostagent.errors import HostagentError
 from hostagent.evidence import Evidence
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread
-from hostagent.install import looking, performing, planning, runs
+from hostagent.install import looking, performing, planning, remembered, runs
 from hostagent.install.outcome import RefusedError
 from hostagent.install.performing import Looks, Performance, Wishes
 from hostagent.install.target import StrayLinkError, Target
@@ -237,7 +237,7 @@ def test_a_run_that_did_not_end_is_as_it_was_after_a_hook_that_fails(tmp_path):
     before = {name: (Path(run.path) / name).read_text() for name in ("before.json", "plan.json", "journal.jsonl")}
     assert host.performance.perform().word == "refused"
     assert {name: (Path(run.path) / name).read_text() for name in before} == before
-    assert len(run.plans()) == 1
+    assert len(remembered.plans(run)) == 1
 
 
 @pytest.mark.parametrize("name", ["add_plan", "note"])

@@ -1,5 +1,6 @@
 """hostagent in the place of TAO's script: all three places or none, whatever stands there and whoever is killed."""
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -14,7 +15,7 @@ import pytest
 
 from hostagent.errors import HostagentError
 from hostagent.install import ourselves
-from hostagent.install.shims import remove_shims, write_shims
+from hostagent.install.shims import LOCK, remove_shims, write_shims
 from hostagent.setup.shimtext import FOLDERS, KEPT, NAME, recognised
 
 pytestmark = pytest.mark.alone
@@ -193,12 +194,12 @@ def _act(act, bank, event):
 
 
 def _settled(bank):
-    """Once the guard has ended, which holds the lock until then."""
-    descriptor = os.open(bank, os.O_RDONLY)
-    try:
+    """Once the guard has ended, which holds the lock until then. Where there was no guard yet the file of the lock is left."""
+    with contextlib.suppress(FileNotFoundError):
+        descriptor = os.open(bank / LOCK, os.O_RDONLY)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-    finally:
         os.close(descriptor)
+        (bank / LOCK).unlink()
     return _tree(bank)
 
 

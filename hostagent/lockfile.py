@@ -1,0 +1,202 @@
+"""One process at a time: a lock on a regular file that nobody but its user can open.
+
+flock(2) needs no right to write: whoever can open a file or a directory can hold a lock on it, for as long as he likes. So what is locked
+has no bit for group or others, and whoever waits gives up at a moment of his own. The kernel lets go of a lock when the last process that
+has inherited its descriptor has ended, however it ended.
+"""
+
+import contextlib
+import errno
+import math
+import os
+import stat
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hostagent.smallfile import NotOwnError
+
+#: Opening what is no regular file must neither wait nor do things.
+_CAREFUL = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+#: Seconds between two tries, and between two questions whether to go on waiting.
+_TRY_S, _LOOK_S = 0.02, 0.2
+
+
+class HeldError(Exception):
+    """The time is up and another process has the lock; the text says who, as `named` does."""
+
+
+class Held(NamedTuple):
+    """A lock. `made`: the file was not there before; `waited`: another process had it."""
+
+    descriptor: int
+    made: bool
+    waited: bool
+
+
+def take(path: str, ends: float, *, make: bool = True) -> Held:
+    """The lock of `path`, made where it is not there and `make` says so; tried once, then until `ends` on the monotonic clock.
+
+    Raises ``HeldError``; and as `opened` does. Where its holder removed the file, the one that is there now is locked.
+    """
+    waited = False
+    while True:
+        descriptor, made = opened(path, make=make)
+        try:
+            waited = _waited(descriptor, ends) or waited
+            if is_at(descriptor, path):
+                return Held(descriptor, made, waited)
+        except BaseException as error:
+            if made and isinstance(error, OSError):  # a file system without locks
+                remove(descriptor, path)
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _waited(descriptor: int, ends: float) -> bool:
+    if locked(descriptor, -math.inf):
+        return False
+    if not locked(descriptor, ends):
+        raise HeldError(named(heir(descriptor)))
+    return True
+
+
+def opened(name: str, *, inside: "int | None" = None, make: bool = True, writing: bool = False) -> tuple[int, bool]:
+    """A descriptor of the regular file `name`, in the directory `inside` where that is given, and whether it was made now, with mode 0600.
+
+    One that cannot be written is opened for reading, which is all that flock(2) needs; not where `writing` is asked for. Raises
+    ``NotOwnError`` for what anybody but this user can open, ``FileNotFoundError`` where there is none to be made, ``OSError``.
+    """
+    while True:
+        try:
+            descriptor = _existing(name, inside, writing=writing)
+        except FileNotFoundError:
+            if not make:
+                raise
+            with contextlib.suppress(FileExistsError):  # another process has made it meanwhile
+                return os.open(name, _CAREFUL | os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=inside), True
+            continue
+        try:
+            _refuse_others(os.fstat(descriptor), name)
+        except NotOwnError:
+            os.close(descriptor)
+            raise
+        return descriptor, False
+
+
+def _existing(name: str, inside: "int | None", *, writing: bool) -> int:
+    try:
+        return os.open(name, _CAREFUL | os.O_RDWR, dir_fd=inside)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise NotOwnError(errno.ELOOP, f"found {os.path.basename(name)}, a link, wanted a file") from error
+        if writing:
+            raise
+        return os.open(name, _CAREFUL | os.O_RDONLY, dir_fd=inside)
+
+
+def _refuse_others(found: os.stat_result, name: str) -> None:
+    uid = os.geteuid()
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != uid or found.st_mode & 0o077:
+        mode = f"{stat.filemode(found.st_mode)} of user {found.st_uid}"
+        raise NotOwnError(errno.EPERM, f"found {os.path.basename(name)} with {mode}, wanted a file that is user {uid}'s alone")
+
+
+def locked(descriptor: int, ends: float, gives_up: Callable[[], bool] = lambda: False) -> bool:
+    """Whether this process has the lock now: tried once, then until `ends` on the monotonic clock, or until `gives_up` answers True.
+
+    Raises ``OSError`` on a file system without locks.
+    """
+    import fcntl
+
+    looked = -math.inf
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            now = time.monotonic()
+            if now >= ends:
+                return False
+            if now - looked > _LOOK_S:
+                looked = now
+                if gives_up():
+                    return False
+            time.sleep(_TRY_S)
+        else:
+            return True
+
+
+def is_at(descriptor: int, path: str) -> bool:
+    """Whether that is still the file of this name: a holder may have removed it."""
+    with contextlib.suppress(OSError):
+        return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))
+    return False
+
+
+def remove(descriptor: int, path: str) -> None:
+    """For whoever holds the lock, before he lets go of it. Another process may hold the same, and have removed it already."""
+    with contextlib.suppress(OSError):
+        if is_at(descriptor, path):
+            os.unlink(path)
+
+
+def holder(descriptor: int) -> int:
+    """The process that has locked that file, by proc_locks(5); 0 where nobody has, or this process cannot see him.
+
+    By number and file system: another file may have the number, too, and be anybody's. He may have ended, see `heir`.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        place = _place(descriptor)
+        with open("/proc/locks", encoding="utf-8", errors="replace") as locks:
+            for row in map(str.split, locks):
+                if len(row) > 5 and row[1] == "FLOCK" and row[5] == place and row[4].isdecimal():
+                    return int(row[4])
+    return 0
+
+
+def heir(descriptor: int) -> int:
+    """The same; where he has ended, a process that has inherited his descriptor. Looks through all of them, and opens no file of theirs."""
+    with contextlib.suppress(OSError, ValueError):
+        name, place = _name("self", descriptor), _place(descriptor)
+        for pid in (holder(descriptor), *sorted(map(int, filter(str.isdecimal, os.listdir("/proc"))))):
+            with contextlib.suppress(OSError):
+                if any(_locks(pid, number, place) for number in os.listdir(f"/proc/{pid}/fd") if _name(pid, number) == name):
+                    return pid
+    return 0
+
+
+def _name(pid: "int | str", number: "int | str") -> str:
+    """The last part alone: in another mount namespace the rest may be another."""
+    with contextlib.suppress(OSError):
+        return os.path.basename(os.readlink(f"/proc/{pid}/fd/{number}"))
+    return ""
+
+
+def _locks(pid: int, number: str, place: str) -> bool:
+    """Whoever waits has the file open, too, but no lock among what proc(5) says of his descriptor."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii", errors="replace") as lines:
+        return any(row[:1] == ["lock:"] and row[2:3] == ["FLOCK"] and place in row for row in map(str.split, lines))
+    return False
+
+
+def _place(descriptor: int) -> str:
+    """A file as the table of locks names it. Its file system by the mount: stat(2) tells another number of one with subvolumes."""
+    with open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii", errors="replace") as lines:
+        mount = next((line.split()[1] for line in lines if line.startswith("mnt_id:")), "")
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as lines:
+        found = next((row[2] for row in map(str.split, lines) if row[0] == mount), "")
+    file = os.fstat(descriptor)
+    major, minor = map(int, found.split(":")) if found else (os.major(file.st_dev), os.minor(file.st_dev))
+    return f"{major:02x}:{minor:02x}:{file.st_ino}"
+
+
+def named(pid: int) -> str:
+    """A process for people: ``hostagent (pid 7)``; 0 is one that has no number here."""
+    if not pid:
+        return "a process that is not seen from here"
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as stream:
+        return f"{stream.read().strip()} (pid {pid})"
+    return f"pid {pid}"

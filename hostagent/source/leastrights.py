@@ -1,0 +1,71 @@
+"""The least that each of our own processes needs, given up for good before it reads a byte that somebody else wrote.
+
+What an image's files, a container's network or an answer from the network could make of a parser is then of little use. Each part
+holds alone; what the kernel has not is missing in the `Cage` that is answered. docs/security.md has the table, "What each part runs as".
+"""
+
+import os
+import sys
+from collections.abc import Callable, Collection, Iterable
+
+from hostagent.source import landlock
+from hostagent.source.cage import Cage
+from hostagent.source.rights import forbid_new_privileges, keep_only
+from hostagent.source.seccomp import Grant, refuse
+
+#: Reads whatever its mode is; nothing else. For files of an image.
+_IMAGE = ("dac_read_search",)
+#: Also links of other processes, the kernel log, the whole PCI configuration, namespaces, and what a program is run by: as another user,
+#: behind another root, ended at its deadline.
+_LIVE = ("dac_read_search", "kill", "setgid", "setuid", "sys_chroot", "sys_ptrace", "sys_admin", "syslog")
+#: Who listens is told by the links of other processes.
+_NETWORK = ("dac_read_search", "sys_ptrace")
+#: Where Python and its libraries are, besides its own directories.
+_LIBRARIES = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache")
+
+
+def image_reader(root: str) -> Cage:
+    """For the process that reads the image at `root`: it reads there, and loads modules."""
+    reads = {root, sys.prefix, sys.base_prefix, *filter(os.path.isdir, sys.path), *_LIBRARIES}
+    return _confined(_IMAGE, lambda: landlock.confine(reads, (), ()), ("read-only", "memory"))
+
+
+def network_worker() -> Cage:
+    """For the worker that asks the kernel about the network: it opens sockets, and writes nothing."""
+    return _confined(_NETWORK, lambda: landlock.write_below(()), ("read-only", "sockets"))
+
+
+def fetcher() -> Cage:
+    """For the process that fetches a file of others: it connects, reads its settings, and writes nothing."""
+    return _confined((), lambda: landlock.write_below(()), ("read-only", "sockets"))
+
+
+def publisher(directories: Iterable[str], *, runs_programs: bool) -> Cage:
+    """For the process that serves HTTP and writes to Kubernetes: it writes below `directories` alone.
+
+    `runs_programs`: one of the kubeconfig, which has caches of its own, shows who we are. Then no directory is closed.
+    """
+    if runs_programs:
+        return _confined((), lambda: 0, ("sockets", "files", "programs"))
+    return _confined((), lambda: landlock.write_below(directories), ("sockets", "files"))
+
+
+def live_reader() -> None:
+    """For a process that reads a live host, and for one that runs programs."""
+    forbid_new_privileges()
+    keep_only(_LIVE)
+
+
+def worker() -> None:
+    """For a worker, until it knows what its driver has: a device node may be root's alone."""
+    forbid_new_privileges()
+    keep_only((*_LIVE, "dac_override"))
+
+
+def _confined(capabilities: Collection[str], restrict: Callable[[], int], grants: Collection[Grant]) -> Cage:
+    """`restrict` answers the version of Landlock. No path is opened by openat2(2) without it: the filter cannot see for what."""
+    forbid_new_privileges()
+    version = restrict()
+    held = keep_only(capabilities)
+    is_filtered = refuse((*grants, *(("openat2",) if version else ())))
+    return Cage(held, os.geteuid(), "sockets" in grants, is_filtered, version)

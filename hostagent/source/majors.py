@@ -1,0 +1,20 @@
+"""Major numbers of a driver's character devices: a node's number is the kernel's word, its name is anybody's to give."""
+
+#: Of NVIDIA's first driver on every Linux (devices.txt); the others get theirs when they are loaded.
+NVIDIA = 195
+#: How the names of NVIDIA's drivers begin there: nvidia, nvidia-uvm, nvidia-caps, nvidia-nvswitch, nvidia-nvlink.
+NVIDIA_DRIVERS = "nvidia"
+
+
+def majors(devices: str, drivers: str) -> frozenset[int]:
+    r"""Those of the drivers whose names begin with `drivers`, by the text of /proc/devices (proc(5)).
+
+    >>> sorted(majors("Character devices:\n  1 mem\n195 nvidia\n511 nvidia-uvm\n\nBlock devices:\n  7 nvidia-x\n", "nvidia"))
+    [195, 511]
+    """
+    rows = (line.split() for line in devices.partition("Block devices:")[0].splitlines())
+    return frozenset(
+        int(row[0])
+        for row in rows
+        if len(row) == 2 and row[0].isascii() and row[0].isdigit() and len(row[0]) < 10 and row[1].startswith(drivers)
+    )

@@ -1,0 +1,21 @@
+"""What ``daemon --dry-run`` prints."""
+
+import pytest
+
+from hostagent.daemon.saying import Saying, packed
+from hostagent.daemon.settings import Settings
+from hostagent.daemon.shown import Shown
+from hostagent.evidence import Evidence
+from hostagent.report.nodewords import NodeWords
+
+
+@pytest.mark.parametrize("node", ["n\x1b[2J\x1b[31mx", "n\nNode other", "n\u202egnp", "n\r"])
+def test_a_name_of_a_node_moves_no_cursor(node):
+    said = []
+    words = NodeWords((), (), {}, {})
+    Shown(Settings(Evidence(), "", node, "/s"), said.append).tell(
+        Saying(node, words, {}, packed(""), "", 0.0, 0.0, 0.0, "start", {}, {}), 0.0
+    )
+    (text,) = said
+    assert text.replace("\n", "").isprintable()
+    assert text.startswith("Node n\\")
