@@ -6,13 +6,13 @@ It sends::
     ("fact", DATA)                   a `hostagent.collect.Fact`; without its value where the parent has that from an earlier pass
     ("cage", LANE, CAGE)             in which a lane's library was asked, see `hostagent.source.cage`
     ("refused", MESSAGE, NEXT_STEP)  a ``HostagentError``: what is there is not what was wanted
-    ("crash", DATA)                  an ``Unread`` with the traceback
+    ("crash", DETAIL, LINES)         what happened, and the traceback
     ("imported", NAMES)              modules that it needed and its parent had not
     ("done",)
 
-by `hostagent.source.plaindata`: a child that reads an image has fewer rights than its parent, and gets none of them by what it sends.
-Answers go to a file in memory (`hostagent.source.answerfile`): a snapshot is made of them, and a child that hangs in a question is
-replaced by one that has them.
+by marshal, DATA by pickle: both ends have the same rights. A child that reads an image has fewer, and gets none of its parent's by what
+it sends: from it comes JSON of a bounded size, DATA as `hostagent.factdata` has it. Answers go to a file in memory
+(`hostagent.source.answerfile`): a snapshot is made of them, and a child that hangs in a question is replaced by one that has them.
 """
 
 import contextlib
@@ -35,10 +35,10 @@ from hostagent.reading import Collected, Told, earlier
 from hostagent.source.answerfile import AnswerFile, Question
 from hostagent.source.base import Answer, Backend, Source
 from hostagent.source.child import Child, Send
+from hostagent.source.coding import FAST, STRICT
 from hostagent.source.left import Left
 from hostagent.source.mounts import mount_below
 from hostagent.source.patience import allowed_s
-from hostagent.source.plaindata import dumps, loads, loads_classes
 from hostagent.source.policy import NO_POLICY, Policy
 from hostagent.source.policypipe import PolicyPipe
 from hostagent.source.underway import NOTHING, Asked, UnderWay
@@ -56,8 +56,6 @@ _BUSY = 0.5
 _LOOK_S = 0.25
 #: Children that are replaced in one pass. Each may have left a process in the kernel.
 _MAX_REPLACED = 3
-#: Whose classes a fact is made of.
-_FACTS = "hostagent.facts"
 
 
 class Place(NamedTuple):
@@ -88,6 +86,8 @@ class Forked:
     ) -> None:
         """`backend` is made in the child, over what `workers` makes, who is told of lanes in which a worker of this pass hangs already."""
         self._root, self._kind, known, before, self._earlier = place
+        self._coding = STRICT if self._kind == "image" else FAST
+        self._left_bytes = self._coding.most_total
         self.started = time.perf_counter()
         self._make_backend = backend
         self._make_workers = workers
@@ -105,7 +105,7 @@ class Forked:
         self._under_way: UnderWay | None = None
         self._seen = (0.0, 0.0, 0.0)  # a question, by when it began: when it was seen first, and the processor time of the child then
         self._replaced = 0
-        self._facts: list[bytes] = []
+        self._facts: list[Any] = []  # as they came
         self._problem: Unread | None = None
         self._refused: HostagentError | None = None
         self._is_done = False
@@ -122,7 +122,7 @@ class Forked:
     def start(self) -> None:
         """Start the workers, then fork."""
         try:
-            self._kept = AnswerFile()
+            self._kept = AnswerFile(self._coding)
             self._word = os.pipe()
         except OSError as error:
             self._problem = Unread("error", f"the reading process cannot start: {error}")
@@ -138,7 +138,7 @@ class Forked:
         self._child = Child()
         needed = (self._word[0], self._kept.descriptor, *(one.pipe for one in self._workers if one.pid))
         try:
-            self._under_way = UnderWay()
+            self._under_way = UnderWay(self._coding)
             self._child.start(lambda send: self._read(send, policy), needed)
         except OSError as error:
             self._problem = Unread("error", f"the reading process cannot start: {error}")
@@ -171,13 +171,19 @@ class Forked:
         return Collected(HostFacts(values, self._kind), {one.name: one.took_ms for one in facts}, earlier(facts))
 
     def _rows(self) -> list[Fact]:
+        if self._coding is FAST:
+            import pickle
+
+            return [Fact(*pickle.loads(one)) for one in self._facts]  # noqa: S301  by our own child, which has our rights
+        from hostagent import factdata
+
         rows = list[Fact]()
-        for data in self._facts:
+        for row in self._facts:
             try:
-                rows.append(Fact(*loads_classes(data, _FACTS)))
-            except (ValueError, TypeError) as error:
+                rows.append(factdata.unpack(row))
+            except (ValueError, TypeError, RecursionError, OverflowError) as error:
                 self._problem = Unread("error", f"the reading process sent no fact: {error!s:.200}")
-        return rows
+        return [one for one in rows if one.name in self._kinds]
 
     def _end(self) -> int:
         """The process id of a child that hangs in the kernel, where not even SIGKILL ends it; else 0."""
@@ -196,22 +202,23 @@ class Forked:
     def _receive(self, policy: Callable[[], Policy]) -> None:
         """All that comes until the child is done, dead or late."""
         while self._problem is None and self._refused is None:
-            messages = self._child.receive(min(self.deadline.left_s + _GRACE_S, _LOOK_S))
+            messages: list[bytes] | None = []
+            try:
+                messages = self._child.receive(min(self.deadline.left_s + _GRACE_S, _LOOK_S), self._coding.most_bytes)
+                for message in messages or ():
+                    self._hear(message)
+                    if self._is_done:
+                        return
+            except (ValueError, TypeError, OverflowError) as error:
+                self._stop("error", f"the reading process said what it was not asked: {error!s:.200}")
             if messages is None:
                 self._stop("error", "the reading process ended")
-            try:
-                for message in messages or ():
-                    event, *rest = loads(message)
-                    if event == "done":
-                        self._is_done = True
-                        return
-                    self._hear(event, *rest)
-            except (ValueError, TypeError) as error:
-                self._stop("error", f"the reading process said what it was not asked: {error!s:.200}")
-            if messages or self._problem is not None:
+            if self._problem is not None:
                 continue
             if self.deadline.left_s < -_GRACE_S:
                 self._stop("timeout", f"the deadline of {self.deadline.seconds:g} s for the whole run has passed")
+            elif messages:
+                continue
             elif hangs := self._hangs():
                 self._replace(hangs, policy)
 
@@ -262,17 +269,26 @@ class Forked:
         if asked:
             self._last[asked] = self._problem
 
-    def _hear(self, event: str, *rest: Any) -> None:
-        if event == "imported":
-            self.imported = tuple(*rest)
-        elif event == "cage":
-            self.cages.update([rest])
-        elif event == "refused":
-            self._refused = HostagentError(*rest)
-        elif event == "crash":
-            self._problem = loads_classes(rest[0], _FACTS)
-        elif event == "fact":
-            self._facts += rest
+    def _hear(self, message: bytes) -> None:
+        """Raises ``ValueError`` and ``TypeError`` for what no child of ours says."""
+        self._left_bytes -= len(message)
+        if self._left_bytes < 0:
+            raise ValueError("found too much")
+        match self._coding.loads(message):
+            case ["done"]:
+                self._is_done = True
+            case ["imported", [*names]]:
+                self.imported = tuple(map(str, names))
+            case ["cage", str(lane), dict(cage)]:
+                self.cages[lane] = cage
+            case ["refused", str(text), str(next_step)]:
+                self._refused = HostagentError(text, next_step)
+            case ["crash", str(detail), [*lines]]:
+                self._problem = Unread("error", detail, evidence=tuple(map(str, lines)))
+            case ["fact", data]:
+                self._facts.append(data)
+            case _:
+                raise ValueError("found no such event")
 
     def _give_up_rights(self) -> dict[str, Any]:
         """In the child, before the first question. The cages of this pass, by what is in them."""
@@ -289,13 +305,20 @@ class Forked:
 
     def _read(self, send: Send, policy: Callable[[], Policy]) -> None:
         """In the child."""
+        import pickle
+
+        from hostagent import factdata
+
         before = len(sys.modules)  # to take each name would make a copy of the memory in which it is
 
         def tell(*event: Any) -> None:
-            send(dumps(event))
+            send(self._coding.dumps(event))
 
         def told(fact: Fact) -> None:
-            tell("fact", dumps(tuple(fact if fact.is_new else fact._replace(value=None, asked=b""))))
+            if self._coding is FAST:
+                tell("fact", pickle.dumps(tuple(fact if fact.is_new else fact._replace(value=None, asked=b"")), protocol=5))
+            else:
+                tell("fact", factdata.pack(fact))
 
         try:
             assert self._kept is not None
@@ -303,19 +326,19 @@ class Forked:
             say = self._under_way.say
             say((_ENTER, self._root))
             backend = self._make_backend(self._workers)
-            cages = self._give_up_rights()
+            for name, cage in self._give_up_rights().items():
+                tell("cage", name, cage)
             say(())
             source = Source(Told(backend, say, self._hung), policy=policy, answers=self._known, heard=self._kept.add)
             collect(source, self._kinds, told=told, earlier=self._earlier)
-            cages.update((one.lane.name, one.cage) for one in self._workers if one.cage)
-            for lane, cage in cages.items():
-                tell("cage", lane, cage)
+            for one in self._workers:
+                if one.cage:
+                    tell("cage", one.lane.name, one.cage)
         except BrokenPipeError:
             raise
         except HostagentError as error:
             tell("refused", error.message, error.next_step)
         except Exception as error:  # outside every reader: a bug of ours, which costs all that was not read yet
-            crashed = Unread("error", f"the reading process crashed: {crash_text(error)}", evidence=crash_lines(error))
-            tell("crash", dumps(crashed))
+            tell("crash", f"the reading process crashed: {crash_text(error)}", list(crash_lines(error)))
         tell("imported", sorted(islice(reversed(sys.modules), len(sys.modules) - before)))
         tell("done")

@@ -55,7 +55,8 @@ def refuse_others(path: str, owners: Collection[int], opened: "os.stat_result | 
     mounts the volumes of a ConfigMap, whose directories have mode 0777 (kubernetes/kubernetes#136032). `opened` is what was opened by that
     name before: what was looked at has to be the same.
     """
-    place, parts, links = b"/", os.path.join(os.getcwdb(), _name(path)).split(b"/"), 0
+    name = _name(path)
+    place, parts, links = b"/", (name if name.startswith(b"/") else os.path.join(os.getcwdb(), name)).split(b"/"), 0
     found = _looked_at(place, owners)
     while parts:
         part = parts.pop(0)

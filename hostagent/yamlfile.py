@@ -15,6 +15,19 @@ _MAX_FOREIGN_BRACKETS = 10_000
 _MAX_FOREIGN_DEPTH = 500
 #: So many brackets cannot be too deep: each costs the scanner one step for every value within.
 _FEW_BRACKETS = 100
+#: Neither can indentation of fewer blanks, nor a shorter run of dashes, each of which opens a list in the one before, with its blanks.
+_MANY_BLANKS = b" " * 100
+_RUN = re.compile(rb"(?:[-?:][ \t]+)+")
+_LONG_RUN = 40
+#: Between two values stands one of these, or a bracket; libyaml breaks lines at the last three, too.
+_BETWEEN = (b"\n", b"\r", b",", b": ", b":\t", b":\n", b"- ", b"? ", b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")
+#: libyaml compares each of these lines with all before it.
+_MAX_TAG_LINES = 100
+#: Numbers that somebody chose, as keys of one mapping, take the square of their number; merges always do.
+_MAX_SLOW_KEYS = 1000
+_SLOW_KEYS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "merge"))
+#: Characters: whole numbers of 64 bits in base 2 with underscores, and of base 60 (``1:30:00``), whose value takes the square.
+_LONGEST_NUMBER, _LONGEST_BASE_60 = 140, 20
 #: Values are built by Python at 8 microseconds each. A specification of a megabyte has 100,000. What an alias stands for counts each time,
 #: its levels and its text (in characters), too: whoever walks through the values, or writes them, comes by it as often.
 _MAX_FOREIGN_VALUES = 200_000
@@ -55,6 +68,7 @@ class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ign
     """The C loader (5 times as fast), refusing what YAML allows and configuration should not."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: FBT002  PyYAML's signature
+        _refuse_slow_keys(node)
         seen: set[Any] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
@@ -73,7 +87,7 @@ class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ign
 
 
 class _ForeignLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML 1.1 as its readers in Go take it: aliases and keys that stand twice are no mistake."""
+    """YAML 1.1 as its readers in Go take it: aliases, merges and keys that stand twice are no mistake. A number too long is text."""
 
     refuse_size: Callable[[Any], None] | None = None
 
@@ -83,9 +97,30 @@ class _ForeignLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ig
         return super().construct_document(node)
 
     def flatten_mapping(self, node: Any) -> None:
-        """Merge keys of aliases of merge keys grow without end: leave them plain, no generator writes them."""
+        _refuse_slow_keys(node)
+        super().flatten_mapping(node)
+        _refuse_slow_keys(node)  # what was merged has keys, too
+
+    def construct_whole(self, node: Any) -> int | str:
+        text: str = self.construct_scalar(node)
+        if len(text) > (_LONGEST_BASE_60 if ":" in text else _LONGEST_NUMBER):
+            return text
+        number: int = self.construct_yaml_int(node)
+        return number if -(2**63) <= number < 2**64 else text
+
+    def construct_real(self, node: Any) -> float | str:
+        text: str = self.construct_scalar(node)
+        return text if ":" in text and len(text) > _LONGEST_BASE_60 else float(self.construct_yaml_float(node))
 
 
+def _refuse_slow_keys(node: Any) -> None:
+    if len(node.value) > _MAX_SLOW_KEYS and sum(key.tag in _SLOW_KEYS for key, _ in node.value) > _MAX_SLOW_KEYS:
+        problem = f"found more than {_MAX_SLOW_KEYS} numbers or merges as keys of one mapping"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+
+
+_ForeignLoader.add_constructor("tag:yaml.org,2002:int", _ForeignLoader.construct_whole)
+_ForeignLoader.add_constructor("tag:yaml.org,2002:float", _ForeignLoader.construct_real)
 _StrictLoader.yaml_implicit_resolvers = {}
 #: What JSON has, too: no bytes, dates or sets by tag. The constructor of None refuses every other tag.
 _StrictLoader.yaml_constructors = {
@@ -256,16 +291,19 @@ def _refuse_events(data: bytes, loader: Any, *, aliases: bool) -> None:
 def refuse_depth(data: bytes) -> None:
     """The same, cheaply: following the events is exact and costs eight times the whole load of a specification.
 
-    Too many brackets in one another, or dashes on one line, is what ends the process, or takes the square of their number. No
-    generator writes many flow collections: only of more than a few the events are followed. Indentation cannot get there within a
-    megabyte. As many values as there can be are counted by what stands between two of them.
+    Too many levels end the process, or take the square of their number. A level is opened by a bracket, by deeper indentation, or by
+    one of a run of dashes: no generator writes many of the first, or much of the others, and only where there are the events are
+    followed. As many values as there can be are counted by what stands between two of them.
     """
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise YamlError("found UTF-16, wanted UTF-8")
     brackets = data.count(b"[") + data.count(b"{")
     if brackets > _MAX_FOREIGN_BRACKETS:
         raise YamlError(f"found more than {_MAX_FOREIGN_BRACKETS} brackets")
-    if brackets + sum(map(data.count, (b"\n", b"\r", b",", b": ", b":\n", b"- ", b"? "))) > _MAX_FOREIGN_VALUES:
+    if brackets + sum(map(data.count, _BETWEEN)) > _MAX_FOREIGN_VALUES:
         raise YamlError(f"found more than {_MAX_FOREIGN_VALUES} values")
-    if re.search(rb"(?m)^[ \t]*(?:[-?:][ \t]+){%d}" % _MAX_FOREIGN_DEPTH, data):
-        raise YamlError(f"found more than {_MAX_FOREIGN_DEPTH} levels on one line")
-    if brackets > _FEW_BRACKETS:
+    if data.count(b"%TAG") > _MAX_TAG_LINES:
+        raise YamlError(f"found more than {_MAX_TAG_LINES} lines of %TAG")
+    is_long = any(run.end() - run.start() > _LONG_RUN for run in _RUN.finditer(data))
+    if brackets > _FEW_BRACKETS or _MANY_BLANKS in data or is_long:
         _refuse_events(data, _ForeignLoader, aliases=True)

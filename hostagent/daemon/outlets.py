@@ -24,6 +24,8 @@ def written(path: str, text: str) -> str:
     """Whole, or not at all: then why."""
     try:
         deliver(text, path, mode=_OPEN_MODE)
+    except PermissionError as error:
+        return f"{path} is not written: {reason(error)}, wanted a directory that this user may write without any capability"
     except OSError as error:
         return f"{path} is not written: {reason(error)}"
     return ""

@@ -43,8 +43,9 @@ def serve(line: socket.socket, settings: Settings, access: "Access | None", log:
     sinks = [*_sinks(settings, access, log, secrets), *(() if settings.once else (lambda board: _watch(board, settings, log),))]
     threads = [threading.Thread(target=run, args=(board,), daemon=True) for run in sinks]
     if http:
-        from hostagent.daemon.http import Page, listen
+        from hostagent.daemon.http import listen
         from hostagent.daemon.listening import is_loopback
+        from hostagent.daemon.page import Page
 
         board.tick(time.monotonic())
         page = Page(settings, board, tells_kubernetes=access is not None, is_loopback=is_loopback(http.line))

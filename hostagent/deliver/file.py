@@ -155,12 +155,12 @@ def _written_nameless(data: bytes, temporary: bytes, place: int, mode: int | Non
 
 
 def _bits(mode: int | None) -> int:
-    return 0o666 if mode is None else 0o600  # until it is whole
+    return 0o666 if mode is None else mode
 
 
 def _fill(descriptor: int, data: bytes, mode: int | None) -> None:
     try:
-        if mode is not None:
+        if mode is not None and stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:  # the umask; a process without that right has set it
             os.fchmod(descriptor, mode)
         rest = memoryview(data)
         while rest:

@@ -16,6 +16,8 @@ from hostagent.install.target import Target
 #: Every program that a run starts has it in its environment: the run's token.
 VARIABLE = "HOSTAGENT_RUN"
 _TRY_S = 0.1
+#: How often the folders are made again where other first runs, which changed nothing, have removed them meanwhile.
+_MAX_ROUNDS = 100
 #: What the system says where no file can be made.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 #: Of getauxval(3): the real user who started a program. The kernel keeps pairs of words, type and value.
@@ -69,7 +71,7 @@ def take(target: Target, timeout_s: float, *, make: bool) -> "Lock | None":
 
 def _held(path: str, ends: float, made: list[str], *, make: bool) -> "lockfile.Held | None":
     """`made` hears of each folder that was made for it."""
-    while True:
+    for _ in range(_MAX_ROUNDS):
         try:
             return lockfile.take(path, ends, make=make)
         except FileNotFoundError:
@@ -82,16 +84,21 @@ def _held(path: str, ends: float, made: list[str], *, make: bool) -> "lockfile.H
             if error.errno in _NO_ROOM:
                 raise
             raise _refused(path, error.strerror or str(error)) from error
+    place = os.path.dirname(path)
+    raise HostagentError(f"{place}: found no directory that stays, wanted one", f"Make it: install -d -m 0700 {place}")
 
 
 def _make_folders(place: str, made: list[str]) -> None:
+    """What another run has made meanwhile is its own, and what it has removed the next round makes again."""
     missing, above = list[str](), place
     while not os.path.isdir(above):
         missing.append(above)
         above = os.path.dirname(above)
-    for one in reversed(missing):
-        os.mkdir(one, 0o700 if one == place else 0o755)
-        made.insert(0, one)
+    with contextlib.suppress(FileNotFoundError):
+        for one in reversed(missing):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(one, 0o700 if one == place else 0o755)
+                made.insert(0, one)
 
 
 def _unmake(path: str, made: tuple[str, ...]) -> None:

@@ -26,8 +26,11 @@ from hostagent.vocabulary import StepState, UndoKind
 _MAX_BYTES = 64 * 1024 * 1024
 _MAX_JOURNAL_NUMBER = 1e12
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-#: A package and its architecture, or a version: no option, and no path.
-_WORD = re.compile(r"(?!-)[^\s/\0-\x1f\x7f]{1,400}")
+#: A version, and a package with its architecture: no option, and no path.
+_VERSION = re.compile(r"(?!-)[^\s/\0-\x1f\x7f]{1,400}")
+_PACKAGE = re.compile(r"(?!-)[^\s/:\0-\x1f\x7f]{1,300}:[^\s/:\0-\x1f\x7f]{0,100}")
+#: A run writes no packages into it where they could not be read at its end.
+_AFTER = "after.json"
 _PLAN = re.compile(r"plan(?:-([0-9]{1,9}))?\.json")
 _KINDS = frozenset({"file", "link", "directory", "other", "none"})
 _MAX_ID, _MAX_MODE, _MAX_NS = (1 << 32) - 2, 0o7777, 1 << 63
@@ -38,7 +41,7 @@ class _Package:
     version: str
     state: str
     held: bool
-    automatic: Any = False
+    automatic: Any
 
 
 @frozen
@@ -93,9 +96,11 @@ def state_of(run: Run, name: str) -> Any:
 
     def check(found: Any) -> None:
         state: _State = build(_State, found, name, unknown=_more)
+        _want(state.packages is not None or name == _AFTER, f"{name}.packages", None, "a mapping")
         for key, package in (state.packages or {}).items():
-            _want(_is_word(key), f"{name}.packages", key, "a package and its architecture")
-            _want(package.version == "" or _is_word(package.version), f"{name}.packages.{key:.80}.version", package.version, "a version")
+            _want_package(key, f"{name}.packages")
+            version = package.version
+            _want(version == "" or bool(_VERSION.fullmatch(version)), f"{name}.packages.{key:.80}.version", version, "a version")
         for path, row in state.files.items():
             _check_file(path, row, f"{name}.files")
 
@@ -108,7 +113,7 @@ def kept_of(run: Run, name: str) -> Any:
     def check(found: Any) -> None:
         kept: _Kept = build(_Kept, found, name, unknown=_more)
         for key in kept.packages:
-            _want(_is_word(key), f"{name}.packages", key, "a package and its architecture")
+            _want_package(key, f"{name}.packages")
         for path in kept.files:
             _want_path(path, f"{name}.files")
 
@@ -131,11 +136,11 @@ def unfinished(place: Evidence) -> Unfinished:
     """Nothing where there is no such run, or what it wrote cannot be read."""
     if place.snapshot:
         return Unfinished()
-    with contextlib.suppress(OSError, HostagentError, KeyError):
+    with contextlib.suppress(OSError, HostagentError):
         run = to_continue(Target(place))
         if run is not None:
             steps = (step["id"] for plan in plans(run) for step in plan["steps"] if step["state"] == "to-do")
-            held = (one["name"] for one in (state_of(run, "before.json")["packages"] or {}).values() if one["held"])
+            held = (key.partition(":")[0] for key, one in state_of(run, "before.json")["packages"].items() if one["held"])
             return Unfinished(tuple(dict.fromkeys(steps)), tuple(dict.fromkeys(held)))
     return Unfinished()
 
@@ -212,8 +217,8 @@ def _more(path: tuple[Any, ...]) -> None:
     """What this version does not read a newer one may have written."""
 
 
-def _is_word(text: str) -> bool:
-    return bool(_WORD.fullmatch(text))
+def _want_package(key: str, where: str) -> None:
+    _want(bool(_PACKAGE.fullmatch(key)), where, key, "a package and its architecture")
 
 
 def _want_path(path: str, where: str) -> None:

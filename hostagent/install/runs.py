@@ -10,6 +10,7 @@ A journal has one JSON object a line, each on the disk before the next thing hap
 """
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -23,6 +24,7 @@ from typing import Any
 from hostagent import __version__
 from hostagent.errors import HostagentError
 from hostagent.install.target import Target
+from hostagent.smallfile import read_small, reason
 
 #: On the host: the lock, and the runs.
 FOLDER = "/var/lib/hostagent"
@@ -30,6 +32,11 @@ FOLDER = "/var/lib/hostagent"
 TOKEN = "token.json"  # noqa: S105  the name of the file
 _TOKEN_FORM = re.compile(r"[0-9a-f]{32}")
 _NEW = ".new"
+_JOURNAL = "journal.jsonl"
+#: What a run makes.
+_WRITTEN = ("a directory", "a file")
+#: Bytes: a journal of 28,000 operations has four million.
+_MAX_JOURNAL_BYTES, _MAX_TOKEN_BYTES = 4 * 1024 * 1024, 256
 
 
 def folder(target: Target) -> str:
@@ -58,7 +65,7 @@ class Run:
     def note(self, event: str, **what: Any) -> None:
         """One line of the journal, behind a piece of one that found no space. Raises ``OSError``."""
         line = json.dumps({"event": event, "at": round(time.time(), 3), **what}) + "\n"
-        path = f"{self.path}/journal.jsonl"
+        path = f"{self.path}/{_JOURNAL}"
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             size = os.fstat(descriptor).st_size
@@ -72,14 +79,19 @@ class Run:
             os.close(descriptor)
 
     def journal(self) -> tuple[Mapping[str, Any], ...]:
-        """Its events; a line that was cut is none."""
-        found = list[Mapping[str, Any]]()
-        with contextlib.suppress(FileNotFoundError), open(f"{self.path}/journal.jsonl", encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                with contextlib.suppress(ValueError):
-                    one = json.loads(line)
-                    if isinstance(one, dict):
-                        found.append(one)
+        """Its events; a line that was cut is none. Raises ``HostagentError`` where it cannot be read."""
+        path, found = f"{self.path}/{_JOURNAL}", list[Mapping[str, Any]]()
+        try:
+            data = read_small(path, _MAX_JOURNAL_BYTES)
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise HostagentError(f"{path} cannot be read: {reason(error)}", f"Look who made it, then remove {self.path}") from error
+        for line in io.BytesIO(data):
+            with contextlib.suppress(ValueError, RecursionError):
+                one = json.loads(line.decode(errors="replace"))
+                if isinstance(one, dict):
+                    found.append(one)
         return tuple(found)
 
     @property
@@ -100,13 +112,8 @@ class Run:
                     pass
         return state
 
-    def load(self, name: str) -> Any:
-        """A JSON file of it. Raises ``OSError`` and ``ValueError``."""
-        with open(f"{self.path}/{name}", encoding="utf-8") as stream:
-            return json.load(stream)
-
     def save(self, name: str, value: Any) -> None:
-        """The same, whole or not at all, 0600."""
+        """A JSON file of it, whole or not at all, 0600. Raises ``OSError``."""
         from hostagent.deliver.file import deliver
 
         with named(f"{self.path}/{name}"):
@@ -125,8 +132,8 @@ class Run:
     @property
     def token(self) -> str:
         """Empty where what it started has ended, where somebody damaged it, and in a run of an older hostagent, which had none."""
-        with contextlib.suppress(OSError, ValueError):
-            found = self.load(TOKEN)
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            found = json.loads(read_small(f"{self.path}/{TOKEN}", _MAX_TOKEN_BYTES))
             return found if isinstance(found, str) and _TOKEN_FORM.fullmatch(found) else ""
         return ""
 
@@ -136,7 +143,10 @@ class Run:
 
 
 def runs(target: Target) -> tuple[Run, ...]:
-    """All that the host remembers, oldest first. Raises ``HostagentError`` where a link in them could lead out of the host's root."""
+    """All that the host remembers, oldest first.
+
+    Raises ``HostagentError`` where a link in them could lead out of the host's root, and where they are not what a run makes.
+    """
     place = f"{folder(target)}/runs"
     _refuse_others(place)
     with contextlib.suppress(FileNotFoundError):
@@ -147,12 +157,24 @@ def runs(target: Target) -> tuple[Run, ...]:
 def _refuse_others(place: str) -> None:
     """Directories and files are all that a run makes: whoever gives a root to another machine may have made links and pipes."""
     inside = (os.path.join(above, name) for above, folders, files in os.walk(place) for name in (*folders, *files))
-    for path in (place, *inside):
-        with contextlib.suppress(FileNotFoundError):
-            mode = os.lstat(path).st_mode
-            if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-                kind = "a link" if stat.S_ISLNK(mode) else "no file"
-                raise HostagentError(f"{path}: found {kind}, wanted what a run of hostagent wrote", "Look who made it, then remove it")
+    for path in (os.path.dirname(place), place, *inside):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            found, wanted = _kind(os.lstat(path).st_mode), _wanted(path, place)
+            if found not in wanted:
+                raise HostagentError(f"{path}: found {found}, wanted {' or '.join(wanted)} of a run", "Look who made it, then remove it")
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a directory", stat.S_IFREG: "a file"}
+    return kinds.get(stat.S_IFMT(mode), "no file")
+
+
+def _wanted(path: str, place: str) -> tuple[str, ...]:
+    """What may stand at `path`, which is the folder above the runs, or `place`, where they are, or inside."""
+    name, _, rest = path[len(place) + 1 :].partition("/")
+    if not rest and (name in ("", _NEW) or name.isdecimal()):
+        return ("a directory",)
+    return ("a file",) if rest == _JOURNAL and name.isdecimal() else _WRITTEN
 
 
 def newest(target: Target) -> "Run | None":

@@ -16,6 +16,8 @@ from hostagent.vocabulary import Kind
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #: Seconds after which a program that was told to end is killed.
 _KILL_AFTER_S = 30
+#: How often a path is resolved where what was not there is there a moment later: another run makes and removes the same directories.
+_MAX_ROUNDS = 10
 
 
 class StrayLinkError(HostagentError):
@@ -48,18 +50,25 @@ class Target:
         """
         if self.path == "/":
             return os.path.realpath(path)
+        for _ in range(_MAX_ROUNDS):
+            there, missing = self._resolved(path)
+            found = self.path + there
+            first = os.path.join(found, missing[0]) if len(missing) > 1 else ""
+            if os.path.islink(first):
+                raise StrayLinkError(f"{path}: found {os.path.join(there, missing[0])}, a link that leads nowhere", "Remove that link")
+            if not os.path.lexists(first):
+                return os.path.join(found.rstrip("/") or "/", *missing)
+        raise StrayLinkError(f"{path}: found {os.path.join(there, missing[0])}, wanted a directory that can be opened", "Look what it is")
+
+    def _resolved(self, path: str) -> tuple[str, list[str]]:
+        """Of the host: the part of `path` that is there, with every link on the way resolved, and the names behind it."""
         there, missing = path, list[str]()
         while True:
-            try:
-                found = self.path + self.root.realpath(there)
-                break
-            except OSError:
-                there, _, last = there.rstrip("/").rpartition("/")
-                missing.insert(0, last)
-                there = there or "/"
-        if len(missing) > 1 and os.path.lexists(os.path.join(found, missing[0])):
-            raise StrayLinkError(f"{path}: found {os.path.join(there, missing[0])}, a link that leads nowhere", "Remove that link")
-        return os.path.join(found.rstrip("/") or "/", *missing)
+            with contextlib.suppress(OSError):
+                return self.root.realpath(there), missing
+            there, _, last = there.rstrip("/").rpartition("/")
+            missing.insert(0, last)
+            there = there or "/"
 
     def refused_program(self, name: str) -> str:
         """Why a program of the host must not be run: others than root may write it; "" where they may not, or it is not there yet."""

@@ -15,6 +15,7 @@ from hostagent.kube.requesting import imported
 from hostagent.kube.sink import Reply
 from hostagent.secret.address import proxy_address
 from hostagent.secret.inuse import InUse
+from hostagent.smallfile import reason
 from hostagent.visible import visible
 
 #: Seconds that one request may take in all; of which one address has so many to take the connection: the next one may answer.
@@ -86,7 +87,8 @@ class PatchClient:
             return Reply("", {}, error.message)
         except Exception as error:  # whatever a library raises, no transition is lost
             inner = _innermost(error)
-            return Reply("", {}, f"the API server was not reached: {self._shown(f'{type(inner).__name__}: {inner}')}")
+            told = reason(inner) if isinstance(inner, OSError) else f"{type(inner).__name__}: {inner}"
+            return Reply("", {}, f"the API server was not reached: {self._shown(told)}")
         finally:
             line.forget()
 

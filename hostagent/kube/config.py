@@ -91,7 +91,9 @@ def kubeconfig(path: str) -> Access:
         raise HostagentError(f"the kubeconfig {path} cannot be used: {_why(error)}", _NEXT) from None  # an error of YAML quotes its line
     try:
         return _parsed(document, os.path.dirname(path))
-    except (KeyError, TypeError, ValueError, StopIteration, AttributeError, ShapeError) as error:
+    except ValueError as error:
+        raise HostagentError(f"the kubeconfig {path} cannot be used: {InUse().without(str(error))[:_SHOWN]}", _NEXT) from None
+    except (KeyError, TypeError, StopIteration, AttributeError, ShapeError) as error:
         told = InUse().without(str(error))[:_SHOWN]
         raise HostagentError(f"{path} is no kubeconfig with a current context: {told}", _NEXT) from None
 

@@ -3,8 +3,8 @@
 The child only appends: it never waits for a parent that is busy. When it has to be replaced, its successor begins with
 these answers and asks no question twice.
 
-An answer is four bytes of length and the data (`hostagent.source.plaindata`), the length written last: where there is none, or where what
-is there is damaged, there is no more.
+An answer is four bytes of length and the question with it (`hostagent.source.coding`), the length written last: where there is none, or
+what is there is none, there is no more.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Answer
-from hostagent.source.plaindata import dumps, loads
+from hostagent.source.coding import FAST, Coding
 
 #: A question as it is asked: method and arguments.
 Question = tuple[str, ...]
@@ -27,15 +27,16 @@ _BYTES = 64 * 1024
 class AnswerFile:
     """Made before the fork. Only a child maps it to write: a worker, forked from the same process, must not have that memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, coding: Coding = FAST) -> None:
         """Raises ``OSError``: no descriptors, no memory."""
+        self._coding = coding
         self.descriptor = os.memfd_create("hostagent-answers")
         self._end = self._room = 0
         self._shared: mmap.mmap | None = None
 
     def add(self, asked: Question, answer: "Answer | Unread") -> None:
         """In the child. Where nothing can be added (no memory, a limit on the size of files), a successor asks again."""
-        record = dumps((asked, ((answer.why, answer.detail),) if isinstance(answer, Unread) else answer))
+        record = self._coding.dumps((asked, self._coding.pack(answer)))
         begin, end = self._end + _HEAD, self._end + _HEAD + len(record)
         if end + _HEAD > self._room:
             self._grow(end + _HEAD)
@@ -60,18 +61,18 @@ class AnswerFile:
         after this writes behind them.
         """
         answers: dict[Question, Answer | Unread] = {}
-        start, size = 0, os.fstat(self.descriptor).st_size
+        start, size = 0, min(os.fstat(self.descriptor).st_size, self._coding.most_total)
         if not size:
             return answers
         with mmap.mmap(self.descriptor, size, prot=mmap.PROT_READ) as data:
             while length := int.from_bytes(data[start : start + _HEAD], "little"):
-                begin, start = start + _HEAD, start + _HEAD + length
+                begin = start + _HEAD
                 try:
-                    asked, answer = loads(data[begin:start])
-                    answers[asked] = Unread(*answer[0]) if isinstance(answer, tuple) else answer
-                except (ValueError, TypeError, IndexError):
-                    start = begin - _HEAD
+                    asked, packed = self._coding.loads(data[begin : begin + length])
+                    answers[tuple(map(_word, asked))] = self._coding.unpack(packed)
+                except (ValueError, TypeError):
                     break
+                start = begin + length
         self._end = start
         return answers
 
@@ -79,3 +80,10 @@ class AnswerFile:
         if self.descriptor >= 0:
             os.close(self.descriptor)
         self.descriptor = -1
+
+
+def _word(one: object) -> str:
+    """Raises ``TypeError``."""
+    if isinstance(one, str):
+        return one
+    raise TypeError("found something else than words of a question")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hostagent.facts.unread import Unread
 from hostagent.source.landlock import confine
+from hostagent.source.majors import majors
 from hostagent.source.rights import forbid_new_privileges, renounce
 from hostagent.source.seccomp import refuse
 
@@ -101,14 +102,13 @@ def _names(directory: str) -> list[str]:
         return []
 
 
-def _majors(driver: str) -> set[int]:
+def _majors(driver: str) -> frozenset[int]:
     """Major numbers of the drivers whose names begin so (proc(5), /proc/devices)."""
     try:  # as UTF-8, which Python has always loaded: what other encodings need is not in a root that was changed
         with open("/proc/devices", encoding="utf-8", errors="replace") as listed:
-            rows = [line.split() for line in listed]
+            return majors(listed.read(), driver)
     except OSError:
-        return set()
-    return {int(row[0]) for row in rows if len(row) == 2 and row[0].isdecimal() and row[1].startswith(driver)}
+        return frozenset()
 
 
 def _device(path: str) -> tuple[int, int]:

@@ -5,10 +5,12 @@ holds alone; what the kernel has not is missing in the `Cage` that is answered. 
 """
 
 import os
+import resource
 import sys
 from collections.abc import Callable, Collection, Iterable
 
 from hostagent.source import landlock
+from hostagent.source.base import MIB
 from hostagent.source.cage import Cage
 from hostagent.source.rights import forbid_new_privileges, keep_only
 from hostagent.source.seccomp import Grant, refuse
@@ -20,19 +22,27 @@ _IMAGE = ("dac_read_search",)
 _LIVE = ("dac_read_search", "kill", "setgid", "setuid", "sys_chroot", "sys_ptrace", "sys_admin", "syslog")
 #: Who listens is told by the links of other processes.
 _NETWORK = ("dac_read_search", "sys_ptrace")
+#: Bytes of addresses that it may have, and of its answers. A module that is unpacked has 128 MiB.
+_MOST_MEMORY, _MOST_FILE = 4096 * MIB, 128 * MIB
+#: Files are made with the mode that they have: nothing may change it later.
+_UMASK = 0o022
 #: Where Python and its libraries are, besides its own directories.
 _LIBRARIES = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache")
 
 
 def image_reader(root: str) -> Cage:
     """For the process that reads the image at `root`: it reads there, and loads modules."""
+    for kind, most in ((resource.RLIMIT_AS, _MOST_MEMORY), (resource.RLIMIT_FSIZE, _MOST_FILE)):
+        _, hard = resource.getrlimit(kind)
+        lower = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (lower, lower))
     reads = {root, sys.prefix, sys.base_prefix, *filter(os.path.isdir, sys.path), *_LIBRARIES}
     return _confined(_IMAGE, lambda: landlock.confine(reads, (), ()), ("read-only", "memory"))
 
 
 def network_worker() -> Cage:
     """For the worker that asks the kernel about the network: it opens sockets, and writes nothing."""
-    return _confined(_NETWORK, lambda: landlock.write_below(()), ("read-only", "sockets"))
+    return _confined(_NETWORK, lambda: 0, ("read-only", "sockets"))  # in Landlock nobody sees the links of other processes
 
 
 def fetcher() -> Cage:
@@ -45,6 +55,7 @@ def publisher(directories: Iterable[str], *, runs_programs: bool) -> Cage:
 
     `runs_programs`: one of the kubeconfig, which has caches of its own, shows who we are. Then no directory is closed.
     """
+    os.umask(_UMASK)
     if runs_programs:
         return _confined((), lambda: 0, ("sockets", "files", "programs"))
     return _confined((), lambda: landlock.write_below(directories), ("sockets", "files"))

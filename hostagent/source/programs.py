@@ -8,8 +8,8 @@ from typing import Any
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Answer
 from hostagent.source.child import Child, Send
+from hostagent.source.coding import FAST, Coding
 from hostagent.source.namespaces import first_of_its_numbers
-from hostagent.source.plaindata import dumps, loads
 from hostagent.source.runner import serve
 from hostagent.source.task import Task
 
@@ -26,7 +26,7 @@ def run_task(task: Task) -> Answer:
     """The same for a program that is run in another way. Raises ``RuntimeError`` in a process with threads."""
     owner, name = os.getpid(), task.argv[0]
     try:
-        runner = _runners.get(owner) or provide()
+        runner = _runners.get(owner) or provide(Runner())
     except OSError as error:
         return Unread("error", f"{name} cannot be started: {error.strerror}")
     try:
@@ -38,16 +38,17 @@ def run_task(task: Task) -> Answer:
     return Unread(*answer) if isinstance(answer, tuple) else answer
 
 
-def provide(work: Callable[[Send, int], None] = serve) -> "Runner":
-    """Start the process that runs this one's programs, where it will not be able to; `work` as `Runner` has it. Raises ``OSError``."""
-    return _runners.setdefault(os.getpid(), Runner(work))
+def provide(runner: "Runner") -> "Runner":
+    """Let `runner` run the programs of this process, which may not be able to start one later."""
+    return _runners.setdefault(os.getpid(), runner)
 
 
 class Runner:
     """The process that runs programs for this one, from outside; it ends with this one."""
 
-    def __init__(self, work: Callable[[Send, int], None] = serve) -> None:
-        """`work` is what it does: it answers tasks that come through a pipe. Raises ``OSError``."""
+    def __init__(self, work: Callable[[Send, int], None] = serve, coding: Coding = FAST) -> None:
+        """`work` is what it does: it answers tasks that come through a pipe, by `coding`. Raises ``OSError``."""
+        self._coding = coding
         theirs, self._tasks = os.pipe()
         self._child = Child()
         try:
@@ -66,7 +67,7 @@ class Runner:
 
     def tell(self, task: tuple[Any, ...]) -> None:
         """Give it a task, and go on. Raises ``EOFError``."""
-        message = dumps(task)
+        message = self._coding.dumps(task)
         try:
             os.write(self._tasks, len(message).to_bytes(4, "little") + message)
         except BrokenPipeError:
@@ -80,7 +81,7 @@ class Runner:
             if messages is None:
                 raise EOFError("the process that runs it has ended")
             if messages:
-                return loads(messages[0])
+                return FAST.loads(messages[0])  # it has no fewer rights
         raise TimeoutError(f"neither an end nor an answer in {seconds + _GRACE_S:g} s")
 
     def close(self) -> None:

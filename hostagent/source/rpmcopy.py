@@ -5,17 +5,20 @@ journal that names a file to delete. So rpm runs confined, and gets what it read
 """
 
 import os
+import re
+from typing import Any
 
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.packages import RPM_DATABASES
 from hostagent.source.base import MIB, Answer
 from hostagent.source.child import Send
+from hostagent.source.coding import STRICT
 from hostagent.source.confinement import nobody
 from hostagent.source.files import Files
 from hostagent.source.leastrights import live_reader
 from hostagent.source.paths import Root
-from hostagent.source.programs import provide, run_task
-from hostagent.source.runner import serve
+from hostagent.source.programs import Runner, provide, run_task
+from hostagent.source.runner import Runs, serve
 from hostagent.source.task import COPIES, Task
 
 #: The database of a host with every package of its distribution is an eighth of this.
@@ -23,6 +26,10 @@ LIMIT = 1024 * MIB
 _SQLITE = "rpmdb.sqlite"
 #: Of SQLite, Berkeley DB and ndb. SQLite's journal and Berkeley DB's DB_CONFIG are orders to their library, not data.
 _COPIED = (_SQLITE, f"{_SQLITE}-wal", "Packages", "Packages.db", "Index.db")
+#: A format of a query, and names of packages.
+_FORM, _NAME = re.compile(r"[\w\[\]%{}=:\\-]{1,400}"), re.compile(r"\w[\w.+:~^-]{0,400}")
+#: Seconds for one question.
+_MOST_S = 5.0
 _READ_BY_ALL, _SEARCHED_BY_ALL = 0o4, 0o1
 
 
@@ -45,20 +52,28 @@ def ask_rpm(files: Files, argv: tuple[str, ...], timeout_s: float, root: str, pr
 def provide_rpm(root: str) -> None:
     """For the process that reads the image at `root` and then loses the right to run anything: who runs rpm for it, and nothing else.
 
-    Whatever it is asked, it runs this machine's rpm, confined, on copies out of the image. Raises ``OSError``.
+    Whatever it is asked, it lists packages by this machine's rpm, confined, on copies out of the image. Raises ``OSError``.
     """
     place = Root(root)
 
     def serve_rpm(send: Send, tasks: int) -> None:
         live_reader()
-        serve(send, tasks, lambda runs, row: runs.answer(_of_image(Task(*row), place.path)))
+        serve(send, tasks, lambda runs, row: _answered(runs, row, place.path), STRICT)
 
     if any(map(place.exists, RPM_DATABASES)):
-        provide(serve_rpm)
+        provide(Runner(serve_rpm, STRICT))
 
 
-def _of_image(task: Task, root: str) -> Task:
-    return _on_copies(Task(("rpm", *task.argv[1:]), task.seconds, user=0 if os.geteuid() else nobody(), host=root, copied=task.copied))
+def _answered(runs: Runs, row: Any, root: str) -> Answer:
+    """`row`: a `Task` of which no word is believed. What rpm's macros would run, and files elsewhere, are in none of these words."""
+    match row:
+        case [["rpm", "--dbpath", _, "-qa", "--queryformat", str(form), *names], float() | int() as seconds, _, _, _, _, [*copied], *_]:
+            if _FORM.fullmatch(form) and all(isinstance(one, str) and _NAME.fullmatch(one) for one in names):
+                argv = ("rpm", "--dbpath", COPIES, "-qa", "--queryformat", form, *names)
+                user = 0 if os.geteuid() else nobody()
+                task = Task(argv, min(max(0.1, seconds), _MOST_S), user=user, host=root, copied=tuple(map(str, copied)))
+                return runs.answer(_on_copies(task))
+    return Unread("error", "rpm: found a question that is none of this program")
 
 
 def _on_copies(task: Task) -> Task:

@@ -18,7 +18,7 @@ from typing import Any, cast
 from hostagent.facts.unread import Unread, Why
 from hostagent.source.base import Answer
 from hostagent.source.child import Send
-from hostagent.source.plaindata import dumps, loads
+from hostagent.source.coding import FAST, Coding
 from hostagent.source.task import PDEATHSIG, Outputs, Task, become
 
 _SUBREAPER = 36  # prctl(2)
@@ -33,11 +33,11 @@ class NobodyAsksError(Exception):
     """The reading process is gone."""
 
 
-def serve(send: Send, tasks: int, work: "Callable[[Runs, tuple[Any, ...]], Answer] | None" = None) -> None:
+def serve(send: Send, tasks: int, work: "Callable[[Runs, tuple[Any, ...]], Answer] | None" = None, coding: Coding = FAST) -> None:
     """Answer each task that comes through the pipe `tasks`, until its other end is closed.
 
-    A task is four bytes of length and a tuple; an answer is an answer, or (why, detail). `work` answers tasks of
-    another kind than a ``Task``.
+    A task is four bytes of length and a tuple, by `coding`; an answer is marshalled, or (why, detail). `work` answers tasks of another
+    kind than a ``Task``.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):  # the pipe says when to end
         signal.signal(number, signal.SIG_IGN)
@@ -48,9 +48,9 @@ def serve(send: Send, tasks: int, work: "Callable[[Runs, tuple[Any, ...]], Answe
     runs = Runs(tasks, is_first=is_first)
     with contextlib.suppress(NobodyAsksError, BrokenPipeError):
         while length := os.read(tasks, 4):
-            task = loads(exactly(tasks, int.from_bytes(length, "little")))
+            task = coding.loads(exactly(tasks, int.from_bytes(length, "little")))
             answer = work(runs, task) if work else runs.answer(Task(*task))
-            send(dumps((answer.why, answer.detail) if isinstance(answer, Unread) else answer))
+            send(FAST.dumps((answer.why, answer.detail) if isinstance(answer, Unread) else answer))
 
 
 def exactly(pipe: int, size: int) -> bytes:

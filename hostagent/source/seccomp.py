@@ -31,8 +31,8 @@ _MAKES = 0x40 | 0x200 | 0x400000
 _CLONE_THREAD = 0x10000
 #: All CLONE_NEW* that clone(2) takes: mount, cgroup, uts, ipc, user, pid, net.
 _NEW_NAMESPACES = 0x20000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
-#: socket(2): AF_UNIX, AF_INET, AF_INET6, AF_NETLINK.
-_UNIX, _FAMILIES, _STREAM, _SOCKET_TYPE = 1, (1, 2, 10, 16), 1, 0xF
+#: socket(2): AF_UNIX; AF_INET, AF_INET6, AF_NETLINK.
+_UNIX, _FAMILIES, _STREAM, _SOCKET_TYPE = 1, (2, 10, 16), 1, 0xF
 #: Bits of open(2) that say for what: O_RDONLY has none.
 _WRITES = 3
 _PDEATHSIG = 1
@@ -60,13 +60,13 @@ class Check(NamedTuple):
 
 _NEVER = (Check(0, ()),)
 
-#: unix-streams: connect to unix sockets. sockets: serve and connect, by unix, internet and netlink sockets. files: make, change and remove
-#: files, where permissions and Landlock let it. memory: make, and change the size of, memory that has a descriptor. programs: run others.
+#: unix-streams: connect to unix sockets. sockets: serve and connect, by internet and netlink sockets; no unix socket of root's is open to
+#: such a process. files: make, write and remove files, where permissions and Landlock let it; no mode or owner is changed, which Landlock
+#: does not see. memory: make, and change the size of, memory that has a descriptor. programs: run others, who may have unix sockets.
 #: openat2: what a path below a root is opened by; its flags cannot be seen here, so that Landlock has to forbid writing.
 #: read-only: nothing is opened for writing; this takes, where the others give.
 Grant = Literal["unix-streams", "sockets", "files", "memory", "programs", "openat2", "read-only"]
-_FILES = """mkdir mkdirat unlink unlinkat rmdir rename renameat renameat2 link linkat symlink symlinkat chmod fchmod fchmodat fchmodat2
-fchown truncate ftruncate fallocate utimensat open openat creat"""
+_FILES = "open openat unlink unlinkat rename renameat renameat2 link linkat"
 _SOCKETS = "connect socketpair bind listen accept accept4 sendmsg sendmmsg memfd_create"
 _PROGRAMS = "execve fork vfork kill"
 _GRANTED: Mapping[Grant, Mapping[str, Iterable[Check]]] = {
@@ -74,7 +74,11 @@ _GRANTED: Mapping[Grant, Mapping[str, Iterable[Check]]] = {
     "sockets": {"socket": (Check(0, _FAMILIES),), "ioctl": (Check(1, _IOCTL_SOCKET),), **dict.fromkeys(_SOCKETS.split(), ())},
     "files": dict.fromkeys(_FILES.split(), ()),
     "memory": {"memfd_create": (), "ftruncate": (), "fallocate": ()},
-    "programs": {"clone": (Check(0, (0,), _NEW_NAMESPACES),), **dict.fromkeys(_PROGRAMS.split(), ())},
+    "programs": {
+        "socket": (Check(0, (_UNIX, *_FAMILIES)),),
+        "clone": (Check(0, (0,), _NEW_NAMESPACES),),
+        **dict.fromkeys(_PROGRAMS.split(), ()),
+    },
     "openat2": {"openat2": ()},
     "read-only": {"open": (Check(1, (0,), _MAKES | _WRITES),), "openat": (Check(2, (0,), _MAKES | _WRITES),)},
 }

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable
 
 from hostagent.source.answerfile import Question
-from hostagent.source.plaindata import dumps, loads
+from hostagent.source.coding import FAST, Coding
 
 #: Of one page only what is written to is memory. A question that is longer is not told.
 _BYTES = 256 * 1024
@@ -30,8 +30,8 @@ class UnderWay:
     the parent believes what is said here. Raises ``OSError`` where there is no memory.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, coding: Coding = FAST, clock: Callable[[], float] = time.monotonic) -> None:
+        self._coding, self._clock = coding, clock
         self._shared = mmap.mmap(-1, _BYTES)
         self._last = NOTHING
         self._head = b""
@@ -39,9 +39,9 @@ class UnderWay:
     def say(self, asked: Question) -> None:
         """In the child: this question begins now."""
         now = self._clock()
-        data = dumps((asked, now))
+        data = self._coding.dumps((asked, now))
         if len(data) > _MOST:
-            data = dumps(((), now))
+            data = self._coding.dumps(((), now))
         self._shared[: _HEAD.size + len(data)] = _HEAD.pack(len(data), zlib.crc32(data)) + data
 
     def look(self) -> Asked:
@@ -53,7 +53,7 @@ class UnderWay:
             size, checksum = _HEAD.unpack(head)
             data = self._shared[_HEAD.size : _HEAD.size + size]
             if size <= _MOST and zlib.crc32(data) == checksum:
-                self._head, self._last = head, _checked(loads(data))
+                self._head, self._last = head, _checked(self._coding.loads(data))
                 break
         return self._last
 
@@ -64,6 +64,8 @@ class UnderWay:
 def _checked(found: object) -> Asked:
     """Raises ``ValueError`` for what no child of ours says."""
     match found:
-        case (tuple(asked), float(began)) if all(isinstance(one, str) for one in asked):
-            return asked, began
+        case [[*asked], float(began)]:
+            words = tuple(one for one in asked if isinstance(one, str))
+            if len(words) == len(asked):
+                return words, began
     raise ValueError("found something else than a question and a time")

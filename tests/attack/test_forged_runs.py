@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import pytest
 
@@ -10,9 +11,10 @@ from hostagent.evidence import Evidence
 from hostagent.install import runs, state
 from hostagent.install.history import remembered as told
 from hostagent.install.leftovers import clear_half_written
+from hostagent.install.remembered import state_of, unfinished
 from hostagent.install.restoring import put_back
 from hostagent.install.target import Target
-from hostagent.install.undoing import Rollback
+from hostagent.install.undoing import Rollback, decided
 from tests.plan_hosts import made_view
 
 GOOD = ["file", 0o644, 0, 0, "", "a" * 64, 1]
@@ -66,6 +68,9 @@ PACKAGES = {
     "a version that is a number": {"a:amd64": {**PACKAGE, "version": 1}},
     "a package that is a list": {"a:amd64": [1]},
     "packages that are a list": ["a:amd64"],
+    "packages that are nothing": None,
+    "a package without its architecture": {"a": PACKAGE},
+    "a package without its mark": {"a:amd64": {key: value for key, value in PACKAGE.items() if key != "automatic"}},
 }
 PLANS = {
     "a path upwards": {"steps": [write_step("/etc/../../../tmp/x")]},
@@ -185,6 +190,76 @@ def test_a_forged_line_of_the_journal_ends_nothing(image):
         clear_half_written(*image)
 
 
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_journal_or_a_token_that_is_none_is_empty(name, image):
+    target, run = image
+    for file in ("journal.jsonl", runs.TOKEN):
+        with open(f"{run.path}/{file}", "wb") as stream:
+            stream.write(TEXTS[name])
+    assert (run.journal(), run.token, runs.to_undo(target).state, told(run).ended) == ((), "", "begun", "did not end")
+    clear_half_written(target, run)
+    run.note("end", outcome="done")
+    assert [one["event"] for one in run.journal()] == ["end"]
+
+
+def test_a_journal_longer_than_any_is_a_sentence_and_is_not_read(image):
+    target, run = image
+    os.truncate(f"{run.path}/journal.jsonl", 64 * 1024 * 1024 + 1)
+    refused(target, r"runs/1/journal\.jsonl cannot be read: found more than 67108864 bytes")
+    assert unfinished(target.place) == ((), ())
+    clear_half_written(target, run)
+
+
+def test_a_token_that_is_long_or_no_file_is_nobodys(image):
+    _, run = image
+    token = run.new_token()
+    assert run.token == token
+    with open(f"{run.path}/{runs.TOKEN}", "ab") as stream:
+        stream.write(b" " * 256)
+    assert run.token == ""
+    run.forget(runs.TOKEN)
+    os.mkdir(f"{run.path}/{runs.TOKEN}")
+    assert run.token == ""
+
+
+@pytest.mark.parametrize("place", ["", "/runs", "/runs/1", "/runs/7", "/runs/.new"])
+def test_a_file_in_the_place_of_a_directory_of_the_runs_is_a_sentence(place, image):
+    target, _ = image
+    path = f"{target.path}/var/lib/hostagent{place}"
+    shutil.rmtree(path, ignore_errors=True)
+    os.mknod(path, 0o600)
+    for use in (runs.runs, runs.newest, runs.to_continue, runs.to_undo):
+        with pytest.raises(HostagentError, match=rf"{path}: found a file, wanted a directory of a run"):
+            use(target)
+    assert unfinished(target.place) == ((), ())
+
+
+def test_a_directory_in_the_place_of_a_journal_is_a_sentence(image):
+    target, run = image
+    run.forget("journal.jsonl")
+    os.mkdir(f"{run.path}/journal.jsonl")
+    refused(target, r"runs/1/journal\.jsonl: found a directory, wanted a file of a run")
+    with pytest.raises(HostagentError, match="found something that is not a file"):
+        run.journal()
+
+
+@pytest.mark.parametrize("name", [["a"], 5, None, "-o", "../x"])
+def test_what_was_held_is_named_by_the_key_that_was_looked_at(name, image):
+    target, run = image
+    package = {key: value for key, value in {**PACKAGE, "held": True, "name": name}.items() if value is not None}
+    run.save("before.json", {"packages": {"a:amd64": package, "a:i386": package}, "files": {}})
+    run.save("plan.json", {"steps": [write_step("/etc/x")]})
+    assert unfinished(target.place) == (("x",), ("a",))
+
+
+def test_a_run_whose_packages_were_not_read_at_its_end_is_taken_back(image):
+    target, run = image
+    run.save("after.json", {"packages": None, "files": {}})
+    run.note("end", outcome="failed")
+    assert state_of(run, "after.json")["packages"] is None
+    assert decided(target, run, made_view("debian12")).packages.is_empty
+
+
 def test_what_a_run_writes_is_read_back(image):
     target, run = image
     os.mknod(f"{target.path}/etc/a", 0o600)
@@ -194,7 +269,5 @@ def test_what_a_run_writes_is_read_back(image):
     files = state.files_of(target, ["/opt/none/x"])
     packages = state.packages_of(made_view("debian12").installation)
     run.save("before.json", {"packages": packages, "files": state.as_json(files), "without_copy": []})
-    from hostagent.install.remembered import state_of
-
     found = state_of(run, "before.json")
     assert (state.from_json(found["files"]), found["packages"]) == (files, packages)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -11,6 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
+from hostagent.evidence import Evidence, open_host
+from hostagent.knowledge.network import JOB_PORTS
 from hostagent.source import leastrights
 from tests.attack import fuse, spaces
 from tests.children import until
@@ -55,7 +58,7 @@ def table():
     """By the first words of a part."""
     said = {}
     for row in ROW.finditer(PAGE.read_text()):
-        names = row["capabilities"].replace("the same and", f"{LIVE},")
+        names = row["capabilities"].replace("those of who reads a live host, and", f"{LIVE},")
         bits = status().capabilities if "caller" in names else sum(1 << BITS[one] for one in names.split(", ") if one != "none")
         said[row["part"]] = Rights(bits, row["gains"] == "yes", row["filter"] == "yes")
     return said
@@ -211,3 +214,52 @@ def test_a_textfile_s_directory_that_comes_later_is_written_to(tree, tmp_path):
         time.sleep(1)
         late.mkdir()
         assert until((late / "x.prom").exists, 20)
+
+
+def test_the_publisher_changes_no_mode_and_reaches_no_socket_of_root_s(tmp_path):
+    """Landlock sees neither. A mode with the set-user-ID bit, or the socket of a container runtime, would make it root again."""
+    (tmp_path / "program").write_text("")
+    with socket.socket(socket.AF_UNIX) as listening, socket.create_server(("127.0.0.1", 0)) as network:
+        listening.bind(str(tmp_path / "socket"))
+        listening.listen()
+
+        def tries():
+            leastrights.publisher([str(tmp_path)], runs_programs=False)
+            opened = os.open(tmp_path / "program", os.O_RDONLY)
+            for act in (
+                lambda: os.chmod(tmp_path / "program", 0o4755),
+                lambda: os.fchmod(opened, 0o4755),
+                lambda: os.utime(tmp_path / "program"),
+                lambda: socket.socket(socket.AF_UNIX).connect(str(tmp_path / "socket")),
+                lambda: os.kill(os.getppid(), 0),
+            ):
+                try:
+                    act()
+                except PermissionError:
+                    continue
+                return "it could"
+            socket.create_connection(network.getsockname()).close()
+            return "refused"
+
+        assert in_child(tries) == "'refused'"
+
+
+def test_whose_sockets_are_is_seen_with_the_rights_that_are_left(tmp_path):
+    """Of another user's process, too."""
+    with Busy() as port, open_host(Evidence(), ["Network"]) as reading:
+        reading.collect()
+        assert [port, "python3"] in [[number, name[:7]] for number, name in reading.answers[("network", "listeners")]]
+
+
+class Busy:
+    """Somebody else's program that listens on a port that jobs want."""
+
+    def __enter__(self):
+        port = next(iter(sorted(JOB_PORTS)))
+        code = "import os, socket, sys; os.setuid(65534); s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); print(1, flush=True); sys.stdin.read()"
+        self.process = subprocess.Popen(["python3", "-c", code, str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.process.stdout.readline()
+        return port
+
+    def __exit__(self, *_):
+        self.process.communicate()

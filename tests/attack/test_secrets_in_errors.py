@@ -17,8 +17,8 @@ from urllib.parse import quote
 import pytest
 
 from hostagent.daemon.board import Board
-from hostagent.daemon.http import Page
 from hostagent.daemon.log import Log
+from hostagent.daemon.page import Page
 from hostagent.daemon.settings import Settings
 from hostagent.errors import HostagentError
 from hostagent.evidence import Evidence

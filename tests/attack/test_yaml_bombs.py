@@ -1,12 +1,15 @@
 """Small YAML that stands for more than any machine holds, fed to everyone who reads YAML of others: refused, in little time and memory."""
 
+import contextlib
 import os
 import resource
 import signal
+import time
 from pathlib import Path
 
 import click
 import pytest
+import yaml
 
 from hostagent import profile
 from hostagent.cli import pods
@@ -14,6 +17,7 @@ from hostagent.collect.cdi.spec import CdiError, parse_spec
 from hostagent.collect.installation.cloudinit import parse_drivers
 from hostagent.collect.kubelet import distributions
 from hostagent.collect.kubelet.documents import parse_document
+from hostagent.collect.kubelet.goyaml import parse_go_yaml
 from hostagent.collect.runtime import kubelet as runtime
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import UnreadError
@@ -21,7 +25,7 @@ from hostagent.kube.config import kubeconfig
 from hostagent.setup import requirements
 from hostagent.setup.request import RequestError
 from hostagent.snapshot.documents import yaml_document
-from hostagent.yamlfile import YamlError, parse_foreign_yaml
+from hostagent.yamlfile import _RUN, YamlError, parse_foreign_yaml, parse_yaml, refuse_depth
 
 SECONDS, MEBIBYTES = 2.0, 100
 #: What a reader looks at first.
@@ -177,3 +181,146 @@ def test_aliases_that_stand_for_little_are_read():
     from hostagent.yamlfile import foreign_documents
 
     assert list(foreign_documents((data, b"b: 1"))) == [parse_foreign_yaml(data), {"b": 1}]
+
+
+def repeated(unit, size=1_000_000) -> bytes:
+    return unit.encode() * (size // len(unit.encode()))
+
+
+def deeper(line, step, size=1_000_000) -> bytes:
+    """Lines each of which is further to the right than the one before, of no more than `size` bytes together."""
+    rows, left, at = list[str](), size, 0
+    while (left := left - len((row := " " * at + line).encode())) >= 0:
+        rows.append(row)
+        at += step
+    return "".join(rows).encode()
+
+
+DASHES = "- " * 45_000 + "x"
+#: What nests, or looks as if it did: the whole stack of a process, were it built.
+DEEP = {
+    "a byte order mark": ("\ufeff" + DASHES).encode(),
+    "a carriage return": ("\r" + DASHES).encode(),
+    "a line of ISO 8859": ("# c\x85" + DASHES).encode(),
+    "a separator of lines": ("# c\u2028" + DASHES).encode(),
+    "a separator of paragraphs": ("# c\u2029" + DASHES).encode(),
+    "a mark of a document": ("---\r" + DASHES).encode(),
+    "a mark of a document and a tag": ("--- !t\r" + DASHES).encode(),
+    "a key": ("a:\r" + DASHES).encode(),
+    "a key with blanks": ("a:\r " + DASHES).encode(),
+    "wide": repeated("-   ", 390_000),
+    "with tabs": repeated("-\t"),
+    "values": repeated(": ", 390_000),
+    "questions": repeated("? ", 390_000),
+    "questions and values": repeated("? : ", 390_000),
+    "questions and dashes": repeated("? - ", 390_000),
+    "values and dashes": repeated(": - ", 390_000),
+    "all": repeated("- ? : ", 390_000),
+    "anchors": repeated("- &a ", 900_000),
+    "tags": repeated("- !t ", 900_000),
+    "tags and questions": repeated("? !t ", 900_000),
+    "keys": repeated("a: ", 390_000),
+    "keys and dashes": repeated("- a: ", 900_000),
+    "aliases": repeated("- *a ", 900_000),
+    "brackets": repeated("[", 9_000),
+    "brackets after a mark": b"\xef\xbb\xbf" + repeated("[{a: ", 9_000),
+    "questions in brackets": b"[" + repeated("? ", 390_000),
+    "pairs in brackets": b"[" + repeated("a: ", 390_000),
+    "UTF-16": ("\ufeff" + "- " * 100_000).encode("utf-16-le"),
+    "UTF-16, the other order": ("\ufeff" + "- " * 100_000).encode("utf-16-be"),
+    "UTF-16 brackets": ("\ufeff" + "[" * 100_000).encode("utf-16-le"),
+    "UTF-16 without a mark": ("- " * 100_000).encode("utf-16-le"),
+    "indented keys": deeper("a:\n", 1),
+    "indented dashes": deeper("-\n", 1),
+    "indented questions": deeper("?\r", 1),
+    "indented after a separator": deeper("-\u2028", 1),
+    "indented after ISO 8859": deeper("?\x85", 1),
+    "indented lists without indentation": deeper("- a:\n", 2),
+    "indented runs": deeper("- " * 499 + "\n", 998),
+    "indented short runs": deeper("- " * 19 + "\n", 38),
+    "indented runs of all": deeper("- ? : " * 6 + "\n", 36),
+    "indented anchors": deeper("- &a\n", 1),
+    "indented tags": deeper("- !t\n", 1),
+}
+
+
+@pytest.mark.parametrize("read", [parse_foreign_yaml, parse_go_yaml, parse_yaml], ids=lambda read: read.__name__)
+@pytest.mark.parametrize("name", DEEP)
+def test_no_way_to_nest_ends_the_process(name, read):
+    def work():
+        try:
+            read(DEEP[name])
+        except ValueError as error:
+            return f"refused: {error}"
+        return "taken"
+
+    assert within_bounds(work).startswith("refused: ")
+
+
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
+def test_utf_16_is_not_read(mark):
+    with pytest.raises(YamlError, match="found UTF-16, wanted UTF-8"):
+        parse_foreign_yaml(mark + "a: 1".encode("utf-16-le" if mark[0] == 0xFF else "utf-16-be"))
+
+
+@pytest.mark.parametrize(
+    "unit", ["- " * 499 + "x", "- " * 499 + "\n", "-\t" * 499 + "x", "- " * 19 + "x", "-" + " " * 499, "-", " ", "? :\t"]
+)
+def test_looking_for_runs_takes_little_time(unit):
+    data = repeated(unit)
+
+    def work():
+        begun = time.process_time()
+        for _ in _RUN.finditer(data):
+            pass
+        with contextlib.suppress(YamlError, yaml.YAMLError):
+            refuse_depth(data)
+        return str(time.process_time() - begun)
+
+    assert float(within_bounds(work)) < 0.3
+
+
+#: What takes long for its size, and keeps to the limits of values and levels.
+SLOW = {
+    "base 60": b"a: " + b"1:" * 400_000 + b"1",
+    "real of base 60": b"a: " + b"1:" * 400_000 + b"1.5",
+    "real of base 60 by its tag": b"a: !!float " + b"1:" * 400_000 + b"1",
+    "digits": b"a: " + b"1" * 900_000,
+    "hexadecimal digits": b"a: 0x" + b"1" * 900_000,
+    "digits of a real": b"a: 1." + b"1" * 900_000,
+    "a time with blanks": b"a: !!timestamp 2001-01-01" + b" " * 900_000 + b"x",
+    "a time with digits": b"a: !!timestamp 2001-01-01 10:00:00." + b"1" * 900_000 + b"x",
+    "octets": b"a: !!binary " + b"QUJD" * 200_000,
+    "keys that are alike to a dictionary": b"".join(b"%d: 1\n" % (one * (2**61 - 1)) for one in range(30_000)),
+    "keys of 64 bits": b"".join(b"%d: 1\n" % (one << 40) for one in range(30_000)),
+    "a set": b"!!set {" + b"".join(b"%d," % (one * (2**61 - 1)) for one in range(30_000)) + b"}",
+    "one merge behind another": b"a: &a {}\nb:\n" + b" <<: *a\n" * 66_000,
+    "lines of tags": b"".join(b"%%TAG !%d! x\n" % one for one in range(60_000)) + b"---\na: 1\n",
+}
+
+
+@pytest.mark.parametrize("read", [parse_foreign_yaml, parse_go_yaml], ids=lambda read: read.__name__)
+@pytest.mark.parametrize("name", SLOW)
+def test_nothing_small_takes_long(name, read):
+    def work():
+        try:
+            read(SLOW[name])
+        except ValueError:
+            return "refused"
+        return "taken"
+
+    assert within_bounds(work) in {"taken", "refused"}
+
+
+@pytest.mark.parametrize("read", [parse_foreign_yaml, parse_yaml], ids=lambda read: read.__name__)
+def test_numbers_as_keys_are_few(read):
+    assert len(read(b"".join(b"%d: 1\n" % one for one in range(1000)))) == 1000
+    with pytest.raises(YamlError, match="more than 1000 numbers or merges as keys of one mapping"):
+        read(b"".join(b"%d: 1\n" % one for one in range(1001)))
+
+
+def test_numbers_that_are_merged_are_few():
+    data = b"".join(b"a%d: &a%d {%s}\n" % (one, one, b", ".join(b"%d: 1" % (one * 500 + at) for at in range(500))) for one in range(3))
+    assert len(parse_foreign_yaml(data + b"b: {<<: [*a0, *a1]}\n")["b"]) == 1000
+    with pytest.raises(YamlError, match="more than 1000 numbers or merges"):
+        parse_foreign_yaml(data + b"b: {<<: [*a0, *a1, *a2]}\n")

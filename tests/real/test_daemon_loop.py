@@ -76,7 +76,7 @@ def test_what_is_wrong_with_outlets_is_said_once(tmp_path):
         eventually(lambda: passes(daemon) >= 2 if daemon.answers("/readyz") else False, 60)
         assert daemon.get("/v1/report").status_code == 403
         said = (
-            "nobody is given the report: the file of --auth-token-file is empty",
+            f"nobody is given the report: the token of {tmp_path}/token (--auth-token-file) cannot be used: found nothing, wanted a token",
             f"{tmp_path}/none/nfd is not written: no such file or directory",
         )
         warnings = [line.partition('message="')[2].rstrip('"') for line in daemon.said().splitlines() if " event=warning " in line]

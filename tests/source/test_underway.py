@@ -10,7 +10,7 @@ from hostagent.source.underway import NOTHING, UnderWay
 
 @pytest.fixture
 def under_way():
-    shared = UnderWay(itertools.count(1.0).__next__)
+    shared = UnderWay(clock=itertools.count(1.0).__next__)
     yield shared
     shared.close()
 

@@ -13,8 +13,11 @@ from http import HTTPStatus
 import pytest
 
 from hostagent.daemon import http
+from hostagent.daemon import page as pages
+from hostagent.daemon.asker import Askers
 from hostagent.daemon.board import Board
-from hostagent.daemon.http import Answer, Page
+from hostagent.daemon.connection import Connection
+from hostagent.daemon.page import Answer, Page
 from hostagent.daemon.saying import Saying, packed
 from hostagent.daemon.settings import Settings
 from hostagent.evidence import Evidence
@@ -99,7 +102,10 @@ class Long:
     """A page of many bytes."""
 
     def answer(self, *_):
-        return Answer(HTTPStatus.OK, "a" * 4_000_000)
+        return Answer(HTTPStatus.OK, "")
+
+    def encoded(self, _):
+        return b"a" * 4_000_000
 
 
 @pytest.fixture
@@ -121,7 +127,7 @@ def server_tls(tmp_path_factory):
 
 
 def one(line, tells=None, tls=None):
-    return http._Connection(line, tls, tells or Long(), 0.0)
+    return Connection(line, tls, tells or Long(), 0.0)
 
 
 @pytest.mark.parametrize(
@@ -132,8 +138,10 @@ def one(line, tells=None, tls=None):
         (b"HEAD /livez HTTP/1.1\r\n\r\n", b"HTTP/1.0 200 OK\r\n", b"Content-Length: 3\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n"),
         (b"POST /livez HTTP/1.1\r\nContent-Length: 0\r\n\r\n", b"HTTP/1.0 405 Method Not Allowed\r\n", b"Allow: GET, HEAD\r\n\r\nMethod Not Allowed\n"),
         (b"GET /livez HTTP/1.0\r\n" + b"A: b\r\n" * 101 + b"\r\n", b"HTTP/1.0 431 ", b"\n"),
+        (b"\r\nGET /livez HTTP/1.1\r\n\r\n", b"HTTP/1.0 200 OK\r\n", b"\r\n\r\nok\n"),
+        (b"GET http://[x/ HTTP/1.1\r\n\r\n", b"HTTP/1.0 400 Bad Request\r\n", b"\r\n\r\nBad Request\n"),
     ],
-    ids=["get", "newlines", "head", "post", "many headers"],
+    ids=["get", "newlines", "head", "post", "many headers", "empty line", "no address"],
 )  # fmt: skip
 def test_one_request_in_pieces_has_one_answer(board, pair, asked, begins, ends):
     board.tick(time.monotonic())
@@ -142,15 +150,33 @@ def test_one_request_in_pieces_has_one_answer(board, pair, asked, begins, ends):
         pair[1].send(bytes([byte]))
         assert connection.go_on(0.0) == select.EPOLLIN
     pair[1].send(asked[-1:])
-    assert connection.go_on(0.0) == 0
-    pair[0].close()
+    assert connection.go_on(0.0) == select.EPOLLIN, "the end of the other side"
     answer = b"".join(iter(lambda: pair[1].recv(65536), b""))
+    pair[1].close()
+    assert connection.go_on(0.0) == 0
     assert (answer.startswith(begins), answer.endswith(ends)) == (True, True)
 
 
-@pytest.mark.parametrize(
-    "asked", [b"GET / HTTP/1.0\r\nA: b", b"GET / HTTP/1.0\r\nA: " + b"a" * 20_000, b"\r\n\r\n"], ids=["half", "long", "none"]
-)
+def test_an_answer_comes_though_more_is_sent_than_is_read(board, pair):
+    """A socket that is closed with something unread resets its connection, and the answer is lost."""
+    connection = one(pair[0], page(board))
+    pair[1].sendall(b"POST /livez HTTP/1.1\r\nContent-Length: 100000\r\n\r\n" + b"a" * 100_000)
+    assert connection.go_on(0.0) == select.EPOLLIN
+    pair[1].sendall(b"a" * 50_000)
+    pair[1].shutdown(socket.SHUT_WR)
+    assert connection.go_on(0.0) == 0
+    pair[0].close()
+    assert b"".join(iter(lambda: pair[1].recv(65536), b"")).startswith(b"HTTP/1.0 405 ")
+
+
+def test_a_request_that_is_too_long_is_told_so(board, pair):
+    connection = one(pair[0], page(board))
+    pair[1].sendall(b"GET / HTTP/1.0\r\nA: " + b"a" * 20_000)
+    assert connection.go_on(0.0) == select.EPOLLIN
+    assert pair[1].recv(13) == b"HTTP/1.0 431 "
+
+
+@pytest.mark.parametrize("asked", [b"GET / HTTP/1.0\r\nA: b", b"\r\n\r\n"], ids=["half", "none"])
 def test_what_is_no_whole_request_is_not_answered(pair, asked):
     connection = one(pair[0])
     pair[1].sendall(asked)
@@ -198,12 +224,12 @@ def test_who_reads_an_answer_slowly_is_late_too(pair, server_tls, is_tls):
 def test_what_is_no_handshake_is_told_so(pair, server_tls):
     connection = one(pair[0], tls=server_tls)
     pair[1].send(b"\x16\x03\x01\x00\x05\x05\x00\x00\x01\x00")
-    assert connection.go_on(0.0) == 0
+    assert connection.go_on(0.0) == select.EPOLLIN
     assert pair[1].recv(7)[:1] == b"\x15", "an alert"
 
 
 def test_a_token_that_cannot_be_read_to_its_end_holds_up_other_pages_once(board, tmp_path, monkeypatch):
-    monkeypatch.setattr(http, "_READ_S", 0.1)
+    monkeypatch.setattr(pages, "_READ_S", 0.1)
     asked = page(board, auth_token_file=str(tmp_path / "token"))
     is_over, reads = threading.Event(), []
     monkeypatch.setattr(asked, "token", lambda: (reads.append(1), is_over.wait(), (b"t", ""))[2])
@@ -215,17 +241,63 @@ def test_a_token_that_cannot_be_read_to_its_end_holds_up_other_pages_once(board,
     assert asked.answer("/v1/report", "", "Bearer t").status == HTTPStatus.OK
 
 
-def test_a_connection_that_is_over_leaves_no_descriptor(board, monkeypatch):
+@pytest.fixture
+def server(board, monkeypatch):
+    """Serves at most 4 connections, and asks of each who it is."""
     monkeypatch.setattr(http, "_MOST", 4)
-    with socket.create_server(("127.0.0.1", 0)) as listening, contextlib.ExitStack() as held:
-        server = http._Server(listening, page(board), lambda: None)
+    monkeypatch.setattr(http, "_FEW", 0)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        made = http._Server(listening, page(board), lambda: None)
+        made.place = listening.getsockname()
+        yield made
+        made._poll.close()
+
+
+def test_a_connection_that_is_over_leaves_no_descriptor(server):
+    with contextlib.ExitStack() as held:
+        server._turn([], 0.0)
+        lines = [held.enter_context(socket.create_connection(server.place)) for _ in range(6)]
+        server._turn([server._line.fileno()], 0.0)
+        assert len(server._open) == 4, "the others wait until those had their time"
         before = len(os.listdir("/proc/self/fd"))
-        lines = [held.enter_context(socket.create_connection(listening.getsockname())) for _ in range(6)]
-        for _ in lines:
-            server._turn([listening.fileno()], 0.0)
-        assert len(os.listdir("/proc/self/fd")) == before + 6 + 4
+        server._turn([server._line.fileno()], 1.0)
+        assert len(os.listdir("/proc/self/fd")) == before
         lines[0].settimeout(5)
         assert lines[0].recv(1) == b"", "the oldest made room"
         server._turn([], 100.0)
-        assert len(os.listdir("/proc/self/fd")) == before + 6
-        server._poll.close()
+        assert len(os.listdir("/proc/self/fd")) == before - 4
+
+
+def test_whoever_has_most_connections_makes_room(server, monkeypatch):
+    users = iter("aaabaab")
+    monkeypatch.setattr(server._askers, "of", lambda *_: next(users))
+    with contextlib.ExitStack() as held:
+        for now in range(7):
+            held.enter_context(socket.create_connection(server.place))
+            server._turn([server._line.fileno()], float(now) / 2)
+        assert [one.asker for one in server._open.values()] == ["b", "a", "a", "b"]
+        ready = [(number, one) for number, one in server._open.items() if one.asker == "a"]
+        assert [server._open[number].asker for number in http._in_turns((*ready, *server._open.items()))][:2] == ["a", "b"]
+
+
+@pytest.mark.parametrize("there", ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
+def test_an_asker_of_this_machine_is_its_user(there):
+    """By the kernel: another process of another user, whose socket this is not."""
+    family = socket.AF_INET6 if ":" in there else socket.AF_INET
+    with socket.create_server(("::" if ":" in there else there, 0), family=family, dualstack_ipv6=":" in there) as listening:
+        code = "import os, socket, sys; os.setuid(65534); s = socket.create_connection(sys.argv[1:]); os.read(0, 1)"
+        place = (there.removeprefix("::ffff:"), str(listening.getsockname()[1]))
+        listening.settimeout(20)
+        with subprocess.Popen(["/usr/bin/python3", "-c", code, *place], stdin=subprocess.PIPE) as other:
+            line, address = listening.accept()
+            with line:
+                assert Askers().of(line, address) == 65534
+            other.stdin.close()
+
+
+def test_an_asker_of_another_machine_is_its_address():
+    with socket.socket() as line:
+        line.bind(("127.0.0.1", 0))
+        assert Askers().of(line, ("192.0.2.7", 1)) == Askers().of(line, ("192.0.2.7", 2))
+        assert Askers().of(line, ("2001:db8::1", 1, 0, 0)) == Askers().of(line, ("2001:db8::2", 1, 0, 0))
+        assert Askers().of(line, ("192.0.2.7", 1)) != Askers().of(line, ("192.0.2.8", 1))

@@ -1,6 +1,7 @@
 """The lock of a target, and the runs that it remembers."""
 
 import contextlib
+import errno
 import os
 import stat
 import subprocess
@@ -40,6 +41,73 @@ def test_a_second_one_is_told_that_another_runs(target):
 def test_where_nothing_was_changed_the_lock_leaves_nothing(target):
     take(target, 0, make=True).close(changed=False)
     assert os.listdir(f"{target.path}/var/lib") == []
+
+
+def test_a_folder_that_another_first_run_made_meanwhile_is_its_own(target, monkeypatch):
+    make = os.mkdir
+
+    def after_another(path, mode):
+        make(path, mode)
+        make(path, mode)
+
+    monkeypatch.setattr(os, "mkdir", after_another)
+    take(target, 0, make=True).close(changed=False)
+    assert os.listdir(f"{target.path}/var/lib") == ["hostagent"]
+    assert os.listdir(f"{target.path}/var/lib/hostagent") == []
+
+
+def test_folders_that_another_first_run_removes_meanwhile_are_made_again(target, monkeypatch):
+    make, removed = os.mkdir, []
+
+    def beside_another(path, mode):
+        if not removed:
+            removed.append(os.rmdir(f"{target.path}/var/lib"))
+        make(path, mode)
+
+    monkeypatch.setattr(os, "mkdir", beside_another)
+    take(target, 0, make=True).close(changed=False)
+    assert os.listdir(f"{target.path}/var") == []
+
+
+def test_where_no_folder_can_stay_nothing_is_tried_for_ever(target, monkeypatch):
+    def make(path, mode):
+        raise FileNotFoundError(errno.ENOENT, "as below /proc", path)
+
+    monkeypatch.setattr(os, "mkdir", make)
+    with pytest.raises(HostagentError, match=r"/var/lib/hostagent: found no directory that stays, wanted one"):
+        take(target, 0, make=True)
+
+
+def test_a_directory_that_comes_while_a_path_is_resolved_is_no_link(target, monkeypatch):
+    place, resolve = f"{target.path}/var/lib/hostagent", target.root.realpath
+
+    def resolved(path):
+        if path == "/var/lib":
+            os.mkdir(place)
+        return resolve(path)
+
+    monkeypatch.setattr(target.root, "realpath", resolved)
+    assert runs.folder(target) == place
+
+
+def test_four_first_runs_at_once_do_not_stand_in_each_others_way(target):
+    """Each makes the folder and removes it again; one in which another's lock was meanwhile goes, too, so that the next round has it to make."""
+    ours, theirs = os.pipe()
+    for _ in range(4):
+        if os.fork() == 0:
+            for _ in range(100):
+                try:
+                    take(target, 30, make=True).close(changed=False)
+                    with contextlib.suppress(OSError):
+                        os.rmdir(f"{target.path}/var/lib/hostagent")
+                except BaseException as error:
+                    os.write(theirs, f"{error!r}\n".encode())
+            os._exit(0)
+    os.close(theirs)
+    with open(ours) as said:
+        assert said.read() == ""
+    for _ in range(4):
+        os.wait()
 
 
 def test_a_lock_that_others_may_write_is_refused(target):
@@ -103,7 +171,9 @@ def test_a_token_that_is_damaged_or_not_there_is_nobodys(target, text):
 
 def test_the_state_of_a_run_is_what_its_journal_says_last(target):
     with runs.opened(target) as run:
-        packages = {f"{name}:amd64": {"name": name, "version": "1", "state": "installed", "held": name == "a"} for name in "ab"}
+        packages = {
+            f"{name}:amd64": {"name": name, "version": "1", "state": "installed", "held": name == "a", "automatic": False} for name in "ab"
+        }
         run.save("before.json", {"packages": packages, "files": {}})
         rest = {"do": [], "undo": {"kind": "none", "do": []}}
         run.save("plan.json", {"steps": [{"id": "driver.hold", "state": "to-do", **rest}, {"id": "driver.load", "state": "done", **rest}]})

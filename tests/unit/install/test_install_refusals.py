@@ -269,4 +269,4 @@ def test_what_a_hook_changes_is_no_change_of_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr(Performance, "_part", lambda *_: "stopped here")
     monkeypatch.setattr(Performance, "_end", lambda *_: None)
     host.performance.perform()
-    assert "/etc/drained" in runs.newest(host.performance.target).load("before.json")["files"]
+    assert "/etc/drained" in remembered.state_of(runs.newest(host.performance.target), "before.json")["files"]

@@ -1,0 +1,70 @@
+"""Who is at the other end of a connection: the user of a process of this machine, or the address of another machine.
+
+The user by sock_diag(7), which knows of each socket whose it is; asked of one socket by its two ends it looks through none of the others.
+"""
+
+import contextlib
+import functools
+import ipaddress
+import os
+import socket
+import struct
+
+_SOCK_DIAG, _BY_FAMILY, _REQUEST = 4, 20, 1
+#: struct nlmsghdr; struct inet_diag_req_v2: family, protocol, extensions, states; then ports, addresses, interface and cookie of a socket.
+_HEAD, _ASKED, _PORTS = struct.Struct("=IHHII"), struct.Struct("=BBBxI"), struct.Struct("!HH")
+_ANY_COOKIE = b"\xff" * 8
+_ALL_STATES = 0xFFFFFFFF
+#: Of struct inet_diag_msg: where the number of the user stands, behind the header.
+_USER = struct.Struct("=I")
+_USER_AT = _HEAD.size + 64
+#: Of an IPv6 address, what one machine has for itself at least.
+_NETWORK_BYTES = 8
+
+#: Pairs of addresses that are remembered: to parse one costs as much as all else.
+_PAIRS = 256
+
+
+class Askers:
+    """One netlink socket, opened when it is needed."""
+
+    def __init__(self) -> None:
+        self._line: socket.socket | None = None
+
+    def of(self, line: socket.socket, address: "tuple[object, ...]") -> object:
+        """`address`: as accept(2) says it. Where the kernel does not tell a user, all of that address are one."""
+        here = line.getsockname()
+        asker, family, addresses = _between(str(address[0]), here[0])
+        if not addresses:
+            return asker
+        with contextlib.suppress(OSError, struct.error):
+            return self._user(family, _PORTS.pack(int(str(address[1])), here[1]) + addresses)
+        return asker
+
+    def _user(self, family: int, ends: bytes) -> int:
+        """Raises ``OSError``, and ``struct.error`` for an answer that is none."""
+        if self._line is None:
+            self._line = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG)
+            self._line.settimeout(0.1)
+        body = _ASKED.pack(family, socket.IPPROTO_TCP, 0, _ALL_STATES) + ends + _ANY_COOKIE
+        self._line.send(_HEAD.pack(_HEAD.size + len(body), _BY_FAMILY, _REQUEST, 0, 0) + body)
+        answer = self._line.recv(4096)
+        if _HEAD.unpack_from(answer)[1] != _BY_FAMILY:
+            raise OSError(0, os.strerror(0))
+        return int(_USER.unpack_from(answer, _USER_AT)[0])
+
+
+@functools.lru_cache(maxsize=_PAIRS)
+def _between(there: str, here: str) -> tuple[object, int, bytes]:
+    """Who is there by the address alone; and where that is this machine, the family of addresses and both, as sock_diag wants them."""
+    one, own = _plain(there), _plain(here)
+    if not (one.is_loopback or one == own):
+        return (one if one.version == 4 else one.packed[:_NETWORK_BYTES]), 0, b""
+    family = socket.AF_INET if one.version == 4 else socket.AF_INET6
+    return one, family, b"".join(each.packed.ljust(16, b"\0") for each in (one, own)) + bytes(4)
+
+
+def _plain(address: str) -> "ipaddress.IPv4Address | ipaddress.IPv6Address":
+    """An IPv4 address as itself, also on a socket of both kinds."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    return (found.ipv4_mapped or found) if found.version == 6 else found

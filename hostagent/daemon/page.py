@@ -1,0 +1,155 @@
+"""What HTTP answers: whether the daemon lives, what it says, and how it goes."""
+
+import hmac
+import threading
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs
+
+from hostagent.daemon.board import Board
+from hostagent.daemon.metrics import metrics
+from hostagent.daemon.processes import used
+from hostagent.daemon.settings import Settings
+from hostagent.kube.config import obeyed
+from hostagent.report.nodewords import compact
+from hostagent.secret.inuse import token_in
+from hostagent.smallfile import read_small, reason
+
+_TOKEN_BYTES = 4096
+#: Seconds for which the file of the token is waited for.
+_READ_S = 1.0
+#: Seconds beyond a pass' own deadline after which a loop that is not heard does not live, and beyond the time in which a pass has to be
+#: judged: that nothing is known is published before the daemon is started again.
+_SLACK_S = 30.0
+TEXT = "text/plain; charset=utf-8"
+_JSON, _METRICS = "application/json", "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Answer(NamedTuple):
+    """One answer, whole."""
+
+    status: HTTPStatus
+    text: str
+    kind: str = TEXT
+
+
+class Page:
+    """Answers by path, out of what the board has. `tells_kubernetes`: whether a write is expected."""
+
+    def __init__(self, settings: Settings, board: Board, *, tells_kubernetes: bool, is_loopback: bool) -> None:
+        self._settings, self._board = settings, board
+        self._tells_kubernetes, self._is_loopback = tells_kubernetes, is_loopback
+        self._reads: threading.Thread | None = None
+        self._made: dict[str, tuple[Any, str]] = {}  # by page, from what it was made last, and the text
+        self._encoded: dict[str, tuple[str, bytes]] = {}  # by media type, the last text and its bytes
+
+    def answer(self, path: str, query: str, authorization: str) -> Answer:
+        """To GET. `authorization`: the header, "" for none."""
+        pages: dict[str, Callable[[], Answer]] = {
+            "/livez": self._livez,
+            "/readyz": lambda: self._readyz(is_verbose="verbose" in parse_qs(query, keep_blank_values=True)),
+            "/metrics": self._metrics,
+            "/v1/report": lambda: self._guarded(authorization, lambda: self._document("report")),
+            "/v1/summary": lambda: self._summary(authorization),
+        }
+        if path not in pages:
+            return Answer(HTTPStatus.NOT_FOUND, f"found no such page, wanted one of {', '.join(pages)}\n")
+        return pages[path]()
+
+    def encoded(self, answer: Answer) -> bytes:
+        """The bytes of its text: one and the same for all who are given the same text, because many may read it slowly."""
+        before = self._encoded.get(answer.kind)
+        if before is None or before[0] is not answer.text:
+            before = self._encoded[answer.kind] = (answer.text, answer.text.encode("utf-8", "backslashreplace"))
+        return before[1]
+
+    def _once(self, page: str, source: Any, make: Callable[[], str]) -> str:
+        """The text of a page, made once from the same source."""
+        before = self._made.get(page)
+        if before is None or before[0] != source:
+            before = self._made[page] = (source, make())
+        return before[1]
+
+    def _metrics(self) -> Answer:
+        said, deliveries = self._board.look()[0], self._board.deliveries()
+        source = id(said), deliveries, int(time.monotonic())  # what the processes use is as it was in this second
+        return Answer(HTTPStatus.OK, self._once("metrics", source, lambda: metrics(said, deliveries, used())), _METRICS)
+
+    def _livez(self) -> Answer:
+        seen, now, settings = self._board.look(), time.monotonic(), self._settings
+        if now - seen.alive_by > settings.evidence.deadline_s + _SLACK_S:
+            return Answer(HTTPStatus.SERVICE_UNAVAILABLE, f"the loop was last heard {now - seen.alive_by:.0f} s ago\n")
+        if seen.judged_by and not seen.waiting and now - seen.judged_by > settings.stale_after_s + _SLACK_S:
+            return Answer(HTTPStatus.SERVICE_UNAVAILABLE, f"the last pass was judged {now - seen.judged_by:.0f} s ago\n")
+        return Answer(HTTPStatus.OK, "ok\n")
+
+    def _readyz(self, *, is_verbose: bool) -> Answer:
+        rows = list(self._readiness())
+        is_ready = all(is_good for _, is_good, _ in rows)
+        told = "".join(f"[{'+' if is_good else '-'}]{name} {why or 'ok'}\n" for name, is_good, why in rows)
+        status = HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE
+        if is_ready and not is_verbose:
+            return Answer(status, "ok\n")
+        return Answer(status, f"{told}{'ok' if is_ready else 'not ready'}\n")
+
+    def _readiness(self) -> Any:
+        said, judged_by, _, waiting = self._board.look()
+        settings = self._settings
+        has_pass, age_s = bool(said and said.has_pass), time.monotonic() - judged_by
+        is_fresh = has_pass and age_s <= settings.stale_after_s
+        yield "turn", not waiting, waiting
+        yield "pass", is_fresh, "" if is_fresh else f"the last pass ended {age_s:.0f} s ago" if has_pass else "no pass has ended yet"
+        if said and said.profile_problem:
+            yield "profile", True, said.profile_problem
+        if self._tells_kubernetes:
+            one = self._board.deliveries().get("kubernetes")
+            silent_s = time.monotonic() - one.succeeded_by if one and one.succeeded_at else 0.0
+            is_written = bool(one and one.succeeded_at) and silent_s <= 3 * settings.heartbeat_s
+            late = "" if is_written else f"the last write was {silent_s:.0f} s ago" if silent_s else "nothing was written yet"
+            why = (one.problem if one else "") or late
+            yield "kubernetes", not why, why
+
+    def _summary(self, authorization: str) -> Answer:
+        if self._is_loopback:
+            return self._document("summary")
+        return self._guarded(authorization, lambda: self._document("summary"))
+
+    def _document(self, name: str) -> Answer:
+        said = self._board.look()[0]
+        if said is None or not said.summary:
+            return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "no pass has ended yet\n")
+        summary = said.summary
+        text = said.report if name == "report" else self._once(name, id(summary), lambda: compact(summary) + "\n")
+        return Answer(HTTPStatus.OK, text, _JSON)
+
+    def token(self) -> tuple[bytes, str]:
+        """What whoever asks for a guarded page has to name, as its file has it now, and why that cannot be used, "" where it can."""
+        path = self._settings.auth_token_file
+        try:
+            return token_in(read_small(path, _TOKEN_BYTES, obeyed())).encode(), ""
+        except OSError as error:
+            return b"", f"the token of {path} (--auth-token-file) cannot be used: {reason(error)}"
+        except ValueError as error:
+            return b"", f"the token of {path} (--auth-token-file) cannot be used: {error}"
+
+    def _token_in_time(self) -> tuple[bytes, str]:
+        """As `token`, by a thread, one at a time: of a disk that hangs, whoever asks for other pages hears nothing."""
+        found: list[tuple[bytes, str]] = []
+        if not (self._reads and self._reads.is_alive()):
+            self._reads = threading.Thread(target=lambda: found.append(self.token()), daemon=True)
+            self._reads.start()
+            self._reads.join(_READ_S)
+        return found[0] if found else (b"", "the file of --auth-token-file is still being read")
+
+    def _guarded(self, authorization: str, document: Callable[[], Answer]) -> Answer:
+        if not self._settings.auth_token_file:
+            return Answer(HTTPStatus.FORBIDDEN, "found no --auth-token-file, wanted one: the report quotes logs\n")
+        token, problem = self._token_in_time()
+        if problem:
+            return Answer(HTTPStatus.FORBIDDEN, f"{problem}\n")
+        given = authorization.encode("utf-8", "replace")
+        if not hmac.compare_digest(given, b"Bearer " + token):
+            return Answer(HTTPStatus.UNAUTHORIZED, "found no such token, wanted 'Authorization: Bearer TOKEN'\n")
+        return document()

@@ -1,0 +1,64 @@
+"""How two processes of ours write values to each other.
+
+Those of the same rights by marshal, which is fast, and says of itself that it is not for data of others. One that gave up rights, because
+it reads what others wrote, is such another: from it comes JSON of a bounded size, which is believed by its shape alone.
+"""
+
+import json
+import marshal
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from hostagent.facts.unread import Unread
+from hostagent.source.base import MIB, Answer
+
+#: Of one value, and of all that one process says. Of a snapshot 16 MiB are read.
+STRICT_BYTES = 16 * MIB
+STRICT_TOTAL = 64 * MIB
+
+
+class Coding(NamedTuple):
+    """`loads` raises ``ValueError``. `pack` and `unpack`: an answer of a host, as `dumps` takes it and `loads` gives it."""
+
+    dumps: Callable[[Any], bytes]
+    loads: Callable[[bytes], Any]
+    pack: "Callable[[Answer | Unread], Any]"
+    unpack: "Callable[[Any], Answer | Unread]"
+    most_bytes: int  # of one value
+    most_total: int
+
+
+def _pack(answer: "Answer | Unread") -> Any:
+    return ((answer.why, answer.detail),) if isinstance(answer, Unread) else answer
+
+
+def _unpack(packed: Any) -> "Answer | Unread":
+    return Unread(*packed[0]) if isinstance(packed, tuple) else packed
+
+
+def _to_json(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def _from_json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except RecursionError as error:
+        raise ValueError("found too many levels") from error
+
+
+def _encoded(answer: "Answer | Unread") -> Any:
+    from hostagent.source.tape import encode
+
+    return encode(answer)
+
+
+def _decoded(packed: Any) -> "Answer | Unread":
+    from hostagent.source.tape import decode
+
+    return decode(packed, "")
+
+
+_NO_BOUND = 1 << 32
+FAST = Coding(marshal.dumps, marshal.loads, _pack, _unpack, _NO_BOUND, _NO_BOUND)
+STRICT = Coding(_to_json, _from_json, _encoded, _decoded, STRICT_BYTES, STRICT_TOTAL)
