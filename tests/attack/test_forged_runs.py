@@ -204,8 +204,8 @@ def test_a_journal_or_a_token_that_is_none_is_empty(name, image):
 
 def test_a_journal_longer_than_any_is_a_sentence_and_is_not_read(image):
     target, run = image
-    os.truncate(f"{run.path}/journal.jsonl", 64 * 1024 * 1024 + 1)
-    refused(target, r"runs/1/journal\.jsonl cannot be read: found more than 67108864 bytes")
+    os.truncate(f"{run.path}/journal.jsonl", 4 * 1024 * 1024 + 1)
+    refused(target, r"runs/1/journal\.jsonl cannot be read: found more than 4194304 bytes")
     assert unfinished(target.place) == ((), ())
     clear_half_written(target, run)
 

@@ -26,12 +26,13 @@ pytestmark = [pytest.mark.skipif(os.geteuid() != 0, reason="trees of root alone 
 
 #: Processes that attack, and the connections that each of them has, by what it does with them.
 _PROCESSES = 5
-_EACH = {"slow": 220, "churn": 200, "tls-silent": 200, "tls-half": 200, "tls-slow": 20}
+_EACH = {"slow": 220, "churn": 200, "whole": 200, "tls-silent": 200, "tls-half": 200, "tls-hello": 100, "tls-slow": 20}
 #: Seconds of each scene; that a probe waits for its answer; that a transition may take to Kubernetes, which is not written to more often.
 _SCENE_S, _PROBE_S, _WRITE_S = 4.0, 3.0, 45.0
 #: Descriptors that the daemon may have, as systemd and containers give them; and connections that it serves at once.
 _DESCRIPTORS, _MOST = 1024, 64
-#: Holds connections, and opens another one as soon as one is closed. "slow" does not care that it is closed as long as it can send.
+#: An ordinary user's: holds connections, and opens another one as soon as one is closed. "slow" does not care that it is closed as long as
+#: it can send; "whole" and "tls-hello" make the server work, and begin anew with its first byte.
 HOSTILE = """
 import os, select, socket, ssl, sys, time
 kind, port, count, parent = sys.argv[1], *map(int, sys.argv[2:])
@@ -42,8 +43,12 @@ try:
     context.wrap_bio(ssl.MemoryBIO(), out).do_handshake()
 except ssl.SSLWantReadError:
     hello = out.read()
-says = {"tls-silent": b"", "tls-half": hello[: len(hello) // 2]}.get(kind, b"GET /livez HTTP/1.0\\r\\nA: " + b"a" * 999)
-at_once, poll, lines = len(says) if kind == "tls-half" else 1, select.epoll(), {}
+whole = b"GET /metrics HTTP/1.0\\r\\n\\r\\n"
+says = {"tls-silent": b"", "tls-half": hello[: len(hello) // 2], "tls-hello": hello, "whole": whole}
+says = says.get(kind, b"GET /livez HTTP/1.0\\r\\nA: " + b"a" * 999)
+at_once, poll, lines = len(says) if kind in ("tls-half", "tls-hello", "whole") else 1, select.epoll(), {}
+os.setgroups([])
+os.setuid(65534)
 
 def begin():
     line = socket.socket()
@@ -62,7 +67,7 @@ def go_on(number):
         if said < len(says):
             line.send(says[said : said + at_once])
             lines[number][1] += at_once
-        if kind != "slow" and not line.recv(4096):
+        if kind != "slow" and (not line.recv(4096) or kind in ("tls-hello", "whole")):
             end(number)
     except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
         pass
@@ -238,12 +243,12 @@ def judged(served, seen):
 WELL = {"threads": "few", "descriptors": "few", "processor": "little", "probes": "answered", "afterwards": "free"}
 
 
-@pytest.mark.parametrize("kind", ["slow", "churn"])
+@pytest.mark.parametrize("kind", ["slow", "churn", "whole"])
 def test_slow_and_churning_clients(plain, kind):
     assert judged(plain, attacked(plain, kind)) == WELL
 
 
-@pytest.mark.parametrize("kind", ["tls-silent", "tls-half", "tls-slow"])
+@pytest.mark.parametrize("kind", ["tls-silent", "tls-half", "tls-hello", "tls-slow"])
 def test_clients_that_stop_before_in_and_after_the_handshake(tls, kind):
     assert judged(tls, attacked(tls, kind)) == WELL
 
