@@ -34,6 +34,7 @@ from hostagent.facts.unread import Unread, Why
 from hostagent.reading import Collected, Told, earlier
 from hostagent.source.answerfile import AnswerFile, Question
 from hostagent.source.base import Answer, Backend, Source
+from hostagent.source.cage import is_cage
 from hostagent.source.child import Child, Send
 from hostagent.source.coding import FAST, STRICT
 from hostagent.source.left import Left
@@ -279,7 +280,7 @@ class Forked:
                 self._is_done = True
             case ["imported", [*names]]:
                 self.imported = tuple(map(str, names))
-            case ["cage", str(lane), dict(cage)]:
+            case ["cage", str(lane), dict(cage)] if is_cage(cage):
                 self.cages[lane] = cage
             case ["refused", str(text), str(next_step)]:
                 self._refused = HostagentError(text, next_step)
@@ -307,8 +308,6 @@ class Forked:
         """In the child."""
         import pickle
 
-        from hostagent import factdata
-
         before = len(sys.modules)  # to take each name would make a copy of the memory in which it is
 
         def tell(*event: Any) -> None:
@@ -318,6 +317,8 @@ class Forked:
             if self._coding is FAST:
                 tell("fact", pickle.dumps(tuple(fact if fact.is_new else fact._replace(value=None, asked=b"")), protocol=5))
             else:
+                from hostagent import factdata
+
                 tell("fact", factdata.pack(fact))
 
         try:

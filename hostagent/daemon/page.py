@@ -42,7 +42,7 @@ class Page:
         self._settings, self._board = settings, board
         self._tells_kubernetes, self._is_loopback = tells_kubernetes, is_loopback
         self._reads: threading.Thread | None = None
-        self._made: dict[str, tuple[Any, str]] = {}  # by page, from what it was made last, and the text
+        self._made: dict[str, tuple[Any, Any, str]] = {}  # by page, from which saying and from what else it was made last, and the text
         self._encoded: dict[str, tuple[str, bytes]] = {}  # by media type, the last text and its bytes
 
     def answer(self, path: str, query: str, authorization: str) -> Answer:
@@ -65,17 +65,17 @@ class Page:
             before = self._encoded[answer.kind] = (answer.text, answer.text.encode("utf-8", "backslashreplace"))
         return before[1]
 
-    def _once(self, page: str, source: Any, make: Callable[[], str]) -> str:
-        """The text of a page, made once from the same source."""
+    def _once(self, page: str, said: Any, beside: Any, make: Callable[[], str]) -> str:
+        """The text of a page, made once from the same."""
         before = self._made.get(page)
-        if before is None or before[0] != source:
-            before = self._made[page] = (source, make())
-        return before[1]
+        if before is None or before[0] is not said or before[1] != beside:
+            before = self._made[page] = (said, beside, make())
+        return before[2]
 
     def _metrics(self) -> Answer:
         said, deliveries = self._board.look()[0], self._board.deliveries()
-        source = id(said), deliveries, int(time.monotonic())  # what the processes use is as it was in this second
-        return Answer(HTTPStatus.OK, self._once("metrics", source, lambda: metrics(said, deliveries, used())), _METRICS)
+        beside = deliveries, int(time.monotonic())  # what the processes use is as it was in this second
+        return Answer(HTTPStatus.OK, self._once("metrics", said, beside, lambda: metrics(said, deliveries, used())), _METRICS)
 
     def _livez(self) -> Answer:
         seen, now, settings = self._board.look(), time.monotonic(), self._settings
@@ -121,7 +121,7 @@ class Page:
         if said is None or not said.summary:
             return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "no pass has ended yet\n")
         summary = said.summary
-        text = said.report if name == "report" else self._once(name, id(summary), lambda: compact(summary) + "\n")
+        text = said.report if name == "report" else self._once(name, said, "", lambda: compact(summary) + "\n")
         return Answer(HTTPStatus.OK, text, _JSON)
 
     def token(self) -> tuple[bytes, str]:

@@ -39,6 +39,14 @@ class Cage(NamedTuple):
         return {**self._asdict(), "capabilities": list(self.capabilities)}
 
 
+def is_cage(found: "dict[str, Any]") -> bool:
+    """Whether it is what `Cage.plain` makes, whoever says so."""
+    match found:
+        case {"capabilities": [*names], "user": int(), "sockets": bool(), "system_calls": bool(), "landlock": int(), **rest}:
+            return not rest and all(isinstance(name, str) for name in names)
+    return False
+
+
 def enter(rights: "Rights", libraries: Iterable[str], *, simulated: bool) -> "Cage | Unread":
     """Give up all but `rights` and what loading one of the files `libraries` takes; why not, where one that must go stays.
 

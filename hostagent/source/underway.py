@@ -3,6 +3,7 @@
 A host is asked some thousand questions in a tenth of a second; a message each would cost more than the answers.
 """
 
+import contextlib
 import mmap
 import struct
 import time
@@ -53,7 +54,7 @@ class UnderWay:
             size, checksum = _HEAD.unpack(head)
             data = self._shared[_HEAD.size : _HEAD.size + size]
             if size <= _MOST and zlib.crc32(data) == checksum:
-                self._head, self._last = head, _checked(self._coding.loads(data))
+                self._head, self._last = head, _checked(self._coding, data)
                 break
         return self._last
 
@@ -61,11 +62,14 @@ class UnderWay:
         self._shared.close()
 
 
-def _checked(found: object) -> Asked:
-    """Raises ``ValueError`` for what no child of ours says."""
+def _checked(coding: Coding, data: bytes) -> Asked:
+    """Nothing where it is what no child of ours says."""
+    found: object = None
+    with contextlib.suppress(ValueError):
+        found = coding.loads(data)
     match found:
         case [[*asked], float(began)]:
             words = tuple(one for one in asked if isinstance(one, str))
             if len(words) == len(asked):
                 return words, began
-    raise ValueError("found something else than a question and a time")
+    return NOTHING
