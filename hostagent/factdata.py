@@ -45,7 +45,10 @@ def _value(name: str, module: str, value: Any) -> Any:
         return empty
     if not module.startswith(_PACKAGE) or not module.removeprefix(_PACKAGE).isidentifier():
         raise ValueError(f"found the module of a fact {module!r:.80}")
-    kind = getattr(importlib.import_module(module), name, None)
+    try:
+        kind = getattr(importlib.import_module(module), name, None)
+    except ImportError as error:
+        raise ValueError(f"found no module {module!r:.80} of facts") from error
     if not (isinstance(kind, type) and is_dataclass(kind)):
         raise ValueError(f"found no fact type {name!r:.80}")
     return build(tuple[kind, ...] if name in MANY else kind, value, name)  # type: ignore[valid-type]

@@ -57,6 +57,8 @@ _BUSY = 0.5
 _LOOK_S = 0.25
 #: Children that are replaced in one pass. Each may have left a process in the kernel.
 _MAX_REPLACED = 3
+#: More than there are lanes.
+_MAX_CAGES = 16
 
 
 class Place(NamedTuple):
@@ -272,7 +274,7 @@ class Forked:
 
     def _hear(self, message: bytes) -> None:
         """Raises ``ValueError`` and ``TypeError`` for what no child of ours says."""
-        self._left_bytes -= len(message)
+        self._left_bytes -= self._coding.cost(message)
         if self._left_bytes < 0:
             raise ValueError("found too much")
         match self._coding.loads(message):
@@ -280,13 +282,13 @@ class Forked:
                 self._is_done = True
             case ["imported", [*names]]:
                 self.imported = tuple(map(str, names))
-            case ["cage", str(lane), dict(cage)] if is_cage(cage):
+            case ["cage", str(lane), dict(cage)] if is_cage(cage) and len(self.cages) < _MAX_CAGES:
                 self.cages[lane] = cage
             case ["refused", str(text), str(next_step)]:
                 self._refused = HostagentError(text, next_step)
             case ["crash", str(detail), [*lines]]:
                 self._problem = Unread("error", detail, evidence=tuple(map(str, lines)))
-            case ["fact", data]:
+            case ["fact", data] if len(self._facts) < len(self._kinds):
                 self._facts.append(data)
             case _:
                 raise ValueError("found no such event")

@@ -80,6 +80,8 @@ class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ign
         return super().construct_mapping(node, deep=deep)
 
     def construct_number(self, node: Any) -> int:
+        if len(node.value) > _MAX_BITS:  # to build it takes the square of that
+            raise yaml.constructor.ConstructorError(None, None, f"found a number of more than {_MAX_BITS} characters", node.start_mark)
         number: int = self.construct_yaml_int(node)
         if number.bit_length() > _MAX_BITS:
             raise yaml.constructor.ConstructorError(None, None, f"found a whole number of more than {_MAX_BITS} bits", node.start_mark)

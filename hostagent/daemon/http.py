@@ -56,35 +56,38 @@ class _Server:
         for number in [number for number, one in self._open.items() if one.is_late(now)]:
             self._close(number)
         accepted = self._accepted(now, ends_s) if self._line.fileno() in ready else []
-        for number in _in_turns((number, self._open[number]) for number in (*ready, *accepted) if number in self._open):
+        for number in _in_turns((number, self._open[number]) for number in dict.fromkeys((*ready, *accepted)) if number in self._open):
             self._go_on(number, now)
             if time.thread_time() > ends_s:
                 break
 
     def _accepted(self, now: float, ends_s: float) -> list[int]:
-        """Their descriptors. Nobody is taken for whom nobody may go yet; half of the turn is for those who are there."""
+        """Their descriptors. Half of the turn is for those who are there."""
         taken = list[int]()
-        with contextlib.suppress(BlockingIOError):
+        with contextlib.suppress(OSError):  # nobody waits any more, or there is no descriptor for another connection
             while time.thread_time() < ends_s - _TURN_S / 2:
-                leaves = self._who_makes_room(now)
-                if leaves is None:
-                    break
                 line, address = self._line.accept()
-                if leaves >= 0:
-                    self._close(leaves)
                 asker = self._askers.of(line, address) if len(self._open) >= _FEW else ""
+                if not self._has_room(asker, now):
+                    line.close()
+                    continue
                 self._open[line.fileno()] = Connection(line, self._tls(), self._page, now, asker)
                 self._poll.register(line, select.EPOLLIN)
                 taken.append(line.fileno())
         return taken
 
-    def _who_makes_room(self, now: float) -> "int | None":
-        """The oldest connection of whoever has most; -1 where nobody has to, None where that has not had its time."""
+    def _has_room(self, asker: object, now: float) -> bool:
+        """For one more of `asker`, "" where that is not known. The oldest connection of whoever has most makes it; for the same one only
+        where that had its time: so a flood of one is taken from the kernel's queue, in which others wait behind it.
+        """
         if len(self._open) < self._most:
-            return -1
-        ((asker, _),) = Counter(one.asker for one in self._open.values()).most_common(1)
-        number, oldest = next((number, one) for number, one in self._open.items() if one.asker == asker)
-        return number if now - oldest.began >= _LEAST_S else None
+            return True
+        ((most, _),) = Counter(one.asker for one in self._open.values()).most_common(1)
+        number, oldest = next((number, one) for number, one in self._open.items() if one.asker == most)
+        if asker and asker == most and now - oldest.began < _LEAST_S:
+            return False
+        self._close(number)
+        return True
 
     def _go_on(self, number: int, now: float) -> None:
         if wanted := self._open[number].go_on(now):

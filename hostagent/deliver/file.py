@@ -161,7 +161,8 @@ def _bits(mode: int | None) -> int:
 def _fill(descriptor: int, data: bytes, mode: int | None) -> None:
     try:
         if mode is not None and stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:  # the umask; a process without that right has set it
-            os.fchmod(descriptor, mode)
+            with contextlib.suppress(PermissionError):  # a directory with access rules of its own
+                os.fchmod(descriptor, mode)
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(descriptor, rest) :]

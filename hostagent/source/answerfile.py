@@ -64,11 +64,16 @@ class AnswerFile:
         start, size = 0, min(os.fstat(self.descriptor).st_size, self._coding.most_total)
         if not size:
             return answers
+        left = self._coding.most_total
         with mmap.mmap(self.descriptor, size, prot=mmap.PROT_READ) as data:
             while length := int.from_bytes(data[start : start + _HEAD], "little"):
                 begin = start + _HEAD
+                record = data[begin : begin + length]
+                left -= self._coding.cost(record)
+                if left < 0:
+                    break
                 try:
-                    asked, packed = self._coding.loads(data[begin : begin + length])
+                    asked, packed = self._coding.loads(record)
                     answers[tuple(map(_word, asked))] = self._coding.unpack(packed)
                 except (ValueError, TypeError):
                     break

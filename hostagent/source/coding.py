@@ -15,6 +15,8 @@ from hostagent.source.base import MIB, Answer
 #: Of one value, and of all that one process says. Of a snapshot 16 MiB are read.
 STRICT_BYTES = 16 * MIB
 STRICT_TOTAL = 64 * MIB
+#: What a value in JSON costs beside its bytes, and the most that one task has.
+_VALUE_BYTES, _TASK_BYTES = 64, 64 * 1024
 
 
 class Coding(NamedTuple):
@@ -24,8 +26,10 @@ class Coding(NamedTuple):
     loads: Callable[[bytes], Any]
     pack: "Callable[[Answer | Unread], Any]"
     unpack: "Callable[[Any], Answer | Unread]"
+    cost: Callable[[bytes], int]  # of a value to who loads it, in bytes
     most_bytes: int  # of one value
-    most_total: int
+    most_total: int  # of the costs
+    most_task: int  # bytes of what a runner is asked
 
 
 def _pack(answer: "Answer | Unread") -> Any:
@@ -59,6 +63,10 @@ def _decoded(packed: Any) -> "Answer | Unread":
     return decode(packed, "")
 
 
+def _cost(data: bytes) -> int:
+    return len(data) + _VALUE_BYTES * sum(map(data.count, (b",", b"[", b"{")))
+
+
 _NO_BOUND = 1 << 32
-FAST = Coding(marshal.dumps, marshal.loads, _pack, _unpack, _NO_BOUND, _NO_BOUND)
-STRICT = Coding(_to_json, _from_json, _encoded, _decoded, STRICT_BYTES, STRICT_TOTAL)
+FAST = Coding(marshal.dumps, marshal.loads, _pack, _unpack, len, _NO_BOUND, _NO_BOUND, _NO_BOUND)
+STRICT = Coding(_to_json, _from_json, _encoded, _decoded, _cost, STRICT_BYTES, STRICT_TOTAL, _TASK_BYTES)

@@ -18,12 +18,12 @@ from hostagent.source.seccomp import Grant, refuse
 #: Reads whatever its mode is; nothing else. For files of an image.
 _IMAGE = ("dac_read_search",)
 #: Also links of other processes, the kernel log, the whole PCI configuration, namespaces, and what a program is run by: as another user,
-#: behind another root, ended at its deadline.
-_LIVE = ("dac_read_search", "kill", "setgid", "setuid", "sys_chroot", "sys_ptrace", "sys_admin", "syslog")
+#: behind another root, ended at its deadline, and where there is no namespace in a directory of its own group.
+_LIVE = ("chown", "dac_read_search", "kill", "setgid", "setuid", "sys_chroot", "sys_ptrace", "sys_admin", "syslog")
 #: Who listens is told by the links of other processes.
 _NETWORK = ("dac_read_search", "sys_ptrace")
-#: Bytes of addresses that it may have, and of its answers. A module that is unpacked has 128 MiB.
-_MOST_MEMORY, _MOST_FILE = 4096 * MIB, 128 * MIB
+#: Bytes of addresses that it may have, and of a file in memory, where its answers are; descriptors. A module that is unpacked has 128 MiB.
+_MOST_MEMORY, _MOST_FILE, _MOST_FILES = 4096 * MIB, 128 * MIB, 64
 #: Files are made with the mode that they have: nothing may change it later.
 _UMASK = 0o022
 #: Where Python and its libraries are, besides its own directories.
@@ -32,7 +32,7 @@ _LIBRARIES = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache")
 
 def image_reader(root: str) -> Cage:
     """For the process that reads the image at `root`: it reads there, and loads modules."""
-    for kind, most in ((resource.RLIMIT_AS, _MOST_MEMORY), (resource.RLIMIT_FSIZE, _MOST_FILE)):
+    for kind, most in ((resource.RLIMIT_AS, _MOST_MEMORY), (resource.RLIMIT_FSIZE, _MOST_FILE), (resource.RLIMIT_NOFILE, _MOST_FILES)):
         _, hard = resource.getrlimit(kind)
         lower = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (lower, lower))

@@ -19,7 +19,7 @@ _VERSION_3 = 0x20080522  # capget(2)
 _MAX_CAPABILITIES = 64
 #: By name, as capabilities(7) has them without CAP_.
 _NUMBERS: Mapping[str, int] = {
-    "dac_override": 1, "dac_read_search": 2, "kill": 5, "setgid": 6, "setuid": 7,
+    "chown": 0, "dac_override": 1, "dac_read_search": 2, "kill": 5, "setgid": 6, "setuid": 7,
     "sys_chroot": 18, "sys_ptrace": 19, "sys_admin": 21, "syslog": 34,
 }  # fmt: skip
 #: A user and a group that nobody is: below 65536, so that a user namespace has them, and not nobody's, as whom others run.

@@ -47,8 +47,8 @@ def serve(send: Send, tasks: int, work: "Callable[[Runs, tuple[Any, ...]], Answe
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     runs = Runs(tasks, is_first=is_first)
     with contextlib.suppress(NobodyAsksError, BrokenPipeError):
-        while length := os.read(tasks, 4):
-            task = coding.loads(exactly(tasks, int.from_bytes(length, "little")))
+        while (length := int.from_bytes(os.read(tasks, 4), "little")) and length <= coding.most_task:
+            task = coding.loads(exactly(tasks, length))
             answer = work(runs, task) if work else runs.answer(Task(*task))
             send(FAST.dumps((answer.why, answer.detail) if isinstance(answer, Unread) else answer))
 

@@ -100,7 +100,9 @@ def test_a_fact_is_taken():
     assert (found.why, found.detail, found.question) == ("error", "x", "read /x")
 
 
-@pytest.mark.parametrize("data", [b"[" * 1000, b"5", b'[["read", 5], 1.0]', b'[["read"], "x"]', b'[["read"], Infinity]', b'[["read"], NaN]'])
+@pytest.mark.parametrize(
+    "data", [b"[" * 1000, b"5", b'[["read", 5], 1.0]', b'[["read"], "x"]', b'[["read"], Infinity]', b'[["read"], NaN]']
+)
 def test_a_question_that_is_none_is_not_waited_for(data):
     """In the memory that it shares with its parent."""
     shared = UnderWay(STRICT)

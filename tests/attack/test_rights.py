@@ -27,6 +27,7 @@ pytestmark = [
 PAGE = Path(__file__).parents[2] / "docs/security.md"
 #: Bits of capabilities(7).
 BITS = {
+    "CHOWN": 0,
     "DAC_OVERRIDE": 1,
     "DAC_READ_SEARCH": 2,
     "KILL": 5,
@@ -38,7 +39,7 @@ BITS = {
     "SYSLOG": 34,
 }
 #: Of who reads a live host.
-LIVE = "DAC_READ_SEARCH, KILL, SETGID, SETUID, SYS_ADMIN, SYS_CHROOT, SYSLOG, SYS_PTRACE"
+LIVE = "CHOWN, DAC_READ_SEARCH, KILL, SETGID, SETUID, SYS_ADMIN, SYS_CHROOT, SYSLOG, SYS_PTRACE"
 ROW = re.compile(r"^\| (?P<part>[^|]+) \| [^|]+ \| (?P<capabilities>[^|]+) \| (?P<gains>yes|no) \| (?P<filter>yes|no) \|", re.MULTILINE)
 
 

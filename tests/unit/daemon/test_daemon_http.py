@@ -258,8 +258,11 @@ def test_a_connection_that_is_over_leaves_no_descriptor(server):
         server._turn([], 0.0)
         lines = [held.enter_context(socket.create_connection(server.place)) for _ in range(6)]
         server._turn([server._line.fileno()], 0.0)
-        assert len(server._open) == 4, "the others wait until those had their time"
-        before = len(os.listdir("/proc/self/fd"))
+        assert len(server._open) == 4
+        lines[5].settimeout(5)
+        assert lines[5].recv(1) == b"", "the fifth of one user goes at once until the first had its time"
+        before = len(os.listdir("/proc/self/fd")) + 1
+        held.enter_context(socket.create_connection(server.place))
         server._turn([server._line.fileno()], 1.0)
         assert len(os.listdir("/proc/self/fd")) == before
         lines[0].settimeout(5)
@@ -291,7 +294,7 @@ def test_an_asker_of_this_machine_is_its_user(there):
         with subprocess.Popen(["/usr/bin/python3", "-c", code, *place], stdin=subprocess.PIPE) as other:
             line, address = listening.accept()
             with line:
-                assert Askers().of(line, address) == 65534
+                assert Askers().of(line, address) == "user 65534"
             other.stdin.close()
 
 
