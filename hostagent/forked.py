@@ -288,7 +288,7 @@ class Forked:
                 self._refused = HostagentError(text, next_step)
             case ["crash", str(detail), [*lines]]:
                 self._problem = Unread("error", detail, evidence=tuple(map(str, lines)))
-            case ["fact", data] if len(self._facts) < len(self._kinds):
+            case ["fact", data] if len(self._facts) < (1 + _MAX_REPLACED) * len(self._kinds):  # each child says all
                 self._facts.append(data)
             case _:
                 raise ValueError("found no such event")
