@@ -34,7 +34,6 @@ from hostagent.facts.unread import Unread, Why
 from hostagent.reading import Collected, Told, earlier
 from hostagent.source.answerfile import AnswerFile, Question
 from hostagent.source.base import Answer, Backend, Source
-from hostagent.source.cage import is_cage
 from hostagent.source.child import Child, Send
 from hostagent.source.coding import FAST, STRICT
 from hostagent.source.left import Left
@@ -42,6 +41,7 @@ from hostagent.source.mounts import mount_below
 from hostagent.source.patience import allowed_s
 from hostagent.source.policy import NO_POLICY, Policy
 from hostagent.source.policypipe import PolicyPipe
+from hostagent.source.rights import is_cage
 from hostagent.source.underway import NOTHING, Asked, UnderWay
 from hostagent.source.worker import Hung, Worker
 from hostagent.vocabulary import Kind

@@ -1,7 +1,7 @@
 """One process at a time: a lock on a regular file that nobody but its user can open.
 
-flock(2) needs no right to write: whoever can open a file or a directory can hold a lock on it, for as long as he likes. So what is locked
-has no bit for group or others, and whoever waits gives up at a moment of his own. The kernel lets go of a lock when the last process that
+flock(2) needs no right to write: a user who can open a file or a directory can hold a lock on it without end. So the locked file has no
+permission for group or others, and each wait has a deadline. The kernel lets go of a lock when the last process that
 has inherited its descriptor has ended, however it ended.
 """
 
@@ -137,16 +137,16 @@ def is_at(descriptor: int, path: str) -> bool:
 
 
 def remove(descriptor: int, path: str) -> None:
-    """For whoever holds the lock, before he lets go of it. Another process may hold the same, and have removed it already."""
+    """Called by the holder of the lock, before it is released. Another process may hold the same, and have removed it already."""
     with contextlib.suppress(OSError):
         if is_at(descriptor, path):
             os.unlink(path)
 
 
 def holder(descriptor: int) -> int:
-    """The process that has locked that file, by proc_locks(5); 0 where nobody has, or this process cannot see him.
+    """The process that has locked that file, by proc_locks(5); 0 where none has, or where it is not visible from here.
 
-    By number and file system: another file may have the number, too, and be anybody's. He may have ended, see `heir`.
+    By number and file system: another file may have the number, too, and belong to any user. The process may have ended, see `heir`.
     """
     with contextlib.suppress(OSError, ValueError):
         place = _place(descriptor)
@@ -158,7 +158,7 @@ def holder(descriptor: int) -> int:
 
 
 def heir(descriptor: int) -> int:
-    """The same; where he has ended, a process that has inherited his descriptor. Looks through all of them, and opens no file of theirs."""
+    """The same; where it has ended, a process that has inherited its descriptor. Looks through all of them, and opens no file of theirs."""
     with contextlib.suppress(OSError, ValueError):
         name, place = _name("self", descriptor), _place(descriptor)
         for pid in (holder(descriptor), *sorted(map(int, filter(str.isdecimal, os.listdir("/proc"))))):
@@ -176,7 +176,7 @@ def _name(pid: "int | str", number: "int | str") -> str:
 
 
 def _locks(pid: int, number: str, place: str) -> bool:
-    """Whoever waits has the file open, too, but no lock among what proc(5) says of his descriptor."""
+    """A process that waits has the file open, too, but no lock in the fdinfo of its descriptor (proc(5))."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii", errors="replace") as lines:
         return any(row[:1] == ["lock:"] and row[2:3] == ["FLOCK"] and place in row for row in map(str.split, lines))
     return False

@@ -52,11 +52,11 @@ class Connection:
                     return 0
         except BlockingIOError:
             return select.EPOLLOUT if self._unsent else select.EPOLLIN
-        except Exception:  # whoever asks badly, or goes away, is no concern of ours
+        except Exception:  # a malformed request or a broken connection ends this connection alone
             return 0
 
     def _has_unsent(self) -> bool:
-        """Of a long answer one piece at a time is enciphered: whoever reads slowly holds no second copy of it."""
+        """Encrypt a long answer one piece at a time, so that a slow client holds no second copy of it."""
         if not self._unsent and self._pieces:
             piece = self._pieces.pop(0)
             if len(piece) > _CHUNK:

@@ -1,7 +1,7 @@
 """HTTP: one thread serves all connections and waits for none of them.
 
 However many ask, and however slowly, there is one thread, few descriptors, and half of a processor at most. Askers take turns, and of too
-many connections the oldest goes of whoever has most: so one user, or one address, keeps no other from an answer.
+many connections the oldest one of the user or address with the most is closed: so none of them keeps another from an answer.
 """
 
 import contextlib
@@ -64,7 +64,7 @@ class _Server:
     def _accepted(self, now: float, ends_s: float) -> list[int]:
         """Their descriptors. Half of the turn is for those who are there."""
         taken = list[int]()
-        with contextlib.suppress(OSError):  # nobody waits any more, or there is no descriptor for another connection
+        with contextlib.suppress(OSError):  # the queue is empty, or there is no descriptor for another connection
             while time.thread_time() < ends_s - _TURN_S / 2:
                 line, address = self._line.accept()
                 asker = self._askers.of(line, address) if len(self._open) >= _FEW else ""

@@ -9,12 +9,12 @@ import re
 import resource
 import stat
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from hostagent.facts.unread import Unread
 from hostagent.source.landlock import confine
 from hostagent.source.majors import majors
-from hostagent.source.rights import forbid_new_privileges, renounce
+from hostagent.source.rights import Cage, forbid_new_privileges, limit, renounce
 from hostagent.source.seccomp import refuse
 
 if TYPE_CHECKING:
@@ -24,27 +24,6 @@ if TYPE_CHECKING:
 _HARMLESS = {"null": (1, 3), "zero": (1, 5), "urandom": (1, 9)}
 #: More than a library directory or /dev has; a bound on a tree that somebody else made.
 _MAX_FILES = 4096
-
-
-class Cage(NamedTuple):
-    """What holds from now on: as it is told to people, and stands on a tape."""
-
-    capabilities: tuple[str, ...]
-    user: int
-    sockets: bool  # streams to unix sockets that are everybody's
-    system_calls: bool  # refused by seccomp
-    landlock: int  # version of its interface, 0 where there is none
-
-    def plain(self) -> dict[str, Any]:
-        return {**self._asdict(), "capabilities": list(self.capabilities)}
-
-
-def is_cage(found: "dict[str, Any]") -> bool:
-    """Whether it is what `Cage.plain` makes, whoever says so."""
-    match found:
-        case {"capabilities": [*names], "user": int(), "sockets": bool(), "system_calls": bool(), "landlock": int(), **rest}:
-            return not rest and all(isinstance(name, str) for name in names)
-    return False
 
 
 def enter(rights: "Rights", libraries: Iterable[str], *, simulated: bool) -> "Cage | Unread":
@@ -138,7 +117,4 @@ def _files(directories: Iterable[str]) -> Iterator[str]:
 
 def _set_limits(rights: "Rights") -> None:
     """Pipes are no files; a process that may not make others needs no number of them."""
-    for limit, wanted in ((resource.RLIMIT_AS, rights.memory_bytes), (resource.RLIMIT_NOFILE, rights.files), (resource.RLIMIT_FSIZE, 0)):
-        _, hard = resource.getrlimit(limit)
-        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(limit, (most, most))
+    limit({resource.RLIMIT_AS: rights.memory_bytes, resource.RLIMIT_NOFILE: rights.files, resource.RLIMIT_FSIZE: 0})

@@ -1,13 +1,11 @@
 """What a program that reads somebody else's file may do: read, in bounded memory and time."""
 
-import ctypes
 import os
 import resource
 
 from hostagent.source.base import MIB
-from hostagent.source.rights import NOBODY_ELSE
+from hostagent.source.rights import NOBODY_ELSE, forbid_new_privileges, limit
 
-_NO_NEW_PRIVS = 38  # prctl(2)
 #: systemd's table of numbers of users and groups calls these unused: no distribution, service or container has one of them.
 _UNUSED = range(1879048192, 2147483647)
 #: Bytes of addresses and of one file; the numbers are for a shell, which rpm's macros start.
@@ -46,13 +44,10 @@ def confine(user: int, seconds: float) -> None:
     limits = {**_LIMITS, resource.RLIMIT_CPU: int(seconds) + 2}
     if user in _UNUSED:  # others' processes would count
         limits[resource.RLIMIT_NPROC] = _MOST_PROCESSES
-    for kind, most in limits.items():
-        _, hard = resource.getrlimit(kind)
-        lower = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (lower, lower))
+    limit(limits)
     if user:
         os.setgroups([])
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
-    if ctypes.CDLL(None).prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+    if not forbid_new_privileges():
         raise PermissionError("no_new_privs is refused")

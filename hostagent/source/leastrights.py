@@ -7,13 +7,14 @@ holds alone; what the kernel has not is missing in the `Cage` that is answered. 
 import os
 import resource
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
-from hostagent.source import landlock
 from hostagent.source.base import MIB
-from hostagent.source.cage import Cage
-from hostagent.source.rights import forbid_new_privileges, keep_only
-from hostagent.source.seccomp import Grant, refuse
+from hostagent.source.rights import Cage, forbid_new_privileges, keep_only, limit
+
+if TYPE_CHECKING:
+    from hostagent.source.seccomp import Grant
 
 #: Reads whatever its mode is; nothing else. For files of an image.
 _IMAGE = ("dac_read_search",)
@@ -32,22 +33,19 @@ _LIBRARIES = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache")
 
 def image_reader(root: str) -> Cage:
     """For the process that reads the image at `root`: it reads there, and loads modules."""
-    for kind, most in ((resource.RLIMIT_AS, _MOST_MEMORY), (resource.RLIMIT_FSIZE, _MOST_FILE), (resource.RLIMIT_NOFILE, _MOST_FILES)):
-        _, hard = resource.getrlimit(kind)
-        lower = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (lower, lower))
+    limit({resource.RLIMIT_AS: _MOST_MEMORY, resource.RLIMIT_FSIZE: _MOST_FILE, resource.RLIMIT_NOFILE: _MOST_FILES})
     reads = {root, sys.prefix, sys.base_prefix, *filter(os.path.isdir, sys.path), *_LIBRARIES}
-    return _confined(_IMAGE, lambda: landlock.confine(reads, (), ()), ("read-only", "memory"))
+    return _confined(_IMAGE, ("read-only", "memory"), reads=reads)
 
 
 def network_worker() -> Cage:
     """For the worker that asks the kernel about the network: it opens sockets, and writes nothing."""
-    return _confined(_NETWORK, lambda: 0, ("read-only", "sockets"))  # in Landlock nobody sees the links of other processes
+    return _confined(_NETWORK, ("read-only", "sockets"))  # in Landlock the links of other processes cannot be read
 
 
 def fetcher() -> Cage:
     """For the process that fetches a file of others: it connects, reads its settings, and writes nothing."""
-    return _confined((), lambda: landlock.write_below(()), ("read-only", "sockets"))
+    return _confined((), ("read-only", "sockets"), writes=())
 
 
 def publisher(directories: Iterable[str], *, runs_programs: bool) -> Cage:
@@ -57,8 +55,8 @@ def publisher(directories: Iterable[str], *, runs_programs: bool) -> Cage:
     """
     os.umask(_UMASK)
     if runs_programs:
-        return _confined((), lambda: 0, ("sockets", "files", "programs"))
-    return _confined((), lambda: landlock.write_below(directories), ("sockets", "files"))
+        return _confined((), ("sockets", "files", "programs"))
+    return _confined((), ("sockets", "files"), writes=directories)
 
 
 def live_reader() -> None:
@@ -73,10 +71,20 @@ def worker() -> None:
     keep_only((*_LIVE, "dac_override"))
 
 
-def _confined(capabilities: Collection[str], restrict: Callable[[], int], grants: Collection[Grant]) -> Cage:
-    """`restrict` answers the version of Landlock. No path is opened by openat2(2) without it: the filter cannot see for what."""
+def _confined(
+    capabilities: Collection[str],
+    grants: "Collection[Grant]",
+    reads: "Iterable[str] | None" = None,
+    writes: "Iterable[str] | None" = None,
+) -> Cage:
+    """With `reads`, nothing is read elsewhere, and nothing written; with `writes`, nothing is written elsewhere. No path is opened by
+    openat2(2) without Landlock: the filter cannot see for what.
+    """
+    from hostagent.source import landlock  # now: a check of a live host needs neither
+    from hostagent.source.seccomp import refuse
+
     forbid_new_privileges()
-    version = restrict()
+    version = landlock.confine(reads, (), ()) if reads is not None else landlock.write_below(writes) if writes is not None else 0
     held = keep_only(capabilities)
     is_filtered = refuse((*grants, *(("openat2",) if version else ())))
     return Cage(held, os.geteuid(), "sockets" in grants, is_filtered, version)

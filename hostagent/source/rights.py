@@ -7,10 +7,11 @@ missing; for an ordinary user it runs the setuid nvidia-modprobe, which does the
 
 import ctypes
 import os
+import resource
 import signal
 import stat
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
 
@@ -34,6 +35,27 @@ class Kept(NamedTuple):
     capabilities: tuple[str, ...]
     user: int  # as whom it opens files and sockets
     is_alone: bool  # nothing but what everybody may open or connect to is open to it, and `nodes`
+
+
+class Cage(NamedTuple):
+    """What holds from now on: as it is told to people, and stands on a tape."""
+
+    capabilities: tuple[str, ...]
+    user: int
+    sockets: bool  # streams to unix sockets that are everybody's
+    system_calls: bool  # refused by seccomp
+    landlock: int  # version of its interface, 0 where there is none
+
+    def plain(self) -> dict[str, Any]:
+        return {**self._asdict(), "capabilities": list(self.capabilities)}
+
+
+def is_cage(found: "dict[str, Any]") -> bool:
+    """Whether it is what `Cage.plain` makes, whoever says so."""
+    match found:
+        case {"capabilities": [*names], "user": int(), "sockets": bool(), "system_calls": bool(), "landlock": int(), **rest}:
+            return not rest and all(isinstance(name, str) for name in names)
+    return False
 
 
 def die_with(parent: int) -> None:
@@ -76,6 +98,14 @@ def renounce(capabilities: Iterable[str], nodes: Iterable[str], files: Iterable[
     die_with(parent)  # a change of credentials makes the kernel forget it
     held = _permitted(libc)
     return Kept(tuple(name for name in kept if held >> _NUMBERS[name] & 1), os.geteuid(), is_alone)
+
+
+def limit(most: Mapping[int, int]) -> None:
+    """Lower resource limits for good, by RLIMIT_*, soft and hard; one that is lower already stays."""
+    for kind, wanted in most.items():
+        _, hard = resource.getrlimit(kind)
+        lower = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(kind, (lower, lower))
 
 
 def keep_only(capabilities: Iterable[str]) -> tuple[str, ...]:
