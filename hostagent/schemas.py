@@ -175,6 +175,39 @@ def _nccl_env() -> dict[str, Any]:
     )
 
 
+def _fleet() -> dict[str, Any]:
+    from hostagent.gate.fleet import SCHEMA_VERSION, Fleet
+    from hostagent.gate.fleetdescribed import DESCRIPTIONS
+    from hostagent.report.described import described
+
+    body = schema(Fleet)
+    body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
+    return _headed(
+        "fleet",
+        SCHEMA_VERSION,
+        "hostagent fleet",
+        "Many nodes at one look, by their summaries. Names are only ever added: readers must accept those that they do not know.",
+        described(_extensible(body), texts=DESCRIPTIONS),
+    )
+
+
+def _gate() -> dict[str, Any]:
+    from hostagent.gate.answer import SCHEMA_VERSION, Answer
+    from hostagent.gate.described import DESCRIPTIONS, with_codes
+    from hostagent.report.described import described
+
+    body = schema(Answer)
+    body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
+    return _headed(
+        "gate",
+        SCHEMA_VERSION,
+        "hostagent gate",
+        "Whether a job may be placed, on which nodes, and if not, why. Names and codes are only ever added: readers must accept those that "
+        "they do not know.",
+        with_codes(described(_extensible(body), texts=DESCRIPTIONS)),
+    )
+
+
 def _plan() -> dict[str, Any]:
     from hostagent.plan.described import DESCRIPTIONS
     from hostagent.plan.document import SCHEMA_VERSION, Document
@@ -220,6 +253,8 @@ _PUBLISHED: Mapping[str, Callable[[], dict[str, Any]]] = {
     "topology": _topology,
     "nccl": _nccl,
     "nccl-env": _nccl_env,
+    "gate": _gate,
+    "fleet": _fleet,
     "plan": _plan,
     "summary": _summary,
 }

@@ -21,6 +21,7 @@ from hostagent.daemon.labels import labels
 from hostagent.daemon.log import Log
 from hostagent.daemon.told import advance, at_once, first
 from hostagent.install import clearing
+from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
 from hostagent.report import daemonlock
 from hostagent.report.nodewords import Transition
 from hostagent.report.summary import Coverage
@@ -38,20 +39,41 @@ _WHOLE = {
 _LABELS = {
     "ready": "`true`, `false`, `unknown`: the condition `Ready`",
     "multi-node-ready": "the same of `MultiNodeReady`",
-    "gpu-count": "how many GPUs the host has",
+    "gpu-count": "how many GPUs jobs may have: none that a virtual machine or nouveau holds",
     "gpu-product": "what they are, as GPU feature discovery spells it",
     "compute-capability": "theirs, such as `9.0`",
     "driver-branch": "the first number of the driver's version",
-    "fabric-class": "equal on nodes that one job may use together: 12 hexadecimal digits",
+    "fabric-class": "equal on nodes that one job may use together that brings its own NCCL: `1-` and 12 hexadecimal digits, see [the class of a node](#the-class-of-a-node)",
     "coverage": "what nobody could look at here",
     "valid-until": "with `--label-valid-until`: the half hour after the end of the verdict's time, in seconds since 1970",
+}
+_INPUTS = {
+    "gpu_product": "the GPUs' product",
+    "gpu_memory": "their memory in GiB",
+    "gpu_count": "how many jobs may have",
+    "gpus_per_numa": "how many are on each NUMA node",
+    "mig": "whether MIG is on",
+    "driver_branch": "the driver's branch",
+    "link_layer": "InfiniBand or Ethernet",
+    "hcas": "how many rails",
+    "rate_gbps": "their rates",
+    "mtu": "MTU of their interfaces",
+    "active_mtu": "their active MTU",
+    "gid_type": "type of the GID that NCCL takes",
+    "gdr": "GPUDirect RDMA",
+    "traffic_class": "NCCL_IB_TC of the lossless priority, with PFC, trust and DSCP of the cards",
+    "hca_names": "names of the rails' HCAs",
+    "nccl": "version of libnccl",
+    "net_plugin": "network plug-ins of NCCL",
+    "socket_ifname": "NCCL_SOCKET_IFNAME",
+    "settings": "settings of NCCL that win, but those of its log and those that `nccl env` sets",
 }
 #: By word: what was not read, and what that costs: checks, and the label multi-node-ready.
 _COVERAGE = {
     "full": ("", ""),
     "no-nvml": (
         "NVML: memory, compute capability, ECC, clocks and NVLink of the GPUs",
-        "checks that ask NVML are unknown, and `ready` with them; with `nvml: optional` they are skipped, and no label depends on them",
+        "checks that ask NVML are unknown, and `ready` with them; with `nvml: optional` they are skipped, and the class is made without memory and MIG",
     ),
     "no-rdma": (
         "libibverbs: the active MTU of InfiniBand, DMA-BUF of the library",
@@ -112,12 +134,19 @@ def _parts() -> dict[str, str]:
         "FILES": _files(),
         "METRICS": _metrics(),
         "COVERAGE_TABLE": _coverage(),
+        "CLASSES": _classes(),
         "COVERAGE": ", ".join(f"`{word}`" for word in get_args(Coverage)),
     }
 
 
 def _rows(pairs: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"| `{name}` | {text} |" for name, text in pairs)
+
+
+def _classes() -> str:
+    """Inputs of both classes, in words."""
+    rows = (("`fabric.class`, the label `fabric-class`", CLASS_INPUTS), ("`fabric.host_class` adds", HOST_INPUTS))
+    return "\n".join(f"| {name} | {', '.join(f'{_INPUTS[one]} (`{one}`)' for one in inputs)} |" for name, inputs in rows)
 
 
 def _coverage() -> str:

@@ -9,7 +9,7 @@ from functools import partial
 from hostagent.catalogue import OURS, load
 from hostagent.catalogue_pages import render_index, render_page
 from hostagent.check import Check
-from tests import daemon_page, fabric_page, install_page, nccl_page, requirements, tao_page, topology_page, words
+from tests import daemon_page, fabric_page, fleet_page, install_page, nccl_page, requirements, tao_page, topology_page, words
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = "checks/docs"
@@ -36,6 +36,8 @@ def pages() -> dict[str, Callable[[], str]]:
         words.PAGE: words.page,
         daemon_page.PAGE: daemon_page.page,
         fabric_page.PAGE: fabric_page.page,
+        fleet_page.PAGE: fleet_page.page,
+        fleet_page.PICTURE: fleet_page.picture,
         install_page.PAGE: install_page.page,
         nccl_page.PAGE: nccl_page.page,
         tao_page.PAGE: tao_page.page,

@@ -3,6 +3,7 @@
 import copy
 
 from hostagent.nccl.node import parse_node
+from hostagent.report.summarized import summary_of_report
 
 UNREAD = {"unread": "denied", "detail": "EACCES"}
 NOT_SUPPORTED = {"unread": "not-supported", "detail": "does not apply"}
@@ -74,3 +75,20 @@ def node(made, file=""):
 def fleet(count, **more):
     """Hosts that differ in name and address alone."""
     return [report(f"node{number}", number=number, **more) for number in range(1, count + 1)]
+
+
+def whole(made):
+    """With the rest of what a report has, and what a fabric class needs to know of GPUs."""
+    made = copy.deepcopy(made)
+    for gpu in made["facts"]["gpus"]:
+        gpu.update({"memory_bytes": 80 << 30, "mig": {"current": False, "pending": False}, **gpu})
+    made["host"]["node_name"] = made["host"]["hostname"]
+    head = {
+        "observed_at": 1_000_000_000.0, "read_from": "live", "simulated": False, "headline": "", "action": "none", "reading_order": [],
+        "verdict": {"single_node": "ready", "multi_node": "ready"}, "security": {"policy": "advisory", "advisories": 0, "unknown": 0},
+    }  # fmt: skip
+    return {**head, **made}
+
+
+def summarized(made):
+    return summary_of_report(whole(made))

@@ -126,10 +126,16 @@ What has to be alike on all hosts:
 
 {rows}
 - the version of NCCL and its network plug-ins, unless `--nccl` says that the job brings its own
-- all settings of NCCL that the hosts have already, but for names of interfaces, HCAs and the file of the topology
+- all settings of NCCL that the hosts have already, but for names of interfaces, HCAs and the file of the topology, and for those of the
+  log (`NCCL_DEBUG` and what begins so)
 
 Reports that have expired, that are of some checks alone, or in which a critical check failed or could not tell, are refused, too.
 `hostagent schema nccl-env` describes `--format json`, which has the reasons.
+
+`--reports` takes summaries, too: what `hostagent check --format summary` wrote, or the daemon's `summary.json`. A summary has the settings for
+its own host alone. They suffice where all hosts have one fabric class and the same settings; where the settings or their values differ, and
+where a summary does not have them, the refusal (`needs_reports`) names the hosts of which full reports are needed. With `--nccl VERSION`
+summaries suffice if the hosts have that version themselves, without network plug-ins.
 
 Whether the hosts reach each other over the interface, whether the fabric between them is of one piece, and to which IMEX domain a host
 belongs, is not in their reports.

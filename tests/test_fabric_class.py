@@ -15,7 +15,7 @@ from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
-from hostagent.nccl.fabricclass import fabric_class, inputs
+from hostagent.nccl.fabricclass import fabric_class, host_class, inputs
 from hostagent.report.summarized import summary
 from hostagent.report.summary import summary_schema
 from hostagent.source import Source
@@ -27,19 +27,18 @@ from tests.over import over
 CHECK = "network.fabric_class"
 #: An image has no running kernel, so no devices and no network.
 _IMAGE = "not-running"
-#: GKE gives eth0 an address of /32: process 1's tables do not say whose it is. A pod with the host's network, or privileged, asks the kernel.
-_WHOSE = "error"
+#: NVML gave no answer, so memory and MIG of a GPU are not known.
+_NVML = "error"
 #: By host: why its class is unread, and its verdict for several nodes.
 WITHOUT = {
     "debian12-image-without-kernel": (_IMAGE, "not_ready"),
     "eks-al2023-image": (_IMAGE, "ready"),
     "eks-al2023-image-of-another-kernel": (_IMAGE, "not_ready"),
-    "gke-cos": (_WHOSE, "unknown"),
-    "gke-cos-without-plugin": (_WHOSE, "not_ready"),
-    "gke-ubuntu": (_WHOSE, "unknown"),
-    "gke-ubuntu-libraries-empty": (_WHOSE, "not_ready"),
+    "hgx-h100-gpu-off-the-bus": (_NVML, "not_ready"),
+    "hgx-h100-userland-upgraded": (_NVML, "not_ready"),
+    "libraries-cut-short": (_NVML, "not_ready"),
 }
-KINDS = (RdmaPort, Nic, Gpu, Topology, Platform, Network, Nccl, Kernel, Driver, Rdma)
+KINDS = (RdmaPort, Nic, Gpu, Nccl, Topology, Platform, Network, Kernel, Driver, Rdma)
 ROCE, INFINIBAND, TCP = "hgx-h100-roce", "hgx-h100-ubuntu2404", "flatcar"
 APART = {"unread": ["denied", "the host's network namespace is not this process' own"]}
 _SYSCTLS = ("arp_ignore", "arp_announce", "arp_filter", "rp_filter")
@@ -52,13 +51,14 @@ def test_each_recorded_host_without_a_class_has_its_reason_and_its_verdict():
 
 
 @over("name", recorded.NAMES)
-def test_facts_and_report_give_one_class(name):
+def test_facts_and_report_give_the_same_classes(name):
     facts, _ = collect(Source(ReplayBackend(recorded.tape_of(name))), [kind.__name__ for kind in KINDS])
-    ports, nics, gpus, *others = (facts.of(kind) for kind in KINDS)
+    ports, nics, gpus, nccl, *others = (facts.of(kind) for kind in KINDS)
     hcas = recorded.profile_of(name).profile.rdma.hcas
-    found = fabric_class(inputs(node(Wanted(Devices(ports, nics, gpus), *others, hcas))))
-    told = summary(recorded.report_of(name))["fabric"]["class"]
-    assert (told == {"unread": found.why}) if isinstance(found, Unread) else (found == told)
+    of_facts = inputs(node(Wanted(Devices(ports, nics, gpus), *others, hcas, nccl)))
+    of_report = summary(recorded.report_of(name))["fabric"]
+    for found, reported in ((fabric_class(of_facts), of_report["class"]), (host_class(of_facts), of_report["host_class"])):
+        assert (reported == {"unread": found.why}) if isinstance(found, Unread) else (found == reported)
 
 
 @over("name", recorded.NAMES)

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from hostagent.schemas import published
-from tests.nccl_nodes import fleet, port, report, setting
+from tests.nccl_nodes import fleet, port, report, setting, summarized, whole
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
 
@@ -126,6 +126,39 @@ def test_old_reports_are_refused(tmp_path):
     done = env("--reports", written(tmp_path / "old", [made]))
     assert done.returncode == 1
     assert "that of node1 has expired" in done.stderr
+
+
+def test_summaries_give_what_full_reports_give(alike, tmp_path):
+    reports = [whole(one) for one in fleet(3)]
+    documents = [summarized(one) for one in reports]
+    exports = [line for line in env("--reports", alike).stdout.splitlines() if line.startswith("export")]
+    for folder in (written(tmp_path / "summaries", documents), written(tmp_path / "mixed", [*documents[:2], reports[2]])):
+        done = env("--reports", folder)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert [line for line in done.stdout.splitlines() if line.startswith("export")] == exports
+        done = env("--reports", folder, "--format", "conf", "--node", "node2")
+        assert "NCCL_IB_HCA==mlx5_0:1," in done.stdout
+        jsonschema.validate(json.loads(env("--reports", folder, "--json").stdout), published("nccl-env"))
+    assert "did you mean node2?" in env("--reports", folder, "--node", "node22").stderr
+
+
+def test_summaries_that_do_not_suffice_name_the_nodes_and_the_next_step(apart, tmp_path):
+    documents = [summarized(json.loads(file.read_text())) for file in sorted(apart.iterdir())]
+    done = env("--reports", written(tmp_path / "summaries", documents))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "Refused: NCCL_IB_HCA differs by node, and each summary has what is right for its own node alone. "
+        "Full reports are needed of node1, node2: run 'hostagent check --format json -o FILE' there.\n"
+    )
+
+
+def test_a_full_report_of_another_shape_beside_a_summary_is_exit_2(tmp_path):
+    mixed = [summarized(report()), {**whole(report("node2")), "observed_at": "yesterday", "findings": [{"outcome": []}]}]
+    assert env("--reports", written(tmp_path / "mixed", mixed)).returncode == 2
+    mixed[1]["findings"] = []
+    done = env("--reports", written(tmp_path / "mixed", mixed))
+    assert done.returncode == 2
+    assert "1.json: found a report of another shape" in done.stderr
 
 
 def test_a_recorded_host_is_a_set_of_one():

@@ -11,12 +11,14 @@ from click.testing import CliRunner
 
 from hostagent.cli import cli
 from hostagent.facts.unread import Unread
-from hostagent.nccl.fabricclass import INPUTS, fabric_class
+from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
+from hostagent.nccl.fabricclass import fabric_class, host_class
 from hostagent.report import Verdicts
 from hostagent.report.nodewords import compact
-from hostagent.report.summarized import LONGEST, summary
+from hostagent.report.summarized import LONGEST, cut_at_names, summary, summary_of_report
 from hostagent.report.summary import summary_schema
 from hostagent.report.told import groups
+from hostagent.typed import plain
 from tests import recorded
 from tests.over import over
 from tests.unit.reports import HOSTILE
@@ -38,9 +40,10 @@ def test_the_summary_of_a_host(name):
     counting = [group.cause.finding for group in groups(report) if group.cause.finding.severity != "info"]
     told = [(one.id, one.code, one.severity, one.action) for one in counting][:8]
     assert [(one["id"], one["code"], one["severity"], one["action"]) for one in found["reasons"]] == told
-    kind, inputs = found["fabric"]["class"], found["fabric"]["inputs"]
-    is_whole = "unread" not in inputs and all(isinstance(one, str) for one in inputs.values())
-    assert bool(isinstance(kind, str) and re.fullmatch("[0-9a-f]{12}", kind)) == is_whole
+    inputs = found["fabric"]["inputs"]
+    for name_of_class, names in (("class", CLASS_INPUTS), ("host_class", (*CLASS_INPUTS, *HOST_INPUTS))):
+        kind, is_whole = found["fabric"][name_of_class], all(isinstance(inputs[one], str) for one in names)
+        assert bool(isinstance(kind, str) and re.fullmatch("1-[0-9a-f]{12}", kind)) == is_whole
     if (report.facts["kubelet"] or {}).get("state") == "absent":
         assert found["kubelet"] == {"unread": "absent"}
 
@@ -81,9 +84,83 @@ def test_what_is_told_instead_has_its_own_headline():
     assert (found["headline"], found["action"]) == ("It changes again and again", "none")
 
 
-def test_the_class_is_of_the_inputs_alone():
-    inputs = dict.fromkeys(INPUTS, "x")
-    kind = fabric_class(inputs)
-    assert kind == fabric_class(dict(reversed(inputs.items())))
-    assert len({fabric_class({**inputs, name: "y"}) for name in INPUTS} | {kind}) == len(INPUTS) + 1
-    assert isinstance(fabric_class({**inputs, "mtu": Unread("denied", "no")}), Unread)
+def test_each_class_is_of_its_inputs_alone():
+    inputs = dict.fromkeys((*CLASS_INPUTS, *HOST_INPUTS), "x")
+    for of, names in ((fabric_class, CLASS_INPUTS), (host_class, (*CLASS_INPUTS, *HOST_INPUTS))):
+        kind = of(inputs)
+        assert kind == of(dict(reversed(inputs.items())))
+        assert len({of({**inputs, name: "y"}) for name in inputs} | {kind}) == len(names) + 1
+        assert isinstance(of({**inputs, "mtu": Unread("denied", "no")}), Unread)
+    assert isinstance(fabric_class({**inputs, "nccl": Unread("denied", "no")}), str)
+
+
+@over("name", recorded.NAMES)
+def test_a_saved_report_gives_the_summary_of_the_host(name):
+    report = recorded.report_of(name)
+    assert summary_of_report(json.loads(json.dumps(plain(report)))) == summary(report)
+
+
+@pytest.mark.parametrize("names", [3, 40, 400])
+def test_an_input_is_cut_at_whole_names_and_says_so(names):
+    """Two nodes whose classes differ never show equal inputs without a mark."""
+    text = ", ".join(f"NCCL_SETTING_{number}={number}" for number in range(names))
+    found = cut_at_names(text, 400)
+    assert len(found) <= 400
+    kept, mark, more = found.partition("… (+")
+    assert (found == text) if not mark else (text.startswith(kept) and kept.count(", ") + int(more.rstrip(")")) == names)
+
+
+@pytest.mark.parametrize(
+    ("mig", "wanted"),
+    [
+        ([False, False], False),
+        ([False, True], True),
+        (["not-supported", "not-supported"], {"unread": "not-supported"}),
+        ([False, "not-supported"], False),
+        ([False, "denied"], {"unread": "denied"}),
+        (["denied", True], True),
+    ],
+)
+def test_mig_is_on_where_one_gpu_has_it(mig, wanted):
+    report = recorded.report_of(LARGE)
+    values = [{"unread": one, "detail": ""} if isinstance(one, str) else {"current": one, "pending": one} for one in mig]
+    facts = {**report.facts, "gpus": [{**gpu, "mig": one} for gpu, one in zip(report.facts["gpus"], values, strict=False)]}
+    assert summary(replace(report, facts=facts))["gpus"]["mig"] == wanted
+
+
+@pytest.mark.parametrize("driver", ["vfio-pci", "nouveau"])
+def test_a_gpu_that_jobs_cannot_have_does_not_count(driver):
+    """What only NVML knows is absent of it, and known of the others."""
+    report = deepcopy(recorded.report_of(LARGE))
+    gpu, place = report.facts["gpus"][3], report.facts["topology"]["gpus"][3]
+    assert gpu["pci"] == place["pci"]
+    place["bound_to"] = driver
+    absent = {"unread": "absent", "detail": "NVML does not list it"}
+    gpu |= dict.fromkeys(("name", "memory_bytes", "compute_capability", "mig"), absent)
+    found = summary(report)
+    assert found["gpus"] == {**summary(recorded.report_of(LARGE))["gpus"], "count": 7}
+    assert (found["fabric"]["inputs"]["gpu_count"], found["fabric"]["inputs"]["gpu_memory"]) == ("7", "80")
+    assert [one["gpus"] for one in found["kubelet"]["numa"]] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"dra_only": True, "devices": []}, "dra"),
+        ({"devices": []}, {"unread": "absent"}),
+        ({"devices": [("GPU-1", [0]), ("GPU-2", [])]}, "numa"),
+        ({"devices": [("GPU-1", []), ("GPU-2", [])]}, "plain"),
+        ({"devices": [("", {"unread": "denied", "detail": ""})]}, {"unread": "not-recorded"}),
+        ({"devices": [("of the host", {"unread": "denied", "detail": ""})]}, "numa"),
+        ({"unread": "denied", "detail": ""}, {"unread": "denied"}),
+    ],
+)
+def test_whether_the_kubelet_knows_the_nodes_of_gpus(given, wanted):
+    report = deepcopy(recorded.report_of(LARGE))
+    uuid = report.facts["gpus"][0]["uuid"]
+    rows = [
+        {"resource": "nvidia.com/gpu", "id": uuid if name == "of the host" else name, "nodes": nodes}
+        for name, nodes in given.get("devices", [])
+    ]
+    report.facts["kubelet"]["given"] = {**given, **({"devices": rows} if "devices" in given else {})}
+    assert summary(report)["kubelet"]["devices"] == wanted

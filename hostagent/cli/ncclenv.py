@@ -1,9 +1,11 @@
 """``hostagent nccl env``."""
 
+import json
 import math
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -20,15 +22,17 @@ from hostagent.cli.options import (
 )
 from hostagent.cli.outputs import deliver_all, one_form, outputs
 from hostagent.cli.streams import complain
-from hostagent.errors import did_you_mean
+from hostagent.errors import HostagentError, did_you_mean
 from hostagent.evidence import Evidence, open_host
 from hostagent.nccl.quoting import FORMS, Form
 from hostagent.sinks.ncclenv import apart_of, fitted, render_environment
+from hostagent.visible import visible
 
 if TYPE_CHECKING:
     from hostagent.knowledge.ncclchanges import Version
     from hostagent.nccl.environment import Environment
     from hostagent.nccl.node import Node
+    from hostagent.nccl.summaries import Source
 
 _VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}")
 _EXAMPLES = examples(
@@ -44,7 +48,7 @@ _EXAMPLES = examples(
     "--reports",
     multiple=True,
     type=click.Path(allow_dash=True),
-    help="Reports of a set of hosts: JSON of hostagent check, a directory of them, - for standard input. More may follow as FILE.",
+    help="Reports or summaries of a set of hosts: files, a directory of them, - for standard input. More may follow as FILE.",
     metavar="FILE|DIR",
 )
 @click.option("--nccl", "version", default="", help="The version that the job brings. Default: that of the hosts.", metavar="VERSION")
@@ -78,8 +82,8 @@ def command(
     one_standard_input({"--from": place.snapshot, "--profile": profile_name, "--env-file": env_file})
     place = with_environment(place, env_file)
     asked = _version(version)
-    nodes = _nodes((*reports, *more), place, profile_name) if reports else _of_host(more, place, profile_name)
-    found = _answer(nodes, asked, now=time.time() if reports else None, kind=kind)
+    answer = _of_reports((*reports, *more), place, profile_name, asked) if reports else _of_host(more, place, profile_name, asked)
+    found = fitted(answer, kind)
     _refuse_node(found, node, kind)
     for refusal in found.refusals:
         complain(f"Refused: {refusal.message}.")
@@ -102,20 +106,59 @@ def _version(text: str) -> "Version | None":
     return found
 
 
-def _nodes(paths: tuple[str, ...], place: Evidence, profile_name: str) -> "list[Node]":
+def _of_reports(paths: tuple[str, ...], place: Evidence, profile_name: str, version: "Version | None") -> "Environment":
     from hostagent.cli.reports import read_reports
+    from hostagent.nccl.environment import derive
     from hostagent.nccl.node import parse_node
 
     if not place.is_this_machine or place.environment is not None or profile_name:
         raise click.UsageError("found --reports with --host-root, --root, --from, --env-file or --profile, wanted reports or one host")
     if paths.count(STANDARD) > 1:
         raise click.UsageError("found - several times, wanted standard input at most once")
-    return [parse_node(one.report, one.name) for one in read_reports(paths)]
+    saved = [
+        _Saved(one.name, None, one.report) if one.is_summary else _Saved(one.name, parse_node(one.report, one.name), _shortened(one.report))
+        for one in read_reports(paths, summaries=True)
+    ]
+    nodes = [one.node for one in saved if one.node]
+    if len(nodes) == len(saved):
+        return derive(nodes, version, time.time())
+    from hostagent.nccl.summaries import derive_from_summaries
+
+    return derive_from_summaries([_source(one) for one in saved], version, time.time())
 
 
-def _of_host(more: tuple[str, ...], place: Evidence, profile_name: str) -> "list[Node]":
+class _Saved(NamedTuple):
+    """A summary, or the node of a full report with that as JSON."""
+
+    name: str
+    node: "Node | None"
+    document: Mapping[str, Any] | str
+
+
+def _shortened(report: Mapping[str, Any]) -> str:
+    """As text, which takes less memory, and without findings that passed."""
+    from hostagent.nccl.node import PASSED
+
+    counting = [one for one in report["findings"] if not (isinstance(one, dict) and one.get("outcome") in tuple(PASSED))]
+    return json.dumps({**report, "findings": counting})
+
+
+def _source(saved: _Saved) -> "Source":
+    from hostagent.nccl.summaries import Source
+    from hostagent.report.summarized import summary_of_report
+
+    if not isinstance(saved.document, str):
+        return Source(saved.name, saved.document)
+    try:
+        return Source(saved.name, summary_of_report(json.loads(saved.document)), saved.node)
+    except HostagentError as error:
+        raise HostagentError(f"{visible(saved.name)}: {error.message}", error.next_step) from error
+
+
+def _of_host(more: tuple[str, ...], place: Evidence, profile_name: str, version: "Version | None") -> "Environment":
     """A pass as that of ``hostagent check``."""
     from hostagent import app
+    from hostagent.nccl.environment import derive
     from hostagent.nccl.node import parse_node
     from hostagent.typed import plain
 
@@ -124,13 +167,7 @@ def _of_host(more: tuple[str, ...], place: Evidence, profile_name: str) -> "list
     prepared = prepared_for(place, profile_name)
     with open_host(place, prepared.kinds) as reading:
         report = app.examine(reading, prepared)
-    return [parse_node(plain(report))]
-
-
-def _answer(nodes: "list[Node]", version: "Version | None", *, now: "float | None", kind: Form) -> "Environment":
-    from hostagent.nccl.environment import derive
-
-    return fitted(derive(nodes, version, now), kind)
+    return derive([parse_node(plain(report))], version)
 
 
 def _refuse_node(found: "Environment", node: str, kind: Form) -> None:

@@ -1,4 +1,4 @@
-"""Saved reports that a command is given: what ``hostagent check --format json`` wrote, from any machine and by anybody."""
+"""Saved reports that a command is given: what ``hostagent check`` wrote, as JSON or as summaries, on any machine."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,31 +14,37 @@ from hostagent.visible import visible
 #: Reports of a set of hosts.
 _MOST = 10_000
 _NEXT = "Write one with 'hostagent check --format json -o FILE'"
+_SUMMARY_VERSION = 1
 
 
 class Saved(NamedTuple):
-    """One report, as its file has it."""
+    """One report or summary, as its file has it."""
 
     name: str  # the file; of several in one file with its number: reports.json[3]
     report: Mapping[str, Any]
 
+    @property
+    def is_summary(self) -> bool:
+        return "findings" not in self.report
 
-def read_reports(paths: tuple[str, ...]) -> Iterator[Saved]:
+
+def read_reports(paths: tuple[str, ...], *, summaries: bool = False) -> Iterator[Saved]:
     """The reports in files, in the ``.json`` files of directories, and in standard input (``-``): one, a list, or one on each line.
 
-    One after the other: a caller keeps what it needs. Raises ``HostagentError`` for a file that has something else.
+    One after the other: a caller keeps what it needs. Raises ``HostagentError`` for a file that has something else, such as a summary
+    where the command takes full reports alone.
     """
     told = 0
     for path in paths:
         for file in _files(path):
-            for one in _read(file):
+            for one in _read(file, summaries=summaries):
                 told += 1
                 if told > _MOST:
                     raise HostagentError(f"found more than {_MOST} reports", "Give fewer of them at once")
                 yield one
 
 
-def _read(file: str) -> Iterator[Saved]:
+def _read(file: str, *, summaries: bool) -> Iterator[Saved]:
     name = "standard input" if file == STANDARD_INPUT else file
     try:
         data = read_standard_input(MAX_BYTES) if file == STANDARD_INPUT else read_small(file, MAX_BYTES)
@@ -51,12 +57,28 @@ def _read(file: str) -> Iterator[Saved]:
         raise _refused(name, str(error)[:200]) from error
     for number, one in enumerate(found):
         here = name if len(found) == 1 else f"{name}[{number}]"
-        if not isinstance(one, dict) or not isinstance(one.get("findings"), list):
-            what = "a snapshot" if isinstance(one, dict) and "answers" in one else "JSON of another kind"
-            raise _refused(here, f"found {what}, wanted a report")
-        if one.get("schema_version") != SCHEMA_VERSION:
-            raise _refused(here, f"found schema_version {one.get('schema_version')!r:.20}, wanted {SCHEMA_VERSION}")
+        kind = _kind(one)
+        if kind != "a report" and not (summaries and kind == "a summary"):
+            raise _refused(here, f"found {kind}, wanted a report{' or a summary' if summaries else ''}")
+        wanted, version = _SUMMARY_VERSION if kind == "a summary" else SCHEMA_VERSION, one.get("schema_version")
+        if version != wanted or isinstance(version, bool):
+            raise _refused(here, f"found schema_version {version!r:.20}, wanted {wanted}")
         yield Saved(here, one)
+
+
+def _kind(value: Any) -> str:
+    """In words.
+
+    >>> _kind({"findings": []}), _kind({"verdict": {}, "fabric": {}}), _kind({"answers": {}}), _kind([])
+    ('a report', 'a summary', 'a snapshot', 'JSON of another kind')
+    """
+    if not isinstance(value, dict):
+        return "JSON of another kind"
+    if isinstance(value.get("findings"), list):
+        return "a report"
+    if "findings" not in value and isinstance(value.get("verdict"), dict) and isinstance(value.get("fabric"), dict):
+        return "a summary"
+    return "a snapshot" if "answers" in value else "JSON of another kind"
 
 
 def _parsed(data: bytes) -> list[Any]:

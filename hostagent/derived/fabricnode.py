@@ -20,6 +20,7 @@ from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, need, then
+from hostagent.knowledge.pci import is_for_jobs
 from hostagent.nccl import node as of_nccl
 from hostagent.nccl.agreement import rails
 
@@ -44,15 +45,15 @@ class Wanted(NamedTuple):
     topology: "Topology | Unread"
     platform: "Platform | Unread"
     network: "Network | Unread"
-    nccl: "nccl_of_host.Nccl | Unread"
     kernel: "Kernel | Unread"
     driver: "Driver | Unread"
     rdma: "Rdma | Unread"
     hcas: str
+    nccl: "nccl_of_host.Nccl | Unread" = Unread("not-recorded", "the fabric class is made without it")
 
 
 def node(wanted: Wanted) -> of_nccl.Node:
-    """Without findings and settings, and without what says when and where it was read."""
+    """Without findings, and without what says when and where it was read."""
     known = wanted.network if isinstance(wanted.network, Unread) else wanted.network.netdevs
     ports, gpus = wanted.devices.ports, wanted.devices.gpus
     devices = then(ports, devices_by_netdev)
@@ -66,7 +67,7 @@ def node(wanted: Wanted) -> of_nccl.Node:
             gdr=of_nccl.Gdr(ways.peermem, ways.dmabuf),
         ),
         nccl=then(wanted.nccl, _nccl),
-        gpus=then(gpus, lambda listed: tuple(of_nccl.Gpu(one.name, one.numa_node, one.compute_capability) for one in listed)),
+        gpus=then(gpus, lambda listed: tuple(_gpu(one) for one in listed if is_for_jobs(one.bound_to, one.vga))),
         driver=then(wanted.driver, lambda found: of_nccl.Driver(found.loaded_version)),
         platform=then(wanted.platform, lambda found: of_nccl.Platform(found.name, found.contained)),
     )
@@ -151,7 +152,17 @@ def _port(port: RdmaPort, by_port: "Roles | Unread", network: "Network | Unread"
     )
 
 
+def _gpu(one: gpus_of_host.Gpu) -> of_nccl.Gpu:
+    mig = then(one.mig, lambda found: of_nccl.Mig(found.current))
+    return of_nccl.Gpu(one.name, one.numa_node, one.compute_capability, one.memory_bytes, mig)
+
+
 def _nccl(found: nccl_of_host.Nccl) -> of_nccl.Nccl:
     libraries = then(found.libraries, lambda listed: tuple(of_nccl.Library(one.path, one.version) for one in listed))
     plugins = then(found.plugins, lambda listed: tuple(of_nccl.Plugin(one.path, then(one.kinds, ",".join), one.missing) for one in listed))
-    return of_nccl.Nccl(libraries, plugins, ())
+    return of_nccl.Nccl(libraries, plugins, then(found.settings, lambda listed: tuple(map(_setting, listed))))
+
+
+def _setting(one: nccl_of_host.NcclSetting) -> of_nccl.Setting:
+    value = one.value if one.is_known else Unread("not-recorded", "hostagent does not know this name: its value is not kept")
+    return of_nccl.Setting(one.name, value, one.wins, one.origin)

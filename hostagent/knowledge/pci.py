@@ -98,6 +98,20 @@ def can_drive(device_id: str, version: str, flavour: str) -> bool:
     return not is_newer and (not able or flavour in able)
 
 
+#: Drivers that keep a GPU from containers: that of virtual machines, and the kernel's own.
+_OTHERS = ("vfio-pci", "nouveau")
+
+
+def is_for_jobs(bound_to: object, vga: object) -> bool:
+    """Whether jobs may have a GPU by the driver that is bound to it: none that a virtual machine or nouveau has, no card that shows the
+    console. Where either was not read, it counts.
+
+    >>> is_for_jobs("nvidia", False), is_for_jobs("vfio-pci", False), is_for_jobs("", True), is_for_jobs("", False), is_for_jobs(None, None)
+    (True, False, False, True, True)
+    """
+    return not isinstance(bound_to, str) or (bound_to not in _OTHERS and not (bound_to == "" and vga is True))
+
+
 def is_display_card(device_id: str, bound_to: str, version: str, flavour: str, *, vga: bool) -> bool:
     """Whether a card is there for a screen alone: one that the driver refuses for its age, with nouveau or no driver.
 

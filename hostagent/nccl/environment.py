@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from hostagent.facts.frozen import frozen
 from hostagent.knowledge.ncclchanges import Version
-from hostagent.knowledge.ncclvariables import OLDEST, known_to, variables
+from hostagent.knowledge.ncclvariables import OLDEST
 from hostagent.knowledge.ncclvendors import Stack
-from hostagent.nccl import bootstrap, standing, transport
+from hostagent.nccl import standing
 from hostagent.nccl.agreement import NOTED, PLUGINS, ROWS, Refusal, compared
 from hostagent.nccl.node import Node
 from hostagent.nccl.transport import Told
@@ -75,22 +75,11 @@ def derive(nodes: Sequence[Node], version: "Version | None" = None, now: "float 
     refusals += unlike
     rows = ROWS if own or stack or unlike else (*ROWS, PLUGINS)
     refusals += compared(nodes, rows)
-    told, notes = list[Told](), list[str]()
-    if stack is None or not stack.own_bootstrap:
-        interface = bootstrap.choose(nodes)
-        refusals += [interface.refusal] if interface.refusal else []
-        told.append(Told(bootstrap.NAME, interface.common, interface.by_node, interface.why))
-    if stack is None:
-        found = transport.choose(nodes, version, has_plugin=not own and standing.has_plugin(nodes))
-        refusals += _new(found.refusals, refusals)
-        told += found.variables
-        notes += found.notes
-        told += standing.kept(nodes)
-    known = known_to(version) if version else _known_to_all()
-    told = [one for one in told if one.name in known]
+    told, more, notes = standing.proposal(nodes, version, stack, brings_its_own=own)
+    refusals += _new(more, refusals)
     refusals += standing.settings_refusals(nodes, told, version or OLDEST)
-    notes += [one.message for one in compared(nodes, NOTED)] + standing.notes(nodes, told)
-    answer = _Answer(version, told, stack, tuple(notes))
+    notes = (*notes, *(one.message for one in compared(nodes, NOTED)), *standing.notes(nodes, told))
+    answer = _Answer(version, told, stack, notes)
     return _emitted(nodes, answer) if not refusals else _refused(nodes, answer, tuple(refusals))
 
 
@@ -98,11 +87,6 @@ def _new(more: Sequence[Refusal], told: Sequence[Refusal]) -> list[Refusal]:
     """What is not told yet; of what was not read each is another one."""
     codes = {one.code for one in told} - {"unread"}
     return [one for one in more if one.code not in codes]
-
-
-def _known_to_all() -> frozenset[str]:
-    """Those that every version from 2.18 on knows."""
-    return frozenset(name for name, one in variables().items() if one.known_to(OLDEST) and one.until is None)
 
 
 class _Answer(NamedTuple):

@@ -1,19 +1,61 @@
-"""What has to be equal on all nodes of one job, and one short word for it: nodes with the same word take the same settings of NCCL."""
+"""What has to be equal on all nodes of one job, and two short words for it.
+
+The fabric class is for a job that brings its own NCCL, the host class for one that uses the host's: nodes with the same class may run one
+job together. A class begins with the version of its list of inputs, so that a release that compares more is seen as such.
+"""
 
 import json
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.hashes import hexdigest
 from hostagent.nccl import bootstrap
 from hostagent.nccl.agreement import PLUGINS, ROWS, in_words, rails
-from hostagent.nccl.node import Node
-from hostagent.nccl.trafficclass import traffic_class
+from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS, VERSION
+from hostagent.nccl.node import Gpu, Node
+from hostagent.nccl.standing import compared_settings
+from hostagent.nccl.trafficclass import told, traffic_class
 
 _DIGITS = 12
+_GIB = 1024**3
 #: Why a node has none of it. Of an image that is not known.
 _NONE = NOT_APPLICABLE - {"not-running"}
 _ROW = {code: of for code, _, of in (*ROWS, PLUGINS)}
+
+
+def _mixture(of: Callable[[Gpu], str]) -> Callable[[Node], str]:
+    """Of all GPUs: the one value that they have, or how many have which."""
+
+    def words(node: Node) -> str:
+        counts = Counter(of(gpu) for gpu in need(node.facts.gpus))
+        return next(iter(counts), in_words(())) if len(counts) < 2 else ", ".join(f"{counts[one]} x {one}" for one in sorted(counts))
+
+    return words
+
+
+def _mig(gpu: Gpu) -> str:
+    if isinstance(gpu.mig, Unread):
+        return "off" if gpu.mig.why in _NONE else in_words(gpu.mig)
+    return "on" if gpu.mig.current else "off"
+
+
+def _memory(gpu: Gpu) -> str:
+    """In GiB, as summaries have it."""
+    return in_words(gpu.memory_bytes) if isinstance(gpu.memory_bytes, Unread) else str(round(gpu.memory_bytes / _GIB))
+
+
+def _traffic_class(node: Node) -> str:
+    """The class of a job's packets, with what the card makes of it; each kind once."""
+    kinds = set[str]()
+    for port in rails(node):
+        value, priorities = in_words(traffic_class(node, port)), in_words(told(node, port))
+        kinds.add(value if priorities in ("none", value) else f"{value} ({priorities})")
+    return ", ".join(sorted(kinds)) or in_words(())
+
+
+def _hca_names(node: Node) -> str:
+    return ", ".join(port.name for port in rails(node)) or in_words(())
 
 
 def _version(node: Node) -> str:
@@ -22,45 +64,45 @@ def _version(node: Node) -> str:
     return in_words(found[0].version) if found else in_words(())
 
 
-def _hcas(node: Node) -> str:
-    return ",".join(port.name for port in rails(node)) or in_words(())
-
-
-def _traffic_class(node: Node) -> str:
-    return in_words(tuple(sorted({in_words(traffic_class(node, port)) for port in rails(node)})))
-
-
 def _socket_ifname(node: Node) -> str:
     """The value of NCCL_SOCKET_IFNAME; "none" where the node has no interface for it."""
     bootstrap.candidates(node)
     return bootstrap.choose([node]).common or in_words(())
 
 
+def _settings(node: Node) -> str:
+    return ", ".join(f"{name}={value}" for name, value in compared_settings(node)) or in_words(())
+
+
 #: By name, what it is of a node: in words, as `hostagent.nccl.agreement` compares nodes. Raises ``UnreadError``.
-INPUTS: Mapping[str, Callable[[Node], str]] = {
-    "gpu_product": _ROW["gpu"],
+_INPUTS: Mapping[str, Callable[[Node], str]] = {
+    "gpu_product": _mixture(lambda gpu: in_words(gpu.name)),
+    "gpu_memory": _mixture(_memory),
     "gpu_count": _ROW["gpus"],
     "gpus_per_numa": _ROW["numa"],
+    "mig": _mixture(_mig),
     "driver_branch": _ROW["driver"],
-    "nccl": _version,
-    "net_plugin": _ROW["plugins"],
     "link_layer": _ROW["link_layer"],
-    "hcas": _hcas,
+    "hcas": _ROW["rails"],
     "rate_gbps": _ROW["rate"],
     "mtu": _ROW["netdev_mtu"],
     "active_mtu": _ROW["active_mtu"],
     "gid_type": _ROW["gid"],
     "gdr": _ROW["gdr"],
     "traffic_class": _traffic_class,
+    "hca_names": _hca_names,
+    "nccl": _version,
+    "net_plugin": _ROW["plugins"],
     "socket_ifname": _socket_ifname,
+    "settings": _settings,
 }
 
 
-def inputs(node: Node) -> dict[str, "str | Unread"]:
-    """Each by name. What does not apply to the node is "none"; what could not be read says why. Nobody can know them of an image, whose
-    host does not run yet: they are not-running.
+def inputs(node: Node, names: Iterable[str] = (*CLASS_INPUTS, *HOST_INPUTS)) -> dict[str, "str | Unread"]:
+    """Each by name. What does not apply to the node is "none"; what could not be read says why. Nothing of it is known of an image, whose
+    host does not run yet: there it is not-running.
     """
-    return {name: _read(of, node) for name, of in INPUTS.items()}
+    return {name: _read(_INPUTS[name], node) for name in names}
 
 
 def _read(of: Callable[[Node], str], node: Node) -> "str | Unread":
@@ -71,9 +113,22 @@ def _read(of: Callable[[Node], str], node: Node) -> "str | Unread":
 
 
 def fabric_class(found: Mapping[str, "str | Unread"]) -> "str | Unread":
-    """12 hexadecimal digits of the SHA-256 of the inputs, as JSON with sorted keys and no blanks; none where one was not read."""
-    for name, value in found.items():
+    """Of a job that brings its own NCCL. `found`: at least the inputs that it is made of."""
+    return _hashed(found, CLASS_INPUTS)
+
+
+def host_class(found: Mapping[str, "str | Unread"]) -> "str | Unread":
+    """Of a job that uses the host's NCCL."""
+    return _hashed(found, (*CLASS_INPUTS, *HOST_INPUTS))
+
+
+def _hashed(found: Mapping[str, "str | Unread"], names: Iterable[str]) -> "str | Unread":
+    """The version, and 12 hexadecimal digits of the SHA-256 of the inputs, as JSON with sorted keys and no blanks; unread where one is."""
+    values = dict[str, str]()
+    for name in names:
+        value = found[name]
         if isinstance(value, Unread):
             return Unread(value.why, f"{name}: {value.detail}", value.question)
-    text = json.dumps(found, sort_keys=True, separators=(",", ":"))
-    return hexdigest("sha256", text.encode())[:_DIGITS]
+        values[name] = value
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return f"{VERSION}-{hexdigest('sha256', text.encode())[:_DIGITS]}"

@@ -10,6 +10,7 @@ from typing import Any
 from hostagent.errors import HostagentError
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.pci import is_for_jobs
 from hostagent.typed import ShapeError, build
 from hostagent.visible import visible
 
@@ -97,12 +98,21 @@ class Fabric:
 
 
 @frozen
+class Mig:
+    """Whether a GPU is cut into instances."""
+
+    current: bool
+
+
+@frozen
 class Gpu:
-    """One of ``facts.gpus``."""
+    """One of ``facts.gpus`` that jobs may have."""
 
     name: str | Unread
     numa_node: int | Unread
     compute_capability: str | Unread
+    memory_bytes: int | Unread = _NOT_THERE
+    mig: Mig | Unread = _NOT_THERE
 
 
 @frozen
@@ -258,7 +268,22 @@ def _told(findings: Any) -> Any:
     """Without what passed or did not apply, which is most of them."""
     if not isinstance(findings, list):
         return findings
-    return [one for one in findings if not (isinstance(one, Mapping) and one.get("outcome") in PASSED)]
+    return [one for one in findings if not (isinstance(one, Mapping) and one.get("outcome") in tuple(PASSED))]
+
+
+def gpus_for_jobs(facts: Mapping[str, Any]) -> Any:
+    """``gpus`` of a report's facts without those that jobs cannot have, by ``topology.gpus``; as it is where it is no list.
+
+    >>> at = {"gpus": [{"pci": "a", "bound_to": "vfio-pci"}, {"pci": "b", "bound_to": "nvidia"}]}
+    >>> gpus_for_jobs({"gpus": [{"pci": "a"}, {"pci": "b"}, {"pci": "c"}], "topology": at})
+    [{'pci': 'b'}, {'pci': 'c'}]
+    """
+    rows, topology = facts.get("gpus"), facts.get("topology")
+    known = topology.get("gpus") if isinstance(topology, Mapping) else None
+    if not isinstance(rows, list) or not isinstance(known, list):
+        return rows
+    others = [one.get("pci") for one in known if isinstance(one, Mapping) and not is_for_jobs(one.get("bound_to"), one.get("vga"))]
+    return [row for row in rows if not (isinstance(row, Mapping) and row.get("pci") in others)]
 
 
 def _leave(path: tuple[Any, ...]) -> None:
@@ -280,8 +305,12 @@ def parse_node(report: Any, file: str = "") -> Node:
         raise HostagentError(f"found {name} without facts.{lacking[0]}, wanted a report that has it", _NEXT)
     if report.get("schema_version") != _SCHEMA_VERSION:
         raise HostagentError(f"found {name} of schema_version {report.get('schema_version')!r:.20}, wanted {_SCHEMA_VERSION}", _NEXT)
+    facts = report["facts"]
+    if "gpus" in facts:
+        facts = {**facts, "gpus": gpus_for_jobs(facts)}
+    data = {**report, "facts": facts, "findings": _told(report.get("findings")), "file": file, "label": ""}
     try:
-        node: Node = build(Node, {**report, "findings": _told(report.get("findings")), "file": file, "label": ""}, name, unknown=_leave)
+        node: Node = build(Node, data, name, unknown=_leave)
     except (ShapeError, RecursionError) as error:
         raise HostagentError(f"found a report of another shape: {visible(str(error))[:300]}", _NEXT) from error
     return node

@@ -2,53 +2,72 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge.ncclchanges import Version, parse_nccl_version
+from hostagent.knowledge.ncclplugins import is_known
+from hostagent.knowledge.ncclvariables import OLDEST, known_to, variables
+from hostagent.knowledge.ncclvendors import Stack
+from hostagent.nccl import bootstrap, transport
 from hostagent.nccl.agreement import Refusal, differing, in_words, names
 from hostagent.nccl.bootstrap import NAME as IFNAME
 from hostagent.nccl.bootstrap import taken
 from hostagent.nccl.node import Finding, Node, Setting, shown
 from hostagent.nccl.transport import Told
+from hostagent.nccl.vendor import vendor
 
 _VARIABLE = re.compile(r"\bNCCL_[A-Z0-9_]+")
 _FAMILY = "nccl."
 _TOPOLOGY_FILE, _SYSTEM_FILE = "NCCL_TOPO_FILE", "/etc/nccl.conf"
+#: All that may be emitted, in this order.
+PROPOSED = (IFNAME, "NCCL_IB_HCA", "NCCL_NET", "NCCL_IB_GID_INDEX", "NCCL_IB_TC", _TOPOLOGY_FILE)
 #: May differ by node: they name what a node has.
-_OWN = (IFNAME, "NCCL_IB_HCA", _TOPOLOGY_FILE)
+OWN = (IFNAME, "NCCL_IB_HCA", _TOPOLOGY_FILE)
 #: With these no variable that is emitted has its effect.
 _DEFEATING = {
     "NCCL_IB_DISABLE": ("NCCL_NET", "it takes InfiniBand and RoCE from NCCL"),
     "NCCL_COMM_ID": (IFNAME, "it overrules the interface"),
 }
-_AGAIN = "Run 'hostagent check' there again"
+#: What begins so changes NCCL's log alone.
+_LOGGING = "NCCL_DEBUG"
+#: The value of a setting that NCCL does not know: reports do not keep it.
+_UNKNOWN_VALUE = "unknown value"
+AGAIN = "Run 'hostagent check' there again"
 _MOST = 3
 
 
 def labelled(nodes: Sequence[Node]) -> tuple[Node, ...]:
     """No two have one label: two machines may share a name, which then has its file beside it, and files a name as far as it is shown."""
-    by_file = _told_apart(nodes, lambda node, _: shown(node.file))
-    return _told_apart(by_file, lambda _, number: str(number))
+    labels = distinct([node.name for node in nodes], [node.file for node in nodes])
+    return tuple(node if node.name == label else replace(node, label=label) for node, label in zip(nodes, labels, strict=True))
 
 
-def _told_apart(nodes: Sequence[Node], mark: Callable[[Node, int], str]) -> tuple[Node, ...]:
-    """What several are called has a mark behind it."""
-    seen = Counter(node.name for node in nodes)
-    return tuple(
-        replace(node, label=f"{node.name} ({mark(node, number)})") if seen[node.name] > 1 else node for number, node in enumerate(nodes, 1)
-    )
+def distinct(labels: Sequence[str], files: Sequence[str]) -> list[str]:
+    """Equal labels get the file behind them, and a number where that is equal, too.
+
+    >>> distinct(["a", "b", "b"], ["1", "2", "3"]), distinct(["a", "a"], ["x", "x"])
+    (['a', 'b (2)', 'b (3)'], ['a (x) (1)', 'a (x) (2)'])
+    """
+    by_file = _marked(labels, [shown(file) for file in files])
+    return _marked(by_file, [str(number) for number, _ in enumerate(labels, 1)])
+
+
+def _marked(labels: Sequence[str], marks: Sequence[str]) -> list[str]:
+    seen = Counter(labels)
+    return [f"{label} ({mark})" if seen[label] > 1 else label for label, mark in zip(labels, marks, strict=True)]
 
 
 def refusals(nodes: Sequence[Node], now: "float | None") -> list[Refusal]:
     """Of reports that say nothing of today or of the whole host. One that was replayed from a snapshot is as old as that, and is noted."""
     found: list[Refusal] = []
     if now is not None and (old := [node.name for node in nodes if not node.replayed and not now <= node.valid_until]):
-        found.append(Refusal("stale", f"reports: that of {names(old)} has expired. {_AGAIN}", tuple(old)))
+        found.append(Refusal("stale", f"reports: that of {names(old)} has expired. {AGAIN}", tuple(old)))
     if part := [node.name for node in nodes if node.partial]:
         found.append(
-            Refusal("partial", f"reports: that of {names(part)} is of some checks alone. {_AGAIN}, without --only and --skip", tuple(part))
+            Refusal("partial", f"reports: that of {names(part)} is of some checks alone. {AGAIN}, without --only and --skip", tuple(part))
         )
     seen: dict[tuple[str, str], str] = {}
     for node in nodes:
@@ -93,6 +112,58 @@ def kept(nodes: Sequence[Node]) -> list[Told]:
     return [Told(_TOPOLOGY_FILE, values.pop(), {}, why) if len(values) == 1 else Told(_TOPOLOGY_FILE, "", found, why)]
 
 
+class Proposal(NamedTuple):
+    """The variables for these nodes, before anything else is compared: with what keeps some of them from being chosen."""
+
+    variables: tuple[Told, ...]
+    refusals: tuple[Refusal, ...]
+    notes: tuple[str, ...]
+
+
+def proposal(nodes: Sequence[Node], version: "Version | None", stack: "Stack | None", *, brings_its_own: bool) -> Proposal:
+    """Those that `version` knows; without one, those that every version knows. A provider's network chooses its own."""
+    chosen, refused, remarks = list[Told](), list[Refusal](), tuple[str, ...]()
+    if stack is None or not stack.own_bootstrap:
+        interface = bootstrap.choose(nodes)
+        refused += [interface.refusal] if interface.refusal else []
+        chosen.append(Told(IFNAME, interface.common, interface.by_node, interface.why))
+    if stack is None:
+        network = transport.choose(nodes, version, has_plugin=not brings_its_own and has_plugin(nodes))
+        refused += network.refusals
+        chosen += [*network.variables, *kept(nodes)]
+        remarks = network.notes
+    known = known_to(version) if version else _known_to_all()
+    return Proposal(tuple(one for one in chosen if one.name in known), tuple(refused), remarks)
+
+
+def _known_to_all() -> frozenset[str]:
+    """Those that every version from 2.18 on knows."""
+    return frozenset(name for name, one in variables().items() if one.known_to(OLDEST) and one.until is None)
+
+
+def compared_settings(node: Node) -> tuple[tuple[str, str], ...]:
+    """Settings that win on this node, by name: without those for the log alone, and without those that ``nccl env`` replaces.
+
+    Findings of the node do not count. Raises ``UnreadError``.
+    """
+    need(need(node.facts.nccl).settings)
+    here = (replace(node, findings=()),)
+    version, _ = version_of(here)
+    stack, _ = vendor(here, brings_its_own=False)
+    proposed = proposal(here, version, stack, brings_its_own=False).variables
+    replaced = {one.name for one in proposed if one.common or one.by_node}
+    winning = (one for one in _winning(node) if one.name not in replaced and not one.name.startswith(_LOGGING))
+    return tuple(sorted((one.name, _compared(one)) for one in winning))
+
+
+def _compared(one: Setting) -> str:
+    if not is_known(one.name):
+        return one.text or _UNKNOWN_VALUE
+    if isinstance(one.value, Unread):
+        raise UnreadError(Unread("not-recorded", f"value of {shown(one.name)}: {one.value.detail or one.value.why}"))
+    return one.value
+
+
 def settings_refusals(nodes: Sequence[Node], told: Sequence[Told], version: Version) -> list[Refusal]:
     """Of findings that end jobs, and of settings on the nodes that work against what is emitted or differ by node."""
     emitted = frozenset(one.name for one in told)
@@ -119,16 +190,19 @@ def settings_refusals(nodes: Sequence[Node], told: Sequence[Told], version: Vers
 
 
 def _unequal(nodes: Sequence[Node], emitted: frozenset[str]) -> list[Refusal]:
-    """The same variable with other values: ranks would do different things."""
+    """The same variable with other values: ranks would do different things. What changes the log alone may differ."""
     values = {node.name: {one.name: one.text for one in _winning(node)} for node in nodes}
-    every = sorted({name for settings in values.values() for name in settings} - emitted - set(_OWN))
+    named = {name for settings in values.values() for name in settings if not name.startswith(_LOGGING)}
+    every = sorted(named - emitted - set(OWN))
     found = [
-        differing(shown(name), "setting_differs", {node: _set(settings.get(name)) for node, settings in values.items()}) for name in every
+        differing(shown(name), "setting_differs", {node: setting_in_words(settings.get(name)) for node, settings in values.items()})
+        for name in every
     ]
     return [one for one in found if one]
 
 
-def _set(value: "str | None") -> str:
+def setting_in_words(value: "str | None") -> str:
+    """None: the node does not have it."""
     return "no such setting" if value is None else shown(value) or "an empty or unknown value"
 
 

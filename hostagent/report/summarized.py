@@ -6,17 +6,18 @@ What does not fit is left out from the end: the settings of NCCL, the NUMA nodes
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from hostagent.errors import HostagentError
 from hostagent.facts.cpulist import parse_cpulist
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError
+from hostagent.report import SCHEMA_VERSION as REPORT_VERSION
 from hostagent.report import Report, Verdicts
 from hostagent.report.gpulabels import product_label
 from hostagent.report.nodewords import compact
 from hostagent.report.summary import SCHEMA_VERSION, Advisories, Coverage, Fabric, Gpus, Kubelet, Nccl, Numa, Reason, Summary
 from hostagent.report.told import NOTHING, groups
-from hostagent.typed import plain
+from hostagent.typed import ShapeError, build, plain
 from hostagent.visible import visible
 
 #: Bytes of the whole, as compact JSON.
@@ -27,12 +28,41 @@ _NARROW = 20
 _GIB = 1024**3
 _SHORTENED = "not-recorded"
 _LINK_LAYERS = ("InfiniBand", "Ethernet")
+#: Between the names of an input, and in the place of those that were cut.
+_BETWEEN, _CUT = ", ", "…"
+#: Parts of a report that no summary has, in the shape that `Report` wants.
+_UNUSED: Mapping[str, Any] = {
+    "tool": {"name": "", "version": ""},
+    "observed_at_iso": "",
+    "valid_until_iso": "",
+    "profile": {"name": "", "hash": "", "origin": {}},
+    "coverage": {"judged": 0, "unknown": 0, "skipped": 0, "off": 0},
+    "cages": {},
+    "timings_ms": {},
+}
+
+
+def summary_of_report(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a report that was read from JSON, by its facts, findings and verdict. Raises ``HostagentError`` where that is none."""
+    findings = document.get("findings")
+    if document.get("schema_version") != REPORT_VERSION or not isinstance(findings, list) or not isinstance(document.get("facts"), Mapping):
+        raise HostagentError("found JSON of another shape, wanted a report", "Write one with 'hostagent check --format json -o FILE'")
+    counting = [one for one in findings if not (isinstance(one, Mapping) and one.get("outcome") in ("pass", "skip", "off"))]
+    try:
+        report: Report = build(Report, {**document, **_UNUSED, "findings": counting}, "report", unknown=lambda _: None)
+        return summary(report)
+    except (ShapeError, LookupError, TypeError, AttributeError, ValueError, UnreadError, RecursionError) as error:
+        text = f"found a report of another shape: {visible(str(error))[:_TEXT]}"
+        raise HostagentError(text, "Write it again with 'hostagent check --format json -o FILE'") from error
 
 
 def summary(report: Report, verdict: "Verdicts | None" = None, headline: str = "") -> dict[str, Any]:
     """As data. `verdict` and `headline`: what is told of this host, where that is not what this report found."""
+    from hostagent.nccl.node import gpus_for_jobs
+
     told = verdict or report.verdict
     facts, node = report.facts, _nccl_node(report)
+    gpus = gpus_for_jobs(facts)
     found = Summary(
         schema_version=SCHEMA_VERSION,
         node=_short(report.host.node_name or report.host.hostname, _NAME),
@@ -43,15 +73,15 @@ def summary(report: Report, verdict: "Verdicts | None" = None, headline: str = "
         headline=_short(headline or report.headline, _TEXT),
         action="none" if headline else report.action,
         security=Advisories(report.security.advisories, report.security.unknown),
-        coverage=_coverage(facts),
+        coverage=_coverage(facts, gpus),
         reasons=_reasons(report),
-        gpus=_gpus(facts.get("gpus")),
+        gpus=_gpus(gpus),
         driver=_text(facts.get("driver"), "loaded"),
         cuda=_text(facts.get("driver"), "cuda"),
         toolkit=_text(facts.get("toolkit"), "version"),
-        fabric=_fabric(node, facts.get("gpus")),
+        fabric=_fabric(node, gpus),
         nccl=_nccl(node),
-        kubelet=_kubelet(facts),
+        kubelet=_kubelet(facts, gpus),
     )
     return _fitted(_bare(plain(found)))
 
@@ -128,11 +158,11 @@ def _reasons(report: Report) -> tuple[Reason, ...]:
     )
 
 
-def _coverage(facts: Mapping[str, Any]) -> Coverage:
+def _coverage(facts: Mapping[str, Any], gpus: Any) -> Coverage:
     """By what could not be read: each GPU lacks what NVML alone says, each port what verbs alone say, the fabric what only the host's
     network namespace says.
     """
-    lacks_nvml = _lacks(facts.get("gpus"), "memory_bytes", "compute_capability")
+    lacks_nvml = _lacks(gpus, "memory_bytes", "compute_capability")
     lacks_rdma = _lacks_verbs(facts.get("fabric"))
     if _lacks_network(facts.get("fabric")):
         if lacks_nvml:
@@ -189,7 +219,6 @@ def _gpus(rows: Any) -> "Gpus | Unread":
 
     memory, capability = alike(_memory), alike(lambda row: row.get("compute_capability", {}))
     capability = _short(capability, _NAME) if isinstance(capability, str) else capability
-    mig = alike(lambda row: _mig(row.get("mig")))
     names = [row.get("name", {}) for row in rows]
     product = alike(lambda row: row.get("name", {}))
     if product is None:
@@ -200,7 +229,7 @@ def _gpus(rows: Any) -> "Gpus | Unread":
         product=_short(product_label(product) if "," not in product else product, _NAME) if isinstance(product, str) else product,
         memory_gib=mixed if memory is None else memory,
         compute_capability=mixed if capability is None else capability,
-        mig=mixed if mig is None else mig,
+        mig=_mig([row.get("mig") for row in rows]),
     )
 
 
@@ -209,8 +238,16 @@ def _memory(row: Mapping[str, Any]) -> Any:
     return round(value / _GIB) if isinstance(value, int) else value
 
 
-def _mig(value: Any) -> Any:
-    return value.get("current", {}) if isinstance(value, Mapping) and "unread" not in value else value if value is not None else {}
+def _mig(values: list[Any]) -> "bool | Unread":
+    """Whether it is on for one GPU; a GPU without MIG is one for which it is off."""
+    known = [value.get("current") if isinstance(value, Mapping) and "unread" not in value else value for value in values]
+    if True in known:
+        return True
+    unread = [_unread(value) for value in known if value is not False]
+    gaps = [one for one in unread if one.why not in NOT_APPLICABLE]
+    if not gaps and False in known:
+        return False
+    return next(iter(gaps or unread), Unread("absent", "there is no GPU"))
 
 
 def _nccl_node(report: Report) -> Any:
@@ -225,7 +262,7 @@ def _nccl_node(report: Report) -> Any:
 
 
 def _fabric(node: Any, gpus: Any) -> Fabric:
-    from hostagent.nccl.fabricclass import fabric_class, inputs
+    from hostagent.nccl.fabricclass import fabric_class, host_class, inputs
 
     rows = gpus if isinstance(gpus, list) else []
     domains = {row["nvlink_domain"] if isinstance(row.get("nvlink_domain"), str) else "" for row in rows}
@@ -233,13 +270,32 @@ def _fabric(node: Any, gpus: Any) -> Fabric:
     one = domains.pop() if len(domains) == 1 else ""
     domain: str | Unread = _short(one, _NAME) if one else _unread(first if rows else gpus, "the GPUs are of several domains")
     if isinstance(node, Unread):
-        return Fabric(inputs=node, domain=domain, class_=node)
+        return Fabric(inputs=node, domain=domain, class_=node, host_class=node)
     found = inputs(node)
     return Fabric(
-        inputs={name: _short(value, _INPUT) if isinstance(value, str) else value for name, value in found.items()},
+        inputs={name: cut_at_names(visible(value), _INPUT) if isinstance(value, str) else value for name, value in found.items()},
         domain=domain,
         class_=fabric_class(found),
+        host_class=host_class(found),
     )
+
+
+def cut_at_names(text: str, most: int) -> str:
+    """A list of names with commas, at most so many characters: whole names, and how many more there are.
+
+    >>> cut_at_names("mlx5_0, mlx5_1, mlx5_2", 20), cut_at_names("mlx5_0, mlx5_1", 20), cut_at_names("x" * 30, 20)
+    ('mlx5_0, … (+2)', 'mlx5_0, mlx5_1', '… (+1)')
+    """
+    if len(text) <= most:
+        return text
+    names = text.split(_BETWEEN)
+    kept, room = list[str](), most - len(f"{_CUT} (+{len(names)})")
+    for name in names:
+        room -= len(name) + len(_BETWEEN)
+        if room < 0:
+            break
+        kept.append(name)
+    return _BETWEEN.join((*kept, f"{_CUT} (+{len(names) - len(kept)})"))
 
 
 def _nccl(node: Any) -> Nccl:
@@ -258,7 +314,7 @@ def _nccl(node: Any) -> Nccl:
     return Nccl(version, {one.name: one.value for one in (*found.variables, *own)})
 
 
-def _kubelet(facts: Mapping[str, Any]) -> "Kubelet | Unread":
+def _kubelet(facts: Mapping[str, Any], gpus: Any) -> "Kubelet | Unread":
     part = facts.get("kubelet")
     if not isinstance(part, Mapping) or "unread" in part:
         return _unread(part)
@@ -270,19 +326,50 @@ def _kubelet(facts: Mapping[str, Any]) -> "Kubelet | Unread":
         scope=_text(settings, "topologyManagerScope"),
         cpu_manager=_text(settings, "cpuManagerPolicy"),
         memory_manager=_text(settings, "memoryManagerPolicy"),
-        numa=_numa(facts, settings),
+        devices=_devices(part.get("given"), gpus),
+        numa=_numa(facts, settings, gpus),
     )
 
 
-def _numa(facts: Mapping[str, Any], settings: Any) -> "tuple[Numa, ...] | Unread":
+def _devices(given: Any, gpus: Any) -> "Literal['numa', 'plain', 'dra'] | Unread":
+    """By what its device plug-ins registered; where only the checkpoint says what, by the GPUs' own nodes, which plug-ins read."""
+    from hostagent.placement.node import is_gpu_resource
+
+    if not isinstance(given, Mapping) or "unread" in given:
+        return _unread(given)
+    if given.get("dra_only") is True:
+        return "dra"
+    listed = given.get("devices")
+    if not isinstance(listed, list):
+        return _unread(listed)
+    rows = gpus if isinstance(gpus, list) else []
+    by_uuid = {str(row.get("uuid")): row.get("numa_node") for row in rows}
+    found = [_nodes(one, by_uuid) for one in listed if is_gpu_resource(str(one.get("resource")))]
+    if any(found):
+        return "numa"
+    gap = next((one for one in found if one is None), False)
+    return (
+        Unread("not-recorded", "the NUMA nodes of a GPU") if gap is None else "plain" if found else Unread("absent", "no GPU is registered")
+    )
+
+
+def _nodes(device: Mapping[str, Any], by_uuid: Mapping[str, Any]) -> "bool | None":
+    """Whether the kubelet knows nodes of a device; None where that was not read."""
+    nodes = device.get("nodes")
+    if isinstance(nodes, list):
+        return bool(nodes)
+    own = by_uuid.get(str(device.get("id")).partition("::")[0])
+    return own >= 0 if isinstance(own, int) else None
+
+
+def _numa(facts: Mapping[str, Any], settings: Any, gpus: Any) -> "tuple[Numa, ...] | Unread":
     topology = facts.get("topology")
     nodes = topology.get("numa_nodes") if isinstance(topology, Mapping) and "unread" not in topology else topology
     if not isinstance(nodes, list):
         return _unread(nodes)
     kept = _cpus(settings.get("reservedSystemCPUs", "") if isinstance(settings, Mapping) else "")
     return tuple(
-        Numa(_gpus_at(facts.get("gpus"), node["id"]), _free(_cpus(node.get("cpus")), kept), _gib(node.get("memory_bytes")))
-        for node in nodes[:_NUMA]
+        Numa(_gpus_at(gpus, node["id"]), _free(_cpus(node.get("cpus")), kept), _gib(node.get("memory_bytes"))) for node in nodes[:_NUMA]
     )
 
 

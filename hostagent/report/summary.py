@@ -30,18 +30,20 @@ DESCRIPTIONS: Mapping[str, str] = {
     "reasons.severity": "How much it weighs.",
     "reasons.subject": "The devices, with commas; empty for the whole host.",
     "reasons.action": "What the first step does.",
-    "gpus": "The GPUs of the host.",
+    "gpus": "The GPUs that jobs may have: none that a virtual machine or nouveau holds.",
     "gpus.count": "How many there are.",
     "gpus.product": "What they are, as GPU feature discovery spells it; several kinds with commas.",
     "gpus.memory_gib": "Memory of each, in GiB.",
     "gpus.compute_capability": "As NVIDIA writes it, such as 9.0.",
-    "gpus.mig": "Whether they are cut into instances.",
+    "gpus.mig": "Whether one of them is cut into instances.",
     "driver": "Version of the loaded kernel module.",
     "cuda": "Highest CUDA version that the driver runs.",
     "toolkit": "Version of the NVIDIA Container Toolkit.",
     "fabric": "The network of jobs.",
-    "fabric.class": "Equal on nodes that one job may use together: 12 digits of the SHA-256 of the inputs.",
-    "fabric.inputs": "What the class is made of, in words.",
+    "fabric.class": "Equal on nodes that one job may use together that brings its own NCCL: the version of the list of inputs, a dash, and "
+    "12 digits of their SHA-256.",
+    "fabric.host_class": "The same for a job that uses the host's NCCL: it is made of more inputs.",
+    "fabric.inputs": "What both classes are made of, in words; a text that was cut ends with how many names are left out.",
     "fabric.domain": "Whom NVLink reaches: GPUs of one domain, on this host and on others.",
     "nccl": "The library of jobs.",
     "nccl.version": "The version that jobs find on this host.",
@@ -54,6 +56,7 @@ DESCRIPTIONS: Mapping[str, str] = {
             ("scope", "Of its topology manager."),
             ("cpu_manager", "Its policy."),
             ("memory_manager", "Its policy."),
+            ("devices", "Whether it knows the NUMA nodes of the GPUs: numa; plain, it does not; dra, GPUs are no devices of a plug-in."),
             ("numa", "The NUMA nodes, in order."),
             ("numa.gpus", "GPUs on it."),
             ("numa.cpus", "CPUs that pods may have."),
@@ -89,7 +92,7 @@ class Advisories:
 
 @frozen
 class Gpus:
-    """What all GPUs have alike; of several kinds the names, with commas."""
+    """What all GPUs that jobs may have have alike; of several kinds the names, with commas. ``mig``: whether it is on for one of them."""
 
     count: int
     product: str | Unread
@@ -100,10 +103,13 @@ class Gpus:
 
 @frozen
 class Fabric:
-    """``class`` is equal on nodes that one job may use together; ``inputs`` is what it is made of; ``domain``: whom NVLink reaches."""
+    """``class`` and ``host_class`` are equal on nodes that one job may use together (`hostagent.nccl.fabricclass`); ``inputs`` is what they
+    are made of; ``domain``: the GPUs that NVLink reaches.
+    """
 
     inputs: Mapping[str, str | Unread] | Unread
     domain: str | Unread
+    host_class: str | Unread
     class_: str | Unread = field(metadata={"key": "class"})
 
 
@@ -132,6 +138,7 @@ class Kubelet:
     scope: str | Unread
     cpu_manager: str | Unread
     memory_manager: str | Unread
+    devices: Literal["numa", "plain", "dra"] | Unread
     numa: tuple[Numa, ...] | Unread
 
 

@@ -106,7 +106,6 @@ _GKE_KUBELET = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfigur
 
 
 @claims(
-    "network.fabric_class",
     source="container-engine-accelerators, nvidia-driver-installer/cos/daemonset-preloaded-latest.yaml; cos_gpu_installer",
 )
 def gke_cos(root: Path) -> Tree:
@@ -157,7 +156,7 @@ def gke_cos_without_plugin(root: Path) -> Tree:
     return tree
 
 
-@claims("network.fabric_class", source="container-engine-accelerators, nvidia-driver-installer/ubuntu/entrypoint.sh")
+@claims(source="container-engine-accelerators, nvidia-driver-installer/ubuntu/entrypoint.sh")
 def gke_ubuntu(root: Path) -> Tree:
     """GKE on Ubuntu: the same places, and the installer runs ldconfig (nvidia-driver-installer/ubuntu/entrypoint.sh)."""
     tree = Tree(root, kernel="6.8.0-1042-gke", driver=DRIVER)

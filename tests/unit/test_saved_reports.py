@@ -36,6 +36,35 @@ def test_a_file_a_list_lines_and_directories(tmp_path):
     assert done.stdout == "['standard input']\n"
 
 
+SUMMARY = {"schema_version": 1, "verdict": {}, "fabric": {}, "node": "a"}
+
+
+def test_summaries_are_read_where_the_command_takes_them(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps([SUMMARY, ONE]))
+    assert [one.is_summary for one in read_reports((str(tmp_path),), summaries=True)] == [True, False]
+    with pytest.raises(HostagentError, match=r"found a summary, wanted a report\. Write"):
+        names(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ({**SUMMARY, "schema_version": 2}, "found schema_version 2, wanted 1"),
+        ({**SUMMARY, "schema_version": True}, "found schema_version True, wanted 1"),
+        ({**SUMMARY, "fabric": []}, "found JSON of another kind, wanted a report or a summary"),
+        ({**SUMMARY, "findings": {}}, "found JSON of another kind, wanted a report or a summary"),
+        ({"answers": {}}, "found a snapshot, wanted a report or a summary"),
+        ({**SUMMARY, "findings": []}, "found schema_version 1, wanted 2"),
+    ],
+    ids=range(6),
+)
+def test_what_is_neither_names_both(tmp_path, document, told):
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    with pytest.raises(HostagentError) as refused:
+        list(read_reports((str(tmp_path),), summaries=True))
+    assert told in refused.value.message
+
+
 @pytest.mark.parametrize(
     ("data", "told"),
     [

@@ -1,10 +1,10 @@
 """Not all was read that has to be equal on the nodes of one job, so nothing shows which nodes this one may run a job with.
 
-Schedulers place jobs of several nodes by the label fabric-class: nodes of one class take the same settings of NCCL. A pod without the
-host's network namespace cannot ask the cards of RoCE ports for their lossless priority, and may not see which address an interface has.
-A node without a class for that reason is no node for such jobs: this is unknown, and so is the verdict for several nodes. What was asked
-and has no usable answer is worth knowing, and no more: a card whose firmware settles its priorities with the switch, a driver without DCB,
-a kernel whose release does not say whether it takes DMA-BUF.
+Schedulers place jobs of several nodes by the label fabric-class: all that such a job depends on is equal on nodes of one class. A pod
+without the host's network namespace cannot ask the cards of RoCE ports for their lossless priority. A node without a class for that reason
+is no node for such jobs: this is unknown, and so is the verdict for several nodes. What was asked and has no usable answer is worth
+knowing, and no more: a card whose firmware settles its priorities with the switch, a driver without DCB, a kernel whose release does not
+say whether it takes DMA-BUF.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -13,17 +13,17 @@ from hostagent.derived.gdr import unasked
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
-from hostagent.facts.nccl import Nccl
 from hostagent.facts.network import Network
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
+from hostagent.nccl.classinputs import CLASS_INPUTS
 from hostagent.nccl.fabricclass import inputs
 from hostagent.profile import Profile
 
 #: Inputs of the class that may stay open though all was read.
-_NONE = "none"
+_NONE, _NO_RAILS = "none", "0"
 _WORDS = {"traffic_class": "the traffic class of the rails", "gdr": "GPUDirect RDMA"}
 
 
@@ -45,14 +45,13 @@ def fabric_class(
     topology: Topology | Unread,
     platform: Platform | Unread,
     network: Network | Unread,
-    nccl: Nccl | Unread,
     kernel: Kernel | Unread,
     driver: Driver | Unread,
     rdma: Rdma | Unread,
     profile: Profile,
 ) -> Findings:
-    host = node(Wanted(Devices(ports, nics, gpus), topology, platform, network, nccl, kernel, driver, rdma, profile.rdma.hcas))
-    found = inputs(host)
+    host = node(Wanted(Devices(ports, nics, gpus), topology, platform, network, kernel, driver, rdma, profile.rdma.hcas))
+    found = inputs(host, CLASS_INPUTS)
     for name, value in found.items():
         if not isinstance(value, Unread):
             continue
@@ -65,7 +64,7 @@ def fabric_class(
             need(gap)
         text = f"no fabric class: {_WORDS[name]} is not known ({value.detail or value.why})"
         yield fail(text, code="no-class", found=_WORDS[name], wanted="a fabric class", at_most="info")
-    if profile.verbs == "optional" and found["active_mtu"] == _NONE != found["hcas"]:
+    if profile.verbs == "optional" and found["active_mtu"] == _NONE and found["hcas"] != _NO_RAILS:
         skip("the active MTU of its rails was not asked, as the profile lets it: the class is made without it")
     if not need(ports):
         skip("the host has no RDMA port: its jobs of several nodes have TCP alone")

@@ -357,6 +357,13 @@ class TestFindings:
         assert "node1 sets NCCL_IB_DISABLE=1 in /etc/nccl.conf" in found.refusals[0].message
         assert codes(derived([report(settings=[setting("NCCL_IB_DISABLE", "1", wins=False)])])) == []
 
+    def test_a_setting_of_the_log_alone_may_differ(self):
+        reports = fleet(2)
+        reports[0]["facts"]["nccl"]["settings"] = [setting(name, "INFO") for name in ("NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE")]
+        assert codes(derived(reports)) == []
+        reports[0]["facts"]["nccl"]["settings"].append(setting("NCCL_ALGO", "Ring"))
+        assert [one.message for one in derived(reports).refusals] == ["NCCL_ALGO: node1 has Ring; node2 has no such setting"]
+
     def test_settings_that_were_not_read_are_none_that_agree(self):
         made = report()
         made["facts"]["nccl"]["settings"] = UNREAD
@@ -370,6 +377,10 @@ class TestReports:
         del made["facts"][part]
         with pytest.raises(HostagentError, match=rf"without facts.{part}"):
             node(made)
+
+    def test_an_outcome_of_another_type_is_one_sentence(self):
+        with pytest.raises(HostagentError, match="another shape"):
+            node(report(findings=[{**finding(), "outcome": []}]))
 
     @settings(max_examples=80)
     @given(st.data())

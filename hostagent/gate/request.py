@@ -1,0 +1,113 @@
+"""What a job needs, as it asks the gate."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hostagent.errors import HostagentError, did_you_mean
+from hostagent.gate.versions import parse_demand, parse_version
+from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
+
+_NEXT = "See 'hostagent gate --help'"
+_KNOWN = (*CLASS_INPUTS, *HOST_INPUTS)
+_DEMANDS = ("driver", "cuda", "toolkit")
+_MINIMUMS = ("min_driver_version", "min_cuda_version", "min_container_toolkit_version")
+_LISTS = ("exclude", "only", "may_differ")
+_FLAGS = ("allow_mig", "host_nccl", "same_domain")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A job of some nodes with some GPUs each, and what those have to be. Raises ``HostagentError`` for what no job can need."""
+
+    nodes: int
+    gpus_per_node: int
+    product: str = ""
+    compute_capability: str = ""
+    gpu_memory_gib: float | None = None
+    driver: str = ""
+    cuda: str = ""
+    toolkit: str = ""
+    min_driver_version: str = ""
+    min_cuda_version: str = ""
+    min_container_toolkit_version: str = ""
+    max_age_s: float | None = None
+    exclude: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    require_coverage: Literal["", "full"] = ""
+    allow_mig: bool = False
+    host_nccl: bool = False
+    same_domain: bool = False
+    may_differ: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("nodes", "gpus_per_node"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise _wrong(name, value, "a whole number of at least 1")
+        for name in ("gpu_memory_gib", "max_age_s"):
+            value = getattr(self, name)
+            if value is not None and not _is_positive(value):
+                raise _wrong(name, value, "a number above 0")
+        for name in _FLAGS:
+            if type(getattr(self, name)) is not bool:
+                raise _wrong(name, getattr(self, name), "true or false")
+        for name in _LISTS:
+            object.__setattr__(self, name, _texts(name, getattr(self, name)))
+        self._check_texts()
+
+    def _check_texts(self) -> None:
+        for name in ("product", "compute_capability", *_DEMANDS, *_MINIMUMS):
+            if type(getattr(self, name)) is not str:
+                raise _wrong(name, getattr(self, name), "a text")
+        if self.product and not spelled(self.product):
+            raise _wrong("product", self.product, "the name of a GPU")
+        for name in ("compute_capability", *_MINIMUMS):
+            value = getattr(self, name)
+            if value and parse_version(value) is None:
+                raise _wrong(name, value, 'a version, such as "9.0"')
+        for name in _DEMANDS:
+            value = getattr(self, name)
+            if value and parse_demand(value) is None:
+                raise _wrong(name, value, "a version, such as 580, >=580 or ==580.95")
+        if self.require_coverage not in ("", "full"):
+            raise _wrong("require_coverage", self.require_coverage, "full")
+        for one in self.may_differ:
+            if one not in _KNOWN:
+                raise _wrong("may_differ", one, f"one of {', '.join(_KNOWN)}{did_you_mean(one, _KNOWN)}")
+
+
+def spelled(product: str) -> str:
+    """A product without its case and its spelling of blanks.
+
+    >>> spelled("NVIDIA H100 80GB HBM3") == spelled("nvidia-h100-80gb_hbm3")
+    True
+    """
+    return " ".join(product.casefold().replace("-", " ").replace("_", " ").split())
+
+
+def _texts(name: str, found: Any) -> tuple[str, ...]:
+    if isinstance(found, str) or not isinstance(found, Iterable):
+        raise _wrong(name, found, "several texts")
+    values = tuple(found)
+    for one in values:
+        if type(one) is not str or not one:
+            raise _wrong(name, one, "a name")
+    return values
+
+
+def _is_positive(value: Any) -> bool:
+    if type(value) not in (int, float):
+        return False
+    try:
+        return math.isfinite(value) and value > 0
+    except OverflowError:
+        return False
+
+
+def _wrong(name: str, found: Any, wanted: str) -> HostagentError:
+    text = f"{found!a}" if isinstance(found, str) else f"{found}" if isinstance(found, bool | float | None) else type(found).__name__
+    if type(found) is int:
+        text = str(found) if abs(found) < 1 << 64 else "a huge number"
+    return HostagentError(f"found {name} {text[:80]}, wanted {wanted}", _NEXT)

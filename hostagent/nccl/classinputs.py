@@ -1,0 +1,23 @@
+"""What the classes of a fabric are made of, by name and in order. A light module: the gate reads thousands of summaries by it."""
+
+#: Version of both lists: it begins each class, so that another list is seen as such and not as another fabric.
+VERSION = 1
+#: What has to be equal on all nodes of a job that brings its own NCCL.
+CLASS_INPUTS = (
+    "gpu_product",
+    "gpu_memory",
+    "gpu_count",
+    "gpus_per_numa",
+    "mig",
+    "driver_branch",
+    "link_layer",
+    "hcas",
+    "rate_gbps",
+    "mtu",
+    "active_mtu",
+    "gid_type",
+    "gdr",
+    "traffic_class",
+)
+#: And this, of a job that uses the host's NCCL.
+HOST_INPUTS = ("hca_names", "nccl", "net_plugin", "socket_ifname", "settings")

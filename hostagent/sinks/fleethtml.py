@@ -1,0 +1,129 @@
+"""A fleet as one page of HTML that needs nothing else: a tile per node, by class and domain, and each tile leads to its cause."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from hostagent.gate.fleet import Cause, Class, Fleet, Node, State, WithoutClass
+from hostagent.gate.wording import names_of
+from hostagent.sinks.fleet import NAMES, WORDS, differences, headline, headline_of, in_words, nodes, reason_of, short, states_of
+from hostagent.sinks.fleetstyle import STYLE
+from hostagent.sinks.markup import escaped
+from hostagent.sinks.stylesheet import STYLE as SHARED
+
+#: The second lock, behind the escaping of every text: a browser runs and fetches nothing here.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+#: What a tile shows beside its colour.
+SIGNS: Mapping[State, str] = {"ready": "✓", "degraded": "!", "not_ready": "✕", "unknown": "?", "stale": "~"}
+_COLOURS = {"critical": "bad", "warning": "warn", "info": "note"}
+_ONE_NODE = "not for jobs on several nodes"
+#: Files that are shown.
+_FILES = 50
+
+
+def render_html(found: Fleet) -> str:
+    """No script, nothing fetched; every text of a summary escaped. Links lead to places of the page alone."""
+    tiles = _Tiles(found)
+    classes = "".join(_class(one, number, tiles) for number, one in enumerate(found.classes, 1))
+    without = "".join(_without(one, number, tiles) for number, one in enumerate(found.without_class, 1))
+    causes = "".join(_cause(one, anchor) for one, anchor in zip(found.causes, tiles.anchors, strict=True))
+    title = escaped(headline(found.counts))
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>{SHARED}{STYLE}</style>\n</head>\n<body>\n"
+        f'<header>\n<h1>{title}</h1>\n<p class="quiet">As of {_utc(found.made_at)}</p>\n{_legend(found)}</header>\n<main>\n'
+        f"{_section('Nodes', classes + without)}{_section('Causes', causes)}{_files(found.warnings)}</main>\n</body>\n</html>\n"
+    )
+
+
+class _Tiles:
+    """Tiles of nodes, each with the place of the page that it leads to."""
+
+    def __init__(self, found: Fleet) -> None:
+        self.anchors = _anchors(found.causes)
+        self.states = states_of(found)
+        self.largest = len(found.classes[0].nodes) if found.classes else 0
+        self._nodes = {one.node: one for one in found.nodes}
+
+    def of(self, names: Sequence[str], group: str) -> str:
+        """`group`: the place that a node without a cause leads to."""
+        return f'<ul class="tiles">\n{"".join(self._tile(self._nodes[name], group) for name in names)}</ul>\n'
+
+    def _tile(self, one: Node, group: str) -> str:
+        is_limited = one.state in ("ready", "degraded") and not one.takes_multi_node
+        text = f"{one.node}: {WORDS[one.state]}{f', {_ONE_NODE}' if is_limited else ''}"
+        title = f"{text}. {one.headline}" if one.headline else text
+        place = group if one.cause is None else self.anchors[one.cause]
+        kind = f"{one.state} one" if is_limited else one.state
+        return f'<li><a class="tile {kind}" href="#{place}" title="{escaped(title)}">{SIGNS[one.state]}</a></li>\n'
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section>\n<h2>{title}</h2>\n{body}</section>\n" if body else ""
+
+
+def _utc(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
+
+
+def _anchors(causes: Iterable[Cause]) -> "list[str]":
+    """A name for the place of each cause: its check and code in letters that need no escape, each name once."""
+    taken: dict[str, int] = {}
+    for one in causes:
+        text = reason_of(one) or one.code
+        name = base = "cause-" + "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "-" for char in text)
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{base}-{number}"
+        taken[name] = number
+    return list(taken)
+
+
+def _legend(found: Fleet) -> str:
+    items = [(state, "", f"{getattr(found.counts, state)} {word}") for state, word in WORDS.items()]
+    if found.counts.multi_node < found.counts.single_node:
+        items.insert(1, ("ready", " one", f"{found.counts.single_node - found.counts.multi_node} {_ONE_NODE}"))
+    rows = "".join(f'<li><span class="tile {state}{more}">{SIGNS[state]}</span>{text}</li>\n' for state, more, text in items)
+    return f'<ul class="legend">\n{rows}</ul>\n'
+
+
+def _class(one: Class, number: int, tiles: _Tiles) -> str:
+    what = short(one.gpus) or "GPUs not known"
+    apart = "".join(f"<li>{escaped(line)}</li>\n" for line in differences(one, tiles.largest))
+    rows = []
+    for domain in one.domains:
+        name = f"<h4>Domain <code>{escaped(short(domain.domain))}</code></h4>\n" if domain.domain else ""
+        rows.append(f"{name}{tiles.of(domain.nodes, f'class-{number}')}")
+    return (
+        f'<h3 id="class-{number}">{escaped(what)} <small>{nodes(len(one.nodes))}: {in_words(one.nodes, tiles.states)}; '
+        f"class <code>{escaped(short(one.fabric_class))}</code></small></h3>\n"
+        f"{_listed(apart)}{''.join(rows)}"
+    )
+
+
+def _listed(items: str) -> str:
+    return f'<ul class="apart">\n{items}</ul>\n' if items else ""
+
+
+def _without(one: WithoutClass, number: int, tiles: _Tiles) -> str:
+    head = f'<h3 id="without-{number}">No class <small>{nodes(len(one.nodes))}</small></h3>\n'
+    return f"{head}{_listed(f'<li>{escaped(short(one.why, 400))}</li>')}{tiles.of(one.nodes, f'without-{number}')}"
+
+
+def _cause(one: Cause, anchor: str) -> str:
+    named = f"<code>{escaped(short(reason_of(one)))}</code>: " if reason_of(one) else ""
+    rest = one.nodes[NAMES:]
+    more = f"<details>\n<summary>{nodes(len(rest))} more</summary>\n<p>{escaped(', '.join(rest))}</p>\n</details>\n" if rest else ""
+    return (
+        f'<article class="{_COLOURS.get(one.severity, "note")}" id="{anchor}">\n'
+        f"<h3>{escaped(headline_of(one))} <small>{nodes(len(one.nodes))}</small></h3>\n"
+        f"<p>{named}{escaped(names_of(one.nodes[:NAMES]))}</p>\n{more}</article>\n"
+    )
+
+
+def _files(warnings: Sequence[str]) -> str:
+    rest = [f"and {len(warnings) - _FILES} more"] if len(warnings) > _FILES else []
+    rows = "".join(f"<li>{escaped(short(one, 400))}</li>\n" for one in (*warnings[:_FILES], *rest))
+    return _section("Files that do not count", _listed(rows))

@@ -1,0 +1,187 @@
+"""What ``hostagent gate`` prints for people: verdict, chosen nodes, refused nodes with reasons, and what to do about the most frequent."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+from hostagent.gate.answer import CODES, Answer, Code, Reason
+from hostagent.gate.wording import count_of, names_of, shown
+from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
+from hostagent.sinks.page import Page
+
+Format = Literal["text", "json"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+#: Fields of the answer that a submitter pastes.
+Emitted = Literal["selector", "affinity", "env"]
+EMITTED: tuple[Emitted, ...] = get_args(Emitted)
+_NAMES, _WARNINGS, _NODES = 10, 10, 32
+_INDENT, _DEEPER, _DEEPEST = "  ", "    ", "      "
+
+#: What to do, and the command for that where there is one.
+_ADVICE: Mapping[Code, tuple[str, str]] = {
+    "Stale": (
+        "Collect the summaries again. Where one stays old, no daemon runs on the node.",
+        "systemctl status hostagent",
+    ),
+    "OtherBoot": ("Remove the reports of these nodes and collect them once more.", ""),
+    "NotReady": ("Run this on such a node: it says what is wrong and how to correct it.", "hostagent check"),
+    "Unknown": ("Run this as root on such a node: it says what could not be read.", "hostagent check"),
+    "MultiNodeNotReady": ("Run this on such a node: it says what is wrong with its network.", "hostagent check"),
+    "Coverage": ("Run this as root on such a node: it says what could not be read.", "hostagent check"),
+    "TooFewGpus": ("Ask for fewer GPUs on each node with --gpus-per-node, or look at what the node lacks.", "hostagent check"),
+    "Product": ("Ask for a product that is there with --product, or leave it out.", ""),
+    "ComputeCapability": ("Ask for less with --compute-capability, or leave it out.", ""),
+    "GpuMemory": ("Ask for what NVML reads, which is less than a card is sold with: 22 for a card of 24 GB.", ""),
+    "Driver": ("Install the driver that the job needs; this says on the node what would change.", "hostagent plan"),
+    "Cuda": ("Install a driver that runs the CUDA version of the job; this says on the node what would change.", "hostagent plan"),
+    "Toolkit": ("Install the NVIDIA Container Toolkit that the job needs; this says on the node what would change.", "hostagent plan"),
+    "Mig": ("Switch MIG off on these nodes, or ask with --allow-mig where the job can use instances.", "nvidia-smi -mig 0"),
+    "PodShape": ("Ask for fewer GPUs on each node; this shows on the node which pods its kubelet admits.", "hostagent topology"),
+    "Excluded": ("Name other nodes with --exclude and --only.", ""),
+    "NotInDomain": ("Ask without --same-domain where the job does not need NVLink between nodes.", ""),
+}
+_UNREAD_CLASS = ("Run this as root on such a node: it says what could not be read.", "hostagent check")
+_NO_REPORT = "Collect each node's summary.json into the directory, under the node's name."
+
+
+def render_answer(answer: Answer, form: Format, *, colour: bool = False, width: int = 100) -> str:
+    """Text or JSON. `colour` and `width` are for the text."""
+    if form == "json":
+        from hostagent.sinks.json import render_json
+
+        return render_json(answer)
+    page = Page(colour, width)
+    _add_verdict(page, answer)
+    _add_refused(page, answer)
+    _add_advice(page, answer)
+    _add_warnings(page, answer.warnings)
+    return "\n".join(page.lines) + "\n"
+
+
+def render_emitted(answer: Answer, name: Emitted) -> str:
+    """That field of the answer as JSON, which YAML reads too."""
+    from hostagent.sinks.json import render_json
+
+    return render_json(getattr(answer, name))
+
+
+def _add_verdict(page: Page, answer: Answer) -> None:
+    request, examined = answer.request, answer.examined
+    wanted = f"{count_of(request.nodes, 'node')} with {count_of(request.gpus_per_node, 'GPU')}{' each' if request.nodes > 1 else ''}"
+    if not answer.placeable:
+        page.add(f"NOT PLACEABLE  wanted {wanted}: {answer.reasons[0].message}", then=_INDENT, style="not_ready")
+        return
+    page.add(f"PLACEABLE  {wanted}: {names_of(answer.nodes, _NODES)}", then=_INDENT, style="ready")
+    if answer.fabric_class or answer.domain:
+        parts = [f"{name} {shown(text)}" for name, text in (("fabric class", answer.fabric_class), ("domain", answer.domain)) if text]
+        page.add(", ".join(parts), _INDENT)
+    page.add(f"{examined.eligible} of {count_of(examined.nodes, 'node')} are eligible", _INDENT)
+    _add_levers(page, answer)
+
+
+def _add_levers(page: Page, answer: Answer) -> None:
+    """What the job gets, short: --emit prints each whole."""
+    if answer.selector:
+        page.add(f"selector: {', '.join(f'{name}={value}' for name, value in answer.selector.items())}", _INDENT, _DEEPER)
+    if answer.env:
+        page.add(f"env: {names_of(list(answer.env), 20)}; --emit env prints the values", _INDENT, _DEEPER)
+    if answer.env_by_node:
+        names = dict.fromkeys(name for env in answer.env_by_node.values() for name in env)
+        page.add(f"env, different from node to node: {names_of(list(names), 20)}; --format json has the values", _INDENT, _DEEPER)
+
+
+def _add_refused(page: Page, answer: Answer) -> None:
+    if not answer.refused:
+        return
+    page.heading(f"REFUSED: {len(answer.refused)} of {count_of(answer.examined.nodes, 'node')}", "TO LOOK AT")
+    by_code = _by_code(answer)
+    for code in _by_frequency(answer):
+        messages = by_code[code]
+        page.add(f"{code}: {count_of(sum(map(len, messages.values())), 'node')}", _INDENT)
+        left = _NAMES
+        for message, names in messages.items():
+            if left > 0:
+                page.add(f"{names_of(names, left)}: {message}", _DEEPER, _DEEPEST)
+            left -= len(names)
+        if left < 0 and (hidden := _hidden(messages)):
+            page.add(f"and {count_of(hidden, 'node')} with other values", _DEEPER)
+
+
+def _hidden(messages: Mapping[str, list[str]]) -> int:
+    """Nodes whose message is not shown at all."""
+    hidden, left = 0, _NAMES
+    for names in messages.values():
+        hidden += len(names) if left <= 0 else 0
+        left -= len(names)
+    return hidden
+
+
+def _by_code(answer: Answer) -> Mapping[Code, dict[str, list[str]]]:
+    """By code and message the nodes."""
+    found = defaultdict[Code, dict[str, list[str]]](dict)
+    for one in answer.refused:
+        for reason in one.reasons:
+            names = found[reason.code].setdefault(reason.message, [])
+            if one.node not in names[-1:]:
+                names.append(one.node)
+    return found
+
+
+def _by_frequency(answer: Answer) -> list[Code]:
+    counts = Counter(code for one in answer.refused for code in {reason.code for reason in one.reasons})
+    return sorted(counts, key=lambda code: (-counts[code], CODES.index(code)))
+
+
+def _add_advice(page: Page, answer: Answer) -> None:
+    if not answer.examined.nodes:
+        page.heading("WHAT TO DO")
+        page.add(_NO_REPORT, _INDENT)
+        return
+    frequent = _in_the_way(answer)
+    if frequent is None:
+        return
+    text, command = _of_class(answer) if frequent == "NotInClass" else _ADVICE.get(frequent, ("", ""))
+    if text:
+        page.heading(f"WHAT TO DO about {frequent}", "WHAT TO DO")
+        page.add(text, _INDENT)
+    if command:
+        page.lines.append(f"{_DEEPEST}{command}")
+
+
+def _in_the_way(answer: Answer) -> Code | None:
+    """The most frequent reason. Where enough nodes are eligible it is what sets them apart; what the request itself excludes comes last."""
+    codes = _by_frequency(answer)
+    if any(reason.code == "NoCommonClass" for reason in answer.reasons):
+        codes.sort(key=lambda code: code not in ("NotInClass", "NotInDomain"))
+    return next((code for code in codes if code != "Excluded"), codes[0] if codes and not answer.placeable else None)
+
+
+def _of_class(answer: Answer) -> tuple[str, str]:
+    """Names the most frequent input and the nodes that are odd by it."""
+    odd = defaultdict[tuple[str, str], list[str]](list)
+    for one in answer.refused:
+        for reason in one.reasons:
+            if reason.code == "NotInClass":
+                odd[_input_of(reason), reason.wanted].append(one.node)
+    (name, wanted), nodes = max(odd.items(), key=lambda item: len(item[1]))
+    if name in (*CLASS_INPUTS, *HOST_INPUTS):
+        return f"Make {name} {wanted} on {names_of(nodes)}, or ask with --may-differ {name} where the job can stand the difference.", ""
+    if name:
+        return f"Compare {names_of(nodes)} with the others: {name}. Use one release of hostagent on all nodes.", ""
+    return _UNREAD_CLASS
+
+
+def _input_of(reason: Reason) -> str:
+    """The input that a message begins with; "" where the class itself was not read."""
+    name, comma, _ = reason.message.partition(f" {reason.found}, ")
+    return name if comma else ""
+
+
+def _add_warnings(page: Page, warnings: tuple[str, ...]) -> None:
+    if not warnings:
+        return
+    page.heading("WARNINGS")
+    for text in warnings[:_WARNINGS]:
+        page.add(text, _INDENT, _DEEPER)
+    if len(warnings) > _WARNINGS:
+        page.add(f"and {len(warnings) - _WARNINGS} more: --format json has them", _INDENT)
