@@ -62,6 +62,7 @@ lint: $(VENV)/.tests  ## style, types, layers
 bench: $(VENV)/.tests  ## measure time, memory and processes against peers and a floor; the daemon for half an hour, and how fast it tells (root)
 	$(BIN)/python tests/bench/run.py
 	$(BIN)/python tests/bench/second_run.py
+	$(BIN)/python tests/bench/gate.py
 	$(BIN)/python tests/bench/daemon_latency.py
 	$(BIN)/python tests/bench/daemon_soak.py
 

@@ -46,7 +46,8 @@ _LOG = "node1:7:7 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/IB
 
 @pytest.fixture
 def folder(tmp_path):
-    """What the examples name: two recorded hosts, reports of eight, a profile, a job and its log, an image."""
+    """What the examples name: two recorded hosts, reports of eight, a fleet, a profile, a job and its log, an image."""
+    shutil.copytree(HOSTS.parent / "fleet", tmp_path / "fleet")
     for name, host in (("host.json", "hgx-h100-ubuntu2404"), ("other.json", "no-gpu-vm")):
         shutil.copy(HOSTS / host / "tape.json", tmp_path / name)
     (tmp_path / "mine.yaml").write_text("gpus: {count: 8}\n")
@@ -88,7 +89,7 @@ def test_an_example_works(folder, example):
     assert "Error" not in answer.stderr
     assert "Traceback" not in answer.stderr
     assert answer.stdout or any(
-        path.name not in ("host.json", "other.json", "mine.yaml", "job.yaml", "job.log", "logs", "reports", "image")
+        path.name not in ("host.json", "other.json", "mine.yaml", "job.yaml", "job.log", "logs", "reports", "fleet", "image")
         for path in folder.iterdir()
     )
 

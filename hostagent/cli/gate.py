@@ -101,10 +101,13 @@ def command(
     request = _request(requirements, wanted)
     answer = _answer(request, backend, reports)
     if emitted:
-        _emit(answer, emitted, output, colour)
+        _emit(answer, emitted, output)
     else:
-        shape: dict[str, Any] = {"colour": colour_wanted(output, colour), "width": terminal_width()} if kind == "text" else {}
-        deliver_all(outputs(kind, output, (), FORMATS), lambda one, _: render_answer(answer, one, **shape), math.inf)
+
+        def rendered(one: Format, path: str) -> str:
+            return render_answer(answer, one, colour=colour_wanted(path, colour), width=terminal_width())
+
+        deliver_all(outputs(kind, output, (), FORMATS), rendered, math.inf)
     return 0 if answer.placeable else 1
 
 
@@ -148,10 +151,10 @@ def _answer(request: Request, backend: Backend, folder: str) -> Answer:
     return replace(answer, warnings=(*documents.warnings, *answer.warnings))
 
 
-def _emit(answer: Answer, emitted: Emitted, output: str, colour: str) -> None:
+def _emit(answer: Answer, emitted: Emitted, output: str) -> None:
     """Nothing on standard output where there is nothing to place: what is pasted there would place the job anywhere."""
     if not answer.placeable:
-        for line in render_answer(answer, "text", colour=colour == "always", width=terminal_width()).splitlines():
+        for line in render_answer(answer, "text", width=terminal_width()).splitlines():
             complain(line)
         return
     apart = names_of(list(answer.env_by_node)) if emitted == "env" else ""

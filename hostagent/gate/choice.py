@@ -1,6 +1,5 @@
 """Which of the eligible nodes a job gets. The same nodes give the same choice, in whatever order they come."""
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,8 +8,6 @@ from hostagent.facts.unread import Unread
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.classes import Grouping
 from hostagent.gate.request import Request
-
-_DIGITS = re.compile(r"([0-9]+)")
 
 
 class Choice(NamedTuple):
@@ -32,24 +29,6 @@ class _Group(NamedTuple):
     def order(self) -> tuple[int, str]:
         """Most nodes first, then by name."""
         return -len(self.members), self.name
-
-
-Natural = tuple[list[str | tuple[int, str]], str]
-
-
-def natural(name: str) -> Natural:
-    """The order of names as people count: n2 before n10.
-
-    >>> sorted(["n10", "n2", "n02"], key=natural)
-    ['n02', 'n2', 'n10']
-    """
-    return [_number(part) if index % 2 else part for index, part in enumerate(_DIGITS.split(name))], name
-
-
-def _number(digits: str) -> tuple[int, str]:
-    """Orders numbers of any length; `int` refuses thousands of digits."""
-    digits = digits.lstrip("0")
-    return len(digits), digits
 
 
 def choose(request: Request, grouping: Grouping, eligible: Sequence[Candidate]) -> Choice:
@@ -103,11 +82,11 @@ def _domain_order(domains: dict[str, list[Candidate]]) -> list[str]:
     return sorted(domains, key=lambda name: (-len(domains[name]), name))
 
 
-def _spare(request: Request, one: Candidate) -> tuple[int, Natural]:
+def _spare(request: Request, one: Candidate) -> tuple[int, str]:
     """The fewest GPUs to spare first, then by name."""
     count = one.gpu_count
-    return (0 if isinstance(count, Unread) else count - request.gpus_per_node), natural(one.node)
+    return (0 if isinstance(count, Unread) else count - request.gpus_per_node), one.node
 
 
 def _by_name(nodes: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    return tuple(sorted(nodes, key=lambda one: natural(one.node)))
+    return tuple(sorted(nodes, key=lambda one: one.node))

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from hostagent.facts.frozen import frozen
-from hostagent.gate.choice import natural
 from hostagent.gate.classes import release
 from hostagent.gate.eligibility import AHEAD_S
+from hostagent.gate.wording import natural
 from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
 from hostagent.visible import visible
 

@@ -1,12 +1,14 @@
 """The gate: a request and candidates in, an answer out."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import NamedTuple
 
+from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
 from hostagent.gate.answer import SCHEMA_VERSION, Answer, Backend, Examined, Reason, Refused
 from hostagent.gate.candidate import Candidate
-from hostagent.gate.choice import Choice, choose, natural
+from hostagent.gate.choice import Choice, choose
 from hostagent.gate.classes import Grouping, apart
 from hostagent.gate.eligibility import Judge
 from hostagent.gate.levers import affinity_of, env_of, selector_of
@@ -22,6 +24,8 @@ def place(request: Request, candidates: Iterable[Candidate], now: float, backend
     """Whether the job may be placed at `now`, in seconds since 1970, on which nodes, and if not, why. One candidate a node is kept: the
     one that was observed last.
     """
+    if not isfinite(now):
+        raise HostagentError(f"found the time {now}, wanted seconds since 1970", "Give place() the time, such as time.time()")
     grouping = Grouping(request)
     judge = Judge(request, now, grouping)
     nodes = _latest(candidates)
@@ -34,7 +38,7 @@ def place(request: Request, candidates: Iterable[Candidate], now: float, backend
     choice = choose(request, grouping, eligible)
     warnings = [
         *_unmatched(request, nodes),
-        *(f"{names_of(sorted(found, key=natural))}: {note}" for note, found in sorted(judge.notes.items())),
+        *(f"{names_of(sorted(found))}: {note}" for note, found in sorted(judge.notes.items())),
     ]
     examined = Examined(len(nodes), len(eligible), 0)
     if not choice.nodes:
@@ -65,7 +69,7 @@ def _answer(case: _Case, refused: Mapping[str, tuple[Reason, ...]], warnings: li
         fabric_class=_alike([one.fabric_class for one in chosen]),
         domain=_alike([one.domain for one in chosen]),
         reasons=() if chosen else (_whole(request, choice, examined),),
-        refused=tuple(Refused(name, refused[name]) for name in sorted(refused, key=natural)),
+        refused=tuple(Refused(name, refused[name]) for name in sorted(refused)),
         warnings=tuple(warnings),
         examined=examined,
         selector=selector,
@@ -106,7 +110,7 @@ def _badness(verdict: "str | Unread") -> int:
 
 
 def _whole(request: Request, choice: Choice, examined: Examined) -> Reason:
-    wanted = count_of(request.nodes, "node")
+    wanted = str(request.nodes)
     if examined.eligible >= request.nodes:
         most, place = len(choice.largest_domain), "class and domain" if request.same_domain else "class"
         message = f"{examined.eligible} of {examined.nodes} nodes are eligible, and at most {most} of one {place}"

@@ -70,7 +70,7 @@ class Request:
         for name in _DEMANDS:
             value = getattr(self, name)
             if value and parse_demand(value) is None:
-                raise _wrong(name, value, "a version, such as 580, >=580 or ==580.95")
+                raise _wrong(name, value, "a version, such as 580, >=580 or ==13.0")
         if self.require_coverage not in ("", "full"):
             raise _wrong("require_coverage", self.require_coverage, "full")
         for one in self.may_differ:

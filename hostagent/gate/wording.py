@@ -1,10 +1,12 @@
 """How the gate's messages put values, names and counts: on one line, short, and with nothing that does not print."""
 
+import re
 from collections.abc import Sequence
 
 from hostagent.facts.unread import Unread
 from hostagent.visible import visible
 
+_DIGITS = re.compile(r"([0-9]+)")
 _LONGEST = 100
 _NAMES = 10
 
@@ -55,3 +57,21 @@ def span(seconds: float) -> str:
         if seconds < most:
             return f"{seconds / each:.0f} {unit}"
     return "years"
+
+
+Natural = tuple[list[str | tuple[int, str]], str]
+
+
+def natural(name: str) -> Natural:
+    """The order of names as people count: n2 before n10.
+
+    >>> sorted(["n10", "n2", "n02"], key=natural)
+    ['n02', 'n2', 'n10']
+    """
+    return [_number(part) if index % 2 else part for index, part in enumerate(_DIGITS.split(name))], name
+
+
+def _number(digits: str) -> tuple[int, str]:
+    """Orders numbers of any length; `int` refuses thousands of digits."""
+    digits = digits.lstrip("0")
+    return len(digits), digits

@@ -22,7 +22,7 @@ from hostagent.visible import visible
 
 #: Bytes of the whole, as compact JSON.
 LONGEST = 4096
-_REASONS, _TEXT, _NAME, _INPUT, _NUMA = 8, 200, 100, 400, 64
+_REASONS, _TEXT, _NAME, _NODE, _INPUT, _NUMA = 8, 200, 100, 253, 400, 64
 #: Letters of a text, where nothing else made it short enough.
 _NARROW = 20
 _GIB = 1024**3
@@ -65,7 +65,7 @@ def summary(report: Report, verdict: "Verdicts | None" = None, headline: str = "
     gpus = gpus_for_jobs(facts)
     found = Summary(
         schema_version=SCHEMA_VERSION,
-        node=_short(report.host.node_name or report.host.hostname, _NAME),
+        node=_short(report.host.node_name or report.host.hostname, _NODE),
         boot_id=_short(report.boot_id, _NAME),
         observed_at=report.observed_at,
         valid_until=report.valid_until,
@@ -103,7 +103,7 @@ def _fitted(document: dict[str, Any]) -> dict[str, Any]:
         lambda: isinstance(document["kubelet"].get("numa"), list) and document["kubelet"].update(numa={"unread": _SHORTENED}),
         lambda: document["fabric"].update(inputs={"unread": _SHORTENED}),
         *(lambda: document["reasons"] and document["reasons"].pop() for _ in range(_REASONS)),
-        lambda: document.update(_narrow(document)),
+        lambda: document.update({name: value if name == "node" else _narrow(value) for name, value in document.items()}),
     )
     for cut in cuts:
         if len(compact(document).encode()) <= LONGEST:

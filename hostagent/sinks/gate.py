@@ -26,7 +26,7 @@ _ADVICE: Mapping[Code, tuple[str, str]] = {
     "OtherBoot": ("Remove the reports of these nodes and collect them once more.", ""),
     "NotReady": ("Run this on such a node: it says what is wrong and how to correct it.", "hostagent check"),
     "Unknown": ("Run this as root on such a node: it says what could not be read.", "hostagent check"),
-    "MultiNodeNotReady": ("Run this on such a node: it says what is wrong with its network.", "hostagent check"),
+    "MultiNodeNotReady": ("Run this on such a node: it says what is wrong with its network.", "hostagent check --scope multi"),
     "Coverage": ("Run this as root on such a node: it says what could not be read.", "hostagent check"),
     "TooFewGpus": ("Ask for fewer GPUs on each node with --gpus-per-node, or look at what the node lacks.", "hostagent check"),
     "Product": ("Ask for a product that is there with --product, or leave it out.", ""),

@@ -21,13 +21,13 @@ def several(names, *arguments, **options):
 
 def test_one_node_is_the_one_with_the_fewest_gpus_to_spare_then_by_name():
     documents = [summary("n10"), summary("n9"), summary("n1", {"gpus.count": 16, "kubelet.policy": "none"})]
-    assert answered(documents, 1).nodes == ("n9",)
+    assert answered(documents, 1).nodes == ("n10",)
     assert answered([*documents, summary("n99", {"gpus.count": 9})], 1, 9).nodes == ("n99",)
 
 
-def test_nodes_of_one_class_come_by_the_fewest_to_spare_then_by_name_as_people_count():
+def test_nodes_of_one_class_come_by_the_fewest_to_spare_then_by_name():
     documents = several(["n10", "n2", "n1"]) + several(["n0"], {"gpus.count": 10})
-    assert answered(documents, 3).nodes == ("n1", "n2", "n10")
+    assert answered(documents, 3).nodes == ("n1", "n10", "n2")
 
 
 def test_a_class_with_a_domain_that_holds_the_job_comes_before_a_larger_class():
@@ -134,6 +134,11 @@ class TestMayDiffer:
     def test_another_input_still_sets_them_apart(self):
         documents = [*several(["n1", "n2"]), summary("n3", inputs={"mtu": "1500", "gdr": "no"})]
         assert refusals(answered(documents, 3, may_differ=("mtu",))) == {"n3": [("NotInClass", "gdr no, 2 others yes")]}
+
+    def test_what_only_the_hosts_nccl_is_compared_by_does_not_count_for_other_jobs(self):
+        documents = [summary("n1", inputs={"settings": "NCCL_ALGO=Ring"}), summary("n2", inputs={"mtu": "1500"})]
+        assert answered(documents, may_differ=("mtu",)).placeable
+        assert not answered(documents, may_differ=("mtu",), host_nccl=True).placeable
 
     def test_an_input_of_a_newer_release_sets_them_apart(self):
         documents = [summary("n1"), summary("n2", inputs={"mtu": "1500", "new": "1"}, version="2")]

@@ -238,10 +238,6 @@ def expected_codes(documents, asked):
     return one, codes
 
 
-def by_name(name):
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
-
-
 def class_name(members, asked):
     path = "fabric.host_class" if asked["host_nccl"] else "fabric.class"
     return min((text(one, path) for one in members if text(one, path)), default="")
@@ -251,7 +247,7 @@ def best(eligible, asked):
     """Every set of nodes is tried; the smallest rank is the choice."""
 
     def spare(one):
-        return one["gpus"]["count"] - asked["gpus_per_node"], by_name(one["node"])
+        return one["gpus"]["count"] - asked["gpus_per_node"], one["node"]
 
     def members(key):
         return [one for one in eligible if group(one, asked) == key]
@@ -332,7 +328,7 @@ def assert_as_expected(documents, asked, answer, seed):
     eligible = [one for one, codes in judged if not codes]
     chosen = best(eligible, asked)
     assert (set(answer.nodes), answer.placeable) == (chosen, bool(chosen)), seed
-    assert list(answer.nodes) == sorted(answer.nodes, key=by_name)
+    assert list(answer.nodes) == sorted(answer.nodes)
     refused = {one["node"]: codes for one, codes in judged if codes}
     if not chosen:
         whole = "NoCommonClass" if len(eligible) >= asked["nodes"] else "TooFewNodes"
@@ -367,7 +363,7 @@ def assert_explained(eligible, asked, answer, seed):
     """An eligible node that is refused for its class: the input, what it has, what how many others have."""
     messages = {one.node: one.reasons[0] for one in answer.refused}
     home, _ = largest(eligible, asked)
-    first = min(home, key=lambda one: by_name(one["node"]), default=None)
+    first = min(home, key=lambda one: one["node"], default=None)
     for one in eligible:
         if one["node"] in messages and messages[one["node"]].code == "NotInClass":
             name, found, wanted = difference(one, first, asked)

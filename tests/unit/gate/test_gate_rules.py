@@ -172,7 +172,7 @@ def test_every_code_has_its_rule():
     assert {code for code, *_ in REFUSED} | WHOLE | RESERVED | {"OtherBoot", "Unknown"} == set(CODES)
 
 
-def test_all_reasons_of_a_node_are_told_at_once():
+def test_all_reasons_of_a_node_are_listed():
     changes = {"valid_until": NOW - 1, "verdict": {}, "gpus": unread(), "driver": None, "kubelet.policy": None}
     assert codes(changes, nodes=2, driver="1", product="x", exclude=("n1",)) == [
         "Stale", "Unknown", "MultiNodeNotReady", "TooFewGpus", "Product", "Driver", "Mig", "Excluded",
@@ -217,9 +217,9 @@ def test_a_warning_of_what_was_not_judged_names_eligible_nodes_only():
 
 
 def test_ten_names_are_enough_in_a_warning():
-    candidates = [parse_candidate(summary(f"n{number}", {"kubelet.devices": "dra"})) for number in range(1, 14)]
+    candidates = [parse_candidate(summary(f"n{number:02}", {"kubelet.devices": "dra"})) for number in range(1, 14)]
     (warning,) = place(Request(2, 8), candidates, NOW).warnings
-    assert warning.startswith("n1, n2, n3, n4, n5, n6, n7, n8, n9, n10 and 3 more: ")
+    assert warning.startswith("n01, n02, n03, n04, n05, n06, n07, n08, n09, n10 and 3 more: ")
 
 
 def test_a_backend_may_refuse_a_node_itself():
@@ -249,6 +249,12 @@ def test_found_and_wanted_are_shown_safely_and_short():
 def test_a_request_that_no_job_can_have_is_no_request(wrong):
     with pytest.raises(HostagentError, match=r"found .*, wanted "):
         Request(**{"nodes": 1, "gpus_per_node": 8, **wrong})
+
+
+@pytest.mark.parametrize("now", [math.nan, math.inf, -math.inf])
+def test_no_time_is_a_mistake_and_makes_no_report_fresh(now):
+    with pytest.raises(HostagentError, match="wanted seconds since 1970"):
+        place(Request(1, 8), [parse_candidate(summary("n1"))], now)
 
 
 def test_a_request_says_which_input_was_meant():
