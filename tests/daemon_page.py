@@ -73,7 +73,7 @@ _COVERAGE = {
     "full": ("", ""),
     "no-nvml": (
         "NVML: memory, compute capability, ECC, clocks and NVLink of the GPUs",
-        "checks that ask NVML are unknown, and `ready` with them; with `nvml: optional` they are skipped, and the class is made without memory and MIG",
+        "checks that ask NVML are unknown, and `ready` with them; with `nvml: optional` they are skipped, the class is made without memory and MIG, and `hostagent gate` takes the node with `--allow-mig` alone",
     ),
     "no-rdma": (
         "libibverbs: the active MTU of InfiniBand, DMA-BUF of the library",

@@ -8,38 +8,18 @@ from xml.sax.saxutils import escape
 import click
 
 from hostagent.cli.gate import command as gate
+from hostagent.gate.described import CODES
 from hostagent.gate.fleet import Fleet, State, fleet
-from hostagent.sinks.fleet import WORDS, differences, headline, nodes
+from hostagent.gate.wording import count_of
+from hostagent.sinks.fleet import WORDS, differences, headline
 from hostagent.sinks.fleethtml import SIGNS
+from hostagent.sinks.gate import ADVICE
 from tests.fleet_hosts import VALID_UNTIL, summaries
 from tests.readme import output
 
 PAGE, PICTURE = "docs/gate.md", "docs/fleet.svg"
 _TEXT = Path(__file__).with_name("gate_page.md")
 _GATE = "hostagent gate --reports tests/fleet --nodes {} --gpus-per-node 8{}"
-#: What a code means, and what to do.
-_CODES = {
-    "TooFewNodes": ("fewer nodes than asked for have no reason against them", "what the reasons of the nodes say"),
-    "NoCommonClass": ("enough nodes, but not of one class", "make the odd ones equal, or `--may-differ` for an input that the job does not need"),
-    "Stale": ("the summary has expired, is older than `--max-age`, or has no usable time", "collect it again; see whether the daemon runs and the clocks agree"),
-    "OtherBoot": ("two summaries of the same time are of different boots", "remove the one that is not of this node"),
-    "NotReady": ("a check that counts for jobs of one node failed", "`hostagent check` there; the summary names the check"),
-    "Unknown": ("whether it is ready could not be judged", "`hostagent check` there says what could not be read"),
-    "MultiNodeNotReady": ("not ready for jobs on several nodes: the network", "`hostagent check` there; a job of one node may still run"),
-    "Coverage": ("not all could be read, and `--require-coverage full` wants that", "run hostagent where it reads all: as root, in the host's network namespace"),
-    "TooFewGpus": ("fewer GPUs than asked for", "fewer `--gpus-per-node`, or other nodes"),
-    "Product": ("another GPU", "other nodes, or another `--product`"),
-    "ComputeCapability": ("an older GPU than the job needs", "other nodes"),
-    "GpuMemory": ("less memory of each GPU, in NVML's GiB: a card sold as 24 GB has 22", "other nodes, or a smaller `--gpu-memory`"),
-    "Driver": ("another driver than asked for", "`hostagent plan` there"),
-    "Cuda": ("the driver runs no such CUDA", "a newer driver: `hostagent plan` there"),
-    "Toolkit": ("another Container Toolkit than asked for, or none", "`hostagent plan` there"),
-    "Mig": ("GPUs are cut into instances", "switch MIG off, or `--allow-mig`"),
-    "PodShape": ("the kubelet aligns to one NUMA node, and none has so many GPUs", "fewer `--gpus-per-node`, or another policy: `hostagent topology --pod`"),
-    "Excluded": ("`--exclude` names it, or `--only` does not", "nothing"),
-    "NotInClass": ("it differs from the largest class, or has no class", "make it equal in the input that is named"),
-    "NotInDomain": ("it is of another NVLink domain, or of none, with `--same-domain`", "other nodes, or a job without `--same-domain`"),
-}  # fmt: skip
 #: Of the picture: tiles in a row, their side and gap, and where they begin.
 _ROW, _SIDE, _GAP, _LEFT, _WIDTH = 16, 28, 6, 16, 720
 
@@ -54,7 +34,7 @@ def page() -> str:
         "SELECTOR": _shown(_GATE.format(4, " --emit selector")),
         "ENV": _shown(_GATE.format(4, " --emit env")),
         "FLEET": _shown("hostagent fleet tests/fleet"),
-        "CODES": "\n".join(f"| `{code}` | {meaning} | {step} |" for code, (meaning, step) in _CODES.items()),
+        "CODES": codes(),
         "OPTIONS": _options(),
         "HEADLINE": headline(_fleet().counts),
         "PICTURE": PICTURE.removeprefix("docs/"),
@@ -67,6 +47,16 @@ def page() -> str:
 def _shown(command: str) -> str:
     lines = "\n".join(line.rstrip() for line in output(command).splitlines())
     return f"$ {command.replace('tests/fleet', 'reports/')}\n{lines}".replace("tests/fleet", "reports")
+
+
+def codes() -> str:
+    return "\n".join(f"| `{code}` | {CODES[code]} | {_step(*advice)} |" for code, advice in ADVICE.items())
+
+
+def _step(text: str, command: str) -> str:
+    """Advice with its commands and options as code."""
+    marked = re.sub(r"'(hostagent [^']+)'|(--[a-z-]+)", lambda found: f"`{found[1] or found[2]}`", text)
+    return f"{marked} `{command}`" if command else marked
 
 
 def _options() -> str:
@@ -96,7 +86,9 @@ def picture() -> str:
         lines = differences(one, len(found.classes[0].nodes)) if one in found.classes else [one.why]
         quiet = f"{lines[0]}{' …' if len(lines) > 1 else ''}" if lines else ""
         body.append(f'<text x="{_LEFT}" y="{top}"><tspan class="f-name">{escape(title)}</tspan>')
-        body.append(f'<tspan class="f-quiet" dx="10">{nodes(len(one.nodes))}{escape(f": {quiet}" if quiet else "")}</tspan></text>')
+        body.append(
+            f'<tspan class="f-quiet" dx="10">{count_of(len(one.nodes), "node")}{escape(f": {quiet}" if quiet else "")}</tspan></text>'
+        )
         for number, name in enumerate(one.nodes):
             left, down = _LEFT + number % _ROW * (_SIDE + _GAP), top + 10 + number // _ROW * (_SIDE + _GAP)
             node = sides[name]
@@ -145,13 +137,3 @@ _STYLE = re.sub(
     .f-map .f-unknown { fill: #cdb0ff; } .f-map .f-stale { fill: #a7b0bb; } .f-map .f-one { stroke: #14171b; } }
     </style>""",
 )
-
-
-def main() -> None:
-    root = Path(__file__).parent.parent
-    for path, made in ((PAGE, page), (PICTURE, picture)):
-        (root / path).write_text(made(), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -28,6 +28,8 @@ INPUTS = {
 }
 OWN = tuple(INPUTS)[:14]
 ABSENT = ...
+#: Codes that only backends to come give.
+RESERVED = ("NoSummary", "NodeNotReady", "Cordoned", "Tainted", "Drained", "Down", "NoFreeGpus", "Shared", "Dra", "Selector")
 
 
 def classes(inputs, version="1", hidden=""):

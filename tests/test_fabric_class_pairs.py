@@ -83,6 +83,15 @@ HARMLESS = {
     ),
     "one way of GPUDirect of two": (lambda host: host.facts["fabric"]["gdr"].update(peermem="absent"), True),
     "a degraded verdict": (lambda host: host.report["verdict"].update(single_node="degraded", multi_node="degraded"), True),
+    "the table of DSCP written out": (
+        lambda host: each((one["priorities"] for one in host.rail_nics), dscp=[[dscp, dscp >> 3] for dscp in range(64)]),
+        True,
+    ),
+    "a DSCP that no job uses": (
+        lambda host: each((one["priorities"] for one in host.rail_nics), dscp=[[d, 5 if d == 10 else d >> 3] for d in range(64)]),
+        True,
+    ),
+    "a link that flaps": (lambda host: host.rails[2].update(state="DOWN"), True),
     "memory of the host": (lambda host: host.topology["numa_nodes"][0].update(memory_bytes=1), True),
     "NCCL logs more on one host": (lambda host: host.set("NCCL_DEBUG", "INFO"), True),
     "NCCL logs into a file on one host": (lambda host: host.set("NCCL_DEBUG_FILE", "/tmp/nccl.%h"), True),
@@ -121,6 +130,8 @@ HARMFUL = {
     "more memory of one GPU": lambda host: host.gpus[7].update(memory_bytes=102_000_000_000),
     "one GPU fewer": lambda host: host.gpus.pop(),
     "one GPU passed through to a virtual machine": lambda host: host.topology["gpus"][7].update(bound_to="vfio-pci"),
+    "one GPU held by another driver for virtual machines": lambda host: host.topology["gpus"][7].update(bound_to="nvgrace_gpu_vfio_pci"),
+    "one GPU that the driver leaves out": lambda host: host.topology["gpus"][7].update(excluded=True),
     "one GPU on nouveau": lambda host: host.topology["gpus"][0].update(bound_to="nouveau"),
     "all GPUs on one socket": one_socket,
     "one GPU on the other socket": lambda host: host.gpus[0].update(numa_node=1),
@@ -136,6 +147,7 @@ HARMFUL = {
     "another active MTU": lambda host: each(host.rails, active_mtu=1024),
     "another active MTU of one rail": lambda host: host.rails[5].update(active_mtu=2048),
     "RoCE v1": lambda host: each((one["gid"] for one in host.rails), type="RoCE v1"),
+    "addresses of IPv6 alone": lambda host: each((one["gid"] for one in host.rails), value="2001:0db8:0000:0000:0000:0000:0000:0007"),
     "RoCE v1 on one rail": lambda host: host.rails[1]["gid"].update(type="RoCE v1"),
     "no GPUDirect": lambda host: host.facts["fabric"]["gdr"].update(peermem="absent", dmabuf=False),
     "no lossless priority": lambda host: each((one["priorities"] for one in host.rail_nics), lossless=[]),
@@ -182,6 +194,47 @@ def test_a_harmful_difference_splits_both_classes(name):
 )
 def test_a_host_of_which_an_input_was_not_read_has_neither_class(change):
     assert made(change) == ({"unread": "denied"}, {"unread": "denied"})
+
+
+def test_ports_that_were_not_listed_are_no_host_without_rails():
+    """One that vanishes while it is read leaves no list; a host without a port has an empty one."""
+    gone = {"unread": "absent", "detail": "mlx5_1"}
+    assert made(lambda host: host.facts["fabric"].update(rdma=gone)) == ({"unread": "error"}, {"unread": "error"})
+    assert all(isinstance(one, str) for one in made(lambda host: host.facts["fabric"].update(rdma=[])))
+
+
+def test_without_rails_the_ways_of_gpudirect_do_not_matter():
+    def without(host, **gdr):
+        host.facts["fabric"]["rdma"].clear()
+        host.facts["fabric"]["gdr"].update(gdr)
+
+    found = {made(lambda host, gdr=gdr: without(host, **gdr)) for gdr in ({}, {"dmabuf": False, "peermem": "absent"}, {"dmabuf": WAY})}
+    assert len(found) == 1
+    assert all(isinstance(one, str) for one in found.pop())
+
+
+def test_a_value_with_a_comma_is_not_taken_for_two_settings():
+    one = made(lambda host: host.set("NCCL_ALGO", "Ring, NCCL_PROTO=Simple"))
+
+    def two(host):
+        host.set("NCCL_ALGO", "Ring")
+        host.set("NCCL_PROTO", "Simple")
+
+    assert one[1] != made(two)[1]
+
+
+def test_a_long_text_is_compared_whole():
+    names = ["N" * 300 + end for end in "AB"]
+    assert made(lambda host: each(host.gpus, name=names[0]))[0] != made(lambda host: each(host.gpus, name=names[1]))[0]
+
+
+def test_what_nvml_was_not_asked_is_not_off():
+    """A profile may leave NVML out: MIG may be on."""
+    gap = {"unread": "not-supported", "detail": "NVML is optional in this profile"}
+    host = Host()
+    each(host.gpus, mig=gap, memory_bytes=gap, compute_capability=gap)
+    found = summary_of_report(host.report)
+    assert (found["fabric"]["inputs"]["mig"], found["gpus"]["mig"]) == ("none", {"unread": "denied"})
 
 
 def test_settings_that_were_not_read_cost_the_class_of_the_hosts_nccl_alone():

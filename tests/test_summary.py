@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from hostagent.cli import cli
+from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
 from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
 from hostagent.nccl.fabricclass import fabric_class, host_class
@@ -128,6 +129,23 @@ def test_mig_is_on_where_one_gpu_has_it(mig, wanted):
     assert summary(replace(report, facts=facts))["gpus"]["mig"] == wanted
 
 
+@pytest.mark.parametrize("value", [10**400, float("nan"), float("inf"), "soon", None])
+@pytest.mark.parametrize("name", ["observed_at", "valid_until"])
+def test_a_saved_report_without_a_usable_time_is_none(name, value):
+    report = json.loads(json.dumps(plain(recorded.report_of(LARGE))))
+    with pytest.raises(HostagentError):
+        summary_of_report({**report, name: value})
+
+
+@pytest.mark.parametrize("value", [["x"], None, "bogus", 5, {}])
+def test_a_reason_that_is_none_of_ours_is_an_error(value):
+    report = json.loads(json.dumps(plain(recorded.report_of(LARGE))))
+    report["facts"]["driver"] = {"unread": value}
+    found = summary_of_report(report)
+    assert list(SHAPE.iter_errors(found)) == []
+    assert found["driver"] == {"unread": "error"}
+
+
 @pytest.mark.parametrize("driver", ["vfio-pci", "nouveau"])
 def test_a_gpu_that_jobs_cannot_have_does_not_count(driver):
     """What only NVML knows is absent of it, and known of the others."""
@@ -148,6 +166,8 @@ def test_a_gpu_that_jobs_cannot_have_does_not_count(driver):
     [
         ({"dra_only": True, "devices": []}, "dra"),
         ({"devices": []}, {"unread": "absent"}),
+        ({"dra_only": {"unread": "denied", "detail": ""}, "devices": []}, {"unread": "denied"}),
+        ({"devices": [("GPU-1", [0])], "resource": "nvidia.com/pgpu"}, {"unread": "absent"}),
         ({"devices": [("GPU-1", [0]), ("GPU-2", [])]}, "numa"),
         ({"devices": [("GPU-1", []), ("GPU-2", [])]}, "plain"),
         ({"devices": [("", {"unread": "denied", "detail": ""})]}, {"unread": "not-recorded"}),
@@ -159,7 +179,7 @@ def test_whether_the_kubelet_knows_the_nodes_of_gpus(given, wanted):
     report = deepcopy(recorded.report_of(LARGE))
     uuid = report.facts["gpus"][0]["uuid"]
     rows = [
-        {"resource": "nvidia.com/gpu", "id": uuid if name == "of the host" else name, "nodes": nodes}
+        {"resource": given.get("resource", "nvidia.com/gpu"), "id": uuid if name == "of the host" else name, "nodes": nodes}
         for name, nodes in given.get("devices", [])
     ]
     report.facts["kubelet"]["given"] = {**given, **({"devices": rows} if "devices" in given else {})}

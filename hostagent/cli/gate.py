@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from hostagent.cli import SETTINGS, examples
 from hostagent.cli.options import STANDARD, Seconds, color_option, colour_wanted, terminal_width, warn
 from hostagent.cli.outputs import deliver_all, one_form, outputs
 from hostagent.cli.streams import complain
 from hostagent.gate.answer import BACKENDS, Answer, Backend
-from hostagent.gate.request import Request
+from hostagent.gate.request import FieldError, Request
 from hostagent.gate.wording import names_of
 from hostagent.sinks.gate import EMITTED, FORMATS, Emitted, Format, render_answer, render_emitted
 
@@ -24,6 +25,13 @@ _EXAMPLES = examples(
     "hostagent gate --nodes 2 --gpus-per-node 8 --reports fleet/ --emit affinity",
 )
 _COUNT = click.IntRange(min=1, max=_MOST)
+_MINIMUMS = ("min_driver_version", "min_cuda_version", "min_container_toolkit_version")
+#: Fields of a request whose option has another name, and those that a requirements file sets.
+_OPTIONS = {
+    "gpu_memory_gib": "--gpu-memory",
+    "max_age_s": "--max-age",
+    **{name: f"--requirements {name}" for name in _MINIMUMS},
+}
 
 
 @click.command("gate", context_settings=SETTINGS, epilog=_EXAMPLES)
@@ -37,7 +45,11 @@ _COUNT = click.IntRange(min=1, max=_MOST)
     help="A directory of summaries or full reports: its *.json.",
     metavar="DIR",
 )
-@click.option("--product", help="The GPU's product; case, and - and _ for a blank, do not count.", metavar="TEXT")
+@click.option(
+    "--product",
+    help="The GPU's whole product name, such as NVIDIA-H100-80GB-HBM3; case does not count, - and _ count as blanks.",
+    metavar="TEXT",
+)
 @click.option("--compute-capability", help="At least, such as 9.0.", metavar="V")
 @click.option(
     "--gpu-memory",
@@ -68,7 +80,12 @@ _COUNT = click.IntRange(min=1, max=_MOST)
 @click.option("--allow-mig", is_flag=True, help="Take nodes with MIG on, too.")
 @click.option("--host-nccl", is_flag=True, help="The job uses the host's NCCL: compare its version, plug-in and settings, too.")
 @click.option("--same-domain", is_flag=True, help="All nodes in one NVLink domain.")
-@click.option("--may-differ", multiple=True, help="The nodes may differ in this input of the class, such as mtu.", metavar="INPUT")
+@click.option(
+    "--may-differ",
+    multiple=True,
+    help="The nodes may differ in this input of the class, such as mtu. Name only inputs whose difference the job can bear.",
+    metavar="INPUT",
+)
 @click.option("--format", "form", type=click.Choice(FORMATS), show_default="text", help="Output.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @click.option("--emit", "emitted", type=click.Choice(EMITTED), help="Print that field of the answer alone, as JSON.")
@@ -94,6 +111,8 @@ def command(
     kind = one_form(named, "text")
     if emitted and named:
         raise click.UsageError(f"found --emit and {next(iter(named))}, wanted one of them")
+    if not output and click.get_current_context().get_parameter_source("output") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("found --output '', wanted a file")
     if emitted == "selector" and wanted["host_nccl"]:
         raise click.UsageError(
             "found --emit selector and --host-nccl, wanted --emit affinity: no label carries the class of the host's NCCL"
@@ -112,12 +131,20 @@ def command(
 
 
 def _request(requirements: str | None, wanted: dict[str, Any]) -> Request:
-    """Raises ``HostagentError`` or ``click.UsageError`` for what no job can need; an empty text is of a variable that is not set."""
+    """Raises ``click.UsageError`` for what no job can need; an empty text is of a variable that is not set."""
     for name, value in wanted.items():
         if value == "" or (isinstance(value, tuple) and "" in value):
-            raise click.UsageError(f"found --{name.replace('_', '-')} '', wanted a value")
-    minimums = zip(("min_driver_version", "min_cuda_version", "min_container_toolkit_version"), _minimums(requirements), strict=True)
-    return Request(**{name: value for name, value in (*wanted.items(), *minimums) if value is not None})
+            raise click.UsageError(f"found {_option(name)} '', wanted a value")
+    minimums = zip(_MINIMUMS, _minimums(requirements), strict=True)
+    try:
+        return Request(**{name: value for name, value in (*wanted.items(), *minimums) if value is not None})
+    except FieldError as error:
+        raise click.UsageError(f"found {_option(error.field)} {error.found}, wanted {error.wanted}") from error
+
+
+def _option(field: str) -> str:
+    """As the command line spells a field of the request."""
+    return _OPTIONS.get(field, f"--{field.replace('_', '-')}")
 
 
 def _minimums(path: str | None) -> tuple[str, str, str]:
@@ -148,7 +175,7 @@ def _answer(request: Request, backend: Backend, folder: str) -> Answer:
 
     documents = Documents([folder])
     answer = place(request, (parse_candidate(summary, name) for name, summary in documents), time.time(), backend)
-    return replace(answer, warnings=(*documents.warnings, *answer.warnings))
+    return replace(answer, warnings=(*answer.warnings, *documents.warnings))
 
 
 def _emit(answer: Answer, emitted: Emitted, output: str) -> None:
@@ -157,6 +184,6 @@ def _emit(answer: Answer, emitted: Emitted, output: str) -> None:
         for line in render_answer(answer, "text", width=terminal_width()).splitlines():
             complain(line)
         return
-    apart = names_of(list(answer.env_by_node)) if emitted == "env" else ""
-    warn([*answer.warnings, *([f"{apart}: these nodes need settings of their own, which --format json has"] if apart else [])])
+    own = names_of(list(answer.env_by_node)) if emitted == "env" else ""
+    warn([*answer.warnings, *([f"{own}: these nodes need settings of their own, which --format json has"] if own else [])])
     deliver_all(outputs("json", output, (), FORMATS), lambda _, __: render_emitted(answer, emitted), math.inf)

@@ -67,7 +67,7 @@ def node(wanted: Wanted) -> of_nccl.Node:
             gdr=of_nccl.Gdr(ways.peermem, ways.dmabuf),
         ),
         nccl=then(wanted.nccl, _nccl),
-        gpus=then(gpus, lambda listed: tuple(_gpu(one) for one in listed if is_for_jobs(one.bound_to, one.vga))),
+        gpus=then(gpus, lambda listed: tuple(_gpu(one) for one in listed if is_for_jobs(one.bound_to, vga=one.vga, excluded=one.excluded))),
         driver=then(wanted.driver, lambda found: of_nccl.Driver(found.loaded_version)),
         platform=then(wanted.platform, lambda found: of_nccl.Platform(found.name, found.contained)),
     )

@@ -1,125 +1,134 @@
 """One node as the gate sees it: the values of its summary that jobs depend on, each checked for its type and nothing else."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, Why
 
 if TYPE_CHECKING:
     from hostagent.gate.answer import Reason
 
-_WHYS = frozenset({"absent", "not-supported", "not-running", "denied", "timeout", "error", "not-recorded"})
 _MISSING = Unread("not-recorded", "it is missing")
 _WRONG = Unread("error", "it has a type that it cannot have")
-_KNOWN = {why: Unread(why) for why in sorted(_WHYS)}  # type: ignore[arg-type]
+_KNOWN: Mapping[str, Unread] = {why: Unread(why) for why in get_args(Why)}
 _NOTHING: Mapping[str, Any] = {}
+#: Of verdicts; any other one, and none, is as bad as unknown.
+_BADNESS: Mapping[str, int] = {"ready": 0, "degraded": 1, "unknown": 2, "not_ready": 3}
+_UNKNOWN = _BADNESS["unknown"]
 
 
+@dataclass(slots=True, eq=False)
 class Candidate:
     """A node that a job may be placed on. What could not be read is `Unread`; a time that is no finite number is None."""
 
-    __slots__ = (
-        "boot_id",
-        "compute_capability",
-        "coverage",
-        "cuda",
-        "devices",
-        "domain",
-        "driver",
-        "env",
-        "fabric_class",
-        "gpu_count",
-        "host_class",
-        "inputs",
-        "kubelet",
-        "memory_gib",
-        "mig",
-        "multi_node",
-        "node",
-        "numa_gpus",
-        "observed_at",
-        "own_reasons",
-        "policy",
-        "product",
-        "single_node",
-        "source",
-        "toolkit",
-        "valid_until",
-    )
-
     node: str
     #: The file that it was read from, "" for none.
-    source: str
-    boot_id: str
-    observed_at: float | None
-    valid_until: float | None
-    single_node: str | Unread
-    multi_node: str | Unread
-    coverage: str | Unread
-    gpu_count: int | Unread
-    product: str | Unread
-    memory_gib: float | Unread
-    compute_capability: str | Unread
-    mig: bool | Unread
-    driver: str | Unread
-    cuda: str | Unread
-    toolkit: str | Unread
-    fabric_class: str | Unread
-    host_class: str | Unread
-    domain: str | Unread
-    inputs: dict[str, str | Unread] | Unread
-    env: dict[str, str] | Unread
+    source: str = ""
+    boot_id: str = ""
+    observed_at: float | None = None
+    valid_until: float | None = None
+    single_node: str | Unread = _MISSING
+    multi_node: str | Unread = _MISSING
+    coverage: str | Unread = _MISSING
+    gpu_count: int | Unread = _MISSING
+    product: str | Unread = _MISSING
+    memory_gib: float | Unread = _MISSING
+    compute_capability: str | Unread = _MISSING
+    mig: bool | Unread = _MISSING
+    driver: str | Unread = _MISSING
+    cuda: str | Unread = _MISSING
+    toolkit: str | Unread = _MISSING
+    fabric_class: str | Unread = _MISSING
+    host_class: str | Unread = _MISSING
+    domain: str | Unread = _MISSING
+    inputs: dict[str, str | Unread] | Unread = _MISSING
+    env: dict[str, str] | Unread = _MISSING
     #: None where the summary has a kubelet.
-    kubelet: Unread | None
-    policy: str | Unread
+    kubelet: Unread | None = _MISSING
+    policy: str | Unread = _MISSING
     #: Whether the kubelet knows the GPUs' NUMA nodes: plain, dra, or numa for everything else.
-    devices: str
+    devices: str = "numa"
     #: The GPUs of each NUMA node, None where that is not known.
-    numa_gpus: tuple[int | None, ...] | Unread
+    numa_gpus: tuple[int | None, ...] | Unread = _MISSING
     #: Why the backend itself refuses the node.
-    own_reasons: "tuple[Reason, ...]"
-
-    def __repr__(self) -> str:
-        return f"Candidate({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
+    own_reasons: "tuple[Reason, ...]" = ()
 
 
 def parse_candidate(summary: Mapping[str, Any], source: str = "") -> Candidate:
     """A candidate from a summary that has a `node`; a value of a type that it cannot have is unread."""
-    one = Candidate()
     get = summary.get
-    one.node = str(summary["node"])
-    one.source = source
-    boot_id = get("boot_id")
-    one.boot_id = boot_id if type(boot_id) is str else ""
-    one.observed_at, one.valid_until = _time(get("observed_at")), _time(get("valid_until"))
-    verdict = _mapping(get("verdict"))
-    one.single_node, one.multi_node = _text(verdict.get("single_node")), _text(verdict.get("multi_node"))
-    one.coverage = _text(get("coverage"))
-    one.driver, one.cuda, one.toolkit = _text(get("driver")), _text(get("cuda")), _text(get("toolkit"))
-    _put_gpus(one, get("gpus"))
-    _put_fabric(one, get("fabric"))
-    one.env = _env(_mapping(get("nccl")).get("env"))
-    _put_kubelet(one, get("kubelet"))
-    one.own_reasons = ()
-    return one
+    boot_id, kubelet = get("boot_id"), get("kubelet")
+    of_verdict, of_gpus = _mapping(get("verdict")).get, _mapping(get("gpus")).get
+    of_fabric, of_kubelet = _mapping(get("fabric")).get, _mapping(kubelet).get
+    devices, mig = of_kubelet("devices"), of_gpus("mig")
+    return Candidate(
+        node=str(summary["node"]),
+        source=source,
+        boot_id=boot_id if type(boot_id) is str else "",
+        observed_at=finite(get("observed_at")),
+        valid_until=finite(get("valid_until")),
+        single_node=_text(of_verdict("single_node")),
+        multi_node=_text(of_verdict("multi_node")),
+        coverage=_text(get("coverage")),
+        gpu_count=_count(of_gpus("count")),
+        product=_text(of_gpus("product")),
+        memory_gib=_amount(of_gpus("memory_gib")),
+        compute_capability=_text(of_gpus("compute_capability")),
+        mig=mig if type(mig) is bool else _unread(mig),
+        driver=_text(get("driver")),
+        cuda=_text(get("cuda")),
+        toolkit=_text(get("toolkit")),
+        fabric_class=_text(of_fabric("class")),
+        host_class=_text(of_fabric("host_class")),
+        domain=_text(of_fabric("domain")),
+        inputs=_inputs(of_fabric("inputs")),
+        env=_env(_mapping(get("nccl")).get("env")),
+        kubelet=None if type(kubelet) is dict and "unread" not in kubelet else _unread(kubelet),
+        policy=_text(of_kubelet("policy")),
+        devices=devices if devices in ("plain", "dra") else "numa",
+        numa_gpus=_numa(of_kubelet("numa")),
+    )
 
 
-def _put_gpus(one: Candidate, found: Any) -> None:
-    gpus = _mapping(found)
-    count, memory, mig = gpus.get("count"), gpus.get("memory_gib"), gpus.get("mig")
-    one.gpu_count = count if type(count) is int and count >= 0 else _unread(count)
-    amount = _time(memory)
-    one.memory_gib = _unread(memory) if amount is None or amount < 0 else amount
-    one.mig = mig if type(mig) is bool else _unread(mig)
-    one.product, one.compute_capability = _text(gpus.get("product")), _text(gpus.get("compute_capability"))
+def finite(found: Any) -> float | None:
+    """A finite number; true and false are none, nor is an integer that no float can hold.
+
+    >>> finite(9), finite("9"), finite(True), finite(float("nan")), finite(10**400)
+    (9.0, None, None, None, None)
+    """
+    if type(found) is float:
+        return found if isfinite(found) else None
+    if type(found) is int:
+        try:
+            return float(found)
+        except OverflowError:
+            return None
+    return None
 
 
-def _put_fabric(one: Candidate, found: Any) -> None:
-    fabric = _mapping(found)
-    get = fabric.get
-    one.fabric_class, one.host_class, one.domain = _text(get("class")), _text(get("host_class")), _text(get("domain"))
-    one.inputs = _inputs(get("inputs"))
+def rank(observed_at: float | None, single_node: "str | Unread", multi_node: "str | Unread") -> tuple[float, int, int]:
+    """Of several summaries of a node the one with the greatest rank counts: the latest; of one time the worse one, first for jobs of one
+    node, then for jobs on several.
+
+    >>> rank(2.0, "ready", "ready") > rank(1.0, "not_ready", "ready"), rank(1.0, "ready", "not_ready") > rank(1.0, "ready", "ready")
+    (True, True)
+    """
+    return float("-inf") if observed_at is None else observed_at, badness(single_node), badness(multi_node)
+
+
+def badness(verdict: "str | Unread") -> int:
+    return _UNKNOWN if isinstance(verdict, Unread) else _BADNESS.get(verdict, _UNKNOWN)
+
+
+def _count(found: Any) -> int | Unread:
+    return found if type(found) is int and found >= 0 else _unread(found)
+
+
+def _amount(found: Any) -> float | Unread:
+    amount = finite(found)
+    return _unread(found) if amount is None or amount < 0 else amount
 
 
 def _inputs(found: Any) -> "dict[str, str | Unread] | Unread":
@@ -131,13 +140,8 @@ def _inputs(found: Any) -> "dict[str, str | Unread] | Unread":
     return found  # nearly always: no copy of it is made
 
 
-def _put_kubelet(one: Candidate, found: Any) -> None:
-    one.kubelet = None if type(found) is dict and "unread" not in found else _unread(found)
-    kubelet = _mapping(found)
-    one.policy = _text(kubelet.get("policy"))
-    devices, numa = kubelet.get("devices"), kubelet.get("numa")
-    one.devices = devices if devices in ("plain", "dra") else "numa"
-    one.numa_gpus = tuple(_gpus_of(entry) for entry in numa) if type(numa) is list else _unread(numa)
+def _numa(found: Any) -> "tuple[int | None, ...] | Unread":
+    return tuple(_gpus_of(entry) for entry in found) if type(found) is list else _unread(found)
 
 
 def _gpus_of(entry: Any) -> int | None:
@@ -171,18 +175,6 @@ class _Unreadable(dict[str, Any]):
 
 def _text(found: Any) -> "str | Unread":
     return found if type(found) is str and found else _unread(found)
-
-
-def _time(found: Any) -> float | None:
-    """A finite number; true and false are none, nor is an integer that no float can hold."""
-    if type(found) is float:
-        return found if isfinite(found) else None
-    if type(found) is int:
-        try:
-            return float(found)
-        except OverflowError:
-            return None
-    return None
 
 
 def _unread(found: Any) -> Unread:

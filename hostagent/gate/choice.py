@@ -11,11 +11,14 @@ from hostagent.gate.request import Request
 
 
 class Choice(NamedTuple):
-    """The nodes, none where the job cannot be placed; and the largest class, with same_domain the largest domain of it, by name."""
+    """The nodes, none where the job cannot be placed; the largest class, with same_domain the largest domain of it, by name; and how many
+    nodes there are at most for one job: of one class, with same_domain of one domain of any class.
+    """
 
     nodes: tuple[Candidate, ...]
     largest_class: tuple[Candidate, ...]
     largest_domain: tuple[Candidate, ...]
+    most: int
 
 
 class _Group(NamedTuple):
@@ -35,14 +38,15 @@ def choose(request: Request, grouping: Grouping, eligible: Sequence[Candidate]) 
     """Of nodes without a reason."""
     if request.nodes == 1:
         best = min(eligible, key=lambda one: _spare(request, one), default=None)
-        return Choice((best,) if best else (), (), ())
+        return Choice((best,) if best else (), (), (), len(eligible))
     groups = _groups(grouping, eligible)
     largest = min(groups, key=lambda group: group.order, default=None)
     if largest is None:
-        return Choice((), (), ())
+        return Choice((), (), (), 0)
     home = _by_name(largest.members)
     domain = _by_name(largest.domains[_domain_order(largest.domains)[0]]) if request.same_domain and largest.domains else home
-    return Choice(_placed(request, groups), home, domain)
+    sizes = [len(nodes) for group in groups for nodes in group.domains.values()] if request.same_domain else [len(home)]
+    return Choice(_placed(request, groups), home, domain, max(sizes, default=0))
 
 
 def _groups(grouping: Grouping, eligible: Sequence[Candidate]) -> list[_Group]:

@@ -8,23 +8,25 @@ from hostagent.facts.unread import Unread
 from hostagent.gate.answer import Reason
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.request import Request
-from hostagent.gate.wording import count_of, shown
-from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS, VERSION
+from hostagent.gate.wording import NOT_THERE, count_of, predicate, shown
+from hostagent.nccl.classinputs import CLASS_INPUTS, CUT, HOST_INPUTS, VERSION, release
 
-#: Stands at the end of an input that was cut.
-CUT = "… (+"
 NOT_READ = "not read"
+#: What begins a message where no shown input differs.
+DIFFERS_IN_CUT, OTHER_RELEASE = "differs in an input that was cut", "is of another release of hostagent"
 _BEFORE = 20
+_OURS = str(VERSION)
 
 Key = tuple[object, ...]
 
 
 class Difference(NamedTuple):
-    """The first input that two nodes do not have alike, or where none is shown, in words what it may be."""
+    """The first input that is not equal on two nodes, with both values; where none is shown, `name` is empty and the values are classes."""
 
     name: str
     found: str
     wanted: str
+    hidden: str = ""
 
 
 class Grouping:
@@ -34,9 +36,8 @@ class Grouping:
         self._is_needed = request.nodes > 1
         self._needs_domain = self._is_needed and request.same_domain
         self._uses_host = request.host_nccl
-        self._free = frozenset(request.may_differ)
-        names = (*CLASS_INPUTS, *HOST_INPUTS) if request.host_nccl else CLASS_INPUTS
-        self._names = tuple(name for name in names if name not in self._free)
+        self._may_differ = frozenset(request.may_differ)
+        self._names = (*CLASS_INPUTS, *HOST_INPUTS) if request.host_nccl else CLASS_INPUTS
 
     def class_of(self, one: Candidate) -> "str | Unread":
         return one.host_class if self._uses_host else one.fabric_class
@@ -44,18 +45,22 @@ class Grouping:
     def key(self, one: Candidate) -> Key | None:
         """Equal on nodes of one group; None where the node belongs to none."""
         own = self.class_of(one)
-        if self._free and (remaining := self._remaining(one)) is not None:
-            return (self._version(one), *remaining)
-        return None if isinstance(own, Unread) else ("", own)
+        if isinstance(own, Unread):
+            return None
+        if self._may_differ and release(own) == _OURS and (remaining := self._remaining(one)) is not None:
+            return remaining
+        return ("", own)
 
     def _remaining(self, one: Candidate) -> tuple[object, ...] | None:
-        """The inputs that may not differ, by name; None where one of them is not known whole."""
+        """The inputs that may not differ, by name; None where one of them is not known whole. Of a class of another release it is not
+        known which they are.
+        """
         inputs = one.inputs
-        if isinstance(inputs, Unread) or any(name not in inputs for name in self._names):
+        if isinstance(inputs, Unread) or any(name not in inputs and name not in self._may_differ for name in self._names):
             return None
         known = list[tuple[str, str]]()
         for name in sorted(inputs):
-            if name in self._free or (not self._uses_host and name in HOST_INPUTS):
+            if name in self._may_differ or (not self._uses_host and name in HOST_INPUTS):
                 continue
             value = inputs[name]
             if isinstance(value, Unread) or CUT in value:
@@ -63,55 +68,41 @@ class Grouping:
             known.append((name, value))
         return tuple(known)
 
-    def _version(self, one: Candidate) -> str:
-        """Of the list of inputs, as the node's classes say it; where both are unread because one input is, that of this release."""
-        other = one.fabric_class if self._uses_host else one.host_class
-        for text in (self.class_of(one), other):
-            if not isinstance(text, Unread):
-                return release(text)
-        return str(VERSION)
-
     def reasons(self, one: Candidate) -> Iterator[Reason]:
         """Why the node can be in no group."""
         if self._is_needed and self.key(one) is None:
             yield Reason("NotInClass", f"its class could not be read{self._cause(one)}", NOT_READ, "a class")
         if self._needs_domain and isinstance(one.domain, Unread):
-            yield Reason("NotInDomain", f"its domain could not be read ({one.domain.why})", NOT_READ, "a domain")
+            is_none = one.domain.why in NOT_THERE
+            message = "it is in no NVLink domain" if is_none else f"its NVLink domain {predicate(one.domain)}"
+            yield Reason("NotInDomain", message, shown(one.domain), "a domain")
 
     def _cause(self, one: Candidate) -> str:
         if isinstance(one.inputs, Unread):
-            return f": its inputs are not read ({one.inputs.why})"
+            return f": the list of its inputs {predicate(one.inputs)}"
         for name in self._names:
             value = one.inputs.get(name)
             if value is None or isinstance(value, Unread):
-                return f": {name} is not read{'' if value is None else f' ({value.why})'}"
+                return f": {name} {'was not read' if value is None else predicate(value)}"
         return ""
 
-    def difference(self, one: Candidate, other: Candidate) -> Difference:
-        """What `one` has and what `other`, of the largest class."""
+    def difference(self, one: Candidate, largest: Sequence[Candidate]) -> Difference:
+        """What `one` has, and what the nodes of the largest class have."""
+        other = next((each for each in largest if not isinstance(each.inputs, Unread)), largest[0])
         here, there = _inputs(one), _inputs(other)
         more = sorted(({*here} | {*there}) - {*CLASS_INPUTS, *HOST_INPUTS})
         for name in (*CLASS_INPUTS, *HOST_INPUTS, *more) if self._uses_host else (*CLASS_INPUTS, *more, *HOST_INPUTS):
             found, wanted = here.get(name, NOT_READ), there.get(name, NOT_READ)
-            if found != wanted and name not in self._free:
-                return Difference(shown(name), *_around(found, wanted))
+            if found != wanted and name not in self._may_differ:
+                return Difference(shown(name), *_excerpts(found, wanted))
         mine, theirs = self.class_of(one), self.class_of(other)
         texts = ["" if isinstance(text, Unread) else text for text in (mine, theirs)]
-        what = "an input that was cut" if release(texts[0]) == release(texts[1]) else "another release of hostagent"
-        return Difference(what, *(shown(text) or "no class" for text in texts))
+        hidden = DIFFERS_IN_CUT if release(texts[0]) == release(texts[1]) else OTHER_RELEASE
+        found, wanted = (shown(text) or "no class" for text in texts)
+        return Difference("", found, wanted, hidden)
 
 
-def release(text: str) -> str:
-    """Before the first dash of a class: the version of its list of inputs, "" where it has none.
-
-    >>> release("1-d7a6d5cdb615"), release("d7a6d5cdb615")
-    ('1', '')
-    """
-    version, dash, _ = text.partition("-")
-    return version if dash else ""
-
-
-def _around(found: str, wanted: str) -> tuple[str, str]:
+def _excerpts(found: str, wanted: str) -> tuple[str, str]:
     """Both texts, from a little before where they differ if they are alike for long."""
     if shown(found) == shown(wanted):
         alike = next(place for place, pair in enumerate(zip_longest(found, wanted)) if pair[0] != pair[1])
@@ -119,14 +110,16 @@ def _around(found: str, wanted: str) -> tuple[str, str]:
     return shown(found), shown(wanted)
 
 
-def apart(grouping: Grouping, one: Candidate, largest: Sequence[Candidate]) -> Reason:
+def class_reason(grouping: Grouping, one: Candidate, largest: Sequence[Candidate]) -> Reason:
     """Why an eligible node is not in the largest class."""
-    name, found, wanted = grouping.difference(one, largest[0])
-    return Reason("NotInClass", f"{name} {found}, {count_of(len(largest), 'other')} {wanted}", found, wanted)
+    name, found, wanted, hidden = grouping.difference(one, largest)
+    others = f"{count_of(len(largest), 'other')} {wanted}"
+    message = f"{hidden} (class {found}, {others})" if hidden else f"{name} {found}, {others}"
+    return Reason("NotInClass", message, found, wanted)
 
 
 def _inputs(one: Candidate) -> dict[str, str]:
-    """Those that were read."""
+    """As they are compared: of an unread one why it is."""
     if isinstance(one.inputs, Unread):
         return {}
-    return {name: value for name, value in one.inputs.items() if not isinstance(value, Unread)}
+    return {name: shown(value) if isinstance(value, Unread) else value for name, value in one.inputs.items()}

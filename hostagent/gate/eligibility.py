@@ -1,6 +1,5 @@
 """What speaks against one node, whatever the others are: all reasons, none for an eligible node."""
 
-import functools
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -8,18 +7,17 @@ from hostagent.facts.unread import Unread
 from hostagent.gate.answer import Code, Reason
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.classes import Grouping
-from hostagent.gate.request import Request, spelled
+from hostagent.gate.request import Request, product_key
 from hostagent.gate.versions import Demand, parse_demand, parse_version
-from hostagent.gate.wording import count_of, names_of, shown, span
+from hostagent.gate.wording import NOT_THERE, count_of, names_of, predicate, shown, span
 from hostagent.visible import visible
 
 #: Seconds by which the clock of a host may be ahead.
 AHEAD_S = 300
 _GOOD = ("ready", "degraded")
-_NO_MIG = ("absent", "not-supported")
 
 #: Notes on nodes that are eligible, by what they say.
-VALID_UNTIL = "the summary is past its valid_until and counts because of the greatest age that was asked for"
+EXPIRED = "the summary has expired, but is no older than --max-age"
 NO_TOOLKIT = "there is no NVIDIA Container Toolkit to compare with the requirements' minimum"
 NO_NUMA = "the topology manager knows no NUMA nodes of all GPUs: it aligns nothing, and the pod's shape was not judged"
 PLAIN = "the kubelet does not know the GPUs' NUMA nodes (devices: plain): the pod's shape was not judged"
@@ -32,7 +30,7 @@ class Judge:
     def __init__(self, request: Request, now: float, grouping: Grouping) -> None:
         self._request, self._now, self._grouping = request, now, grouping
         self.notes = defaultdict[str, list[str]](list)
-        self._product = spelled(request.product)
+        self._product = product_key(request.product)
         self._capability = parse_demand(request.compute_capability)
         self._exclude, self._only = frozenset(request.exclude), frozenset(request.only)
         self._drivers = _demands(request.driver, request.min_driver_version)
@@ -68,79 +66,84 @@ class Judge:
             name = "observed_at" if observed is None else "valid_until"
             yield _reason("Stale", f"{name} is no finite number", "no time", "a time")
         elif observed - now > AHEAD_S:
-            yield _reason("Stale", "it was observed in the future", f"{span(observed - now)} ahead", f"at most {AHEAD_S} s ahead")
+            ahead = span(observed - now)
+            message = f"it was observed {ahead} in the future: its clock or this machine's is wrong"
+            yield _reason("Stale", message, f"{ahead} ahead", f"at most {AHEAD_S} s ahead")
         elif most is None:
             if until < now:
                 ago = f"{span(now - until)} ago"
-                yield _reason("Stale", f"its valid_until passed {ago}", f"valid until {ago}", "valid now")
+                yield _reason("Stale", f"its summary expired {ago}", f"expired {ago}", "valid now")
         elif now - observed > most:
-            age = span(now - observed)
-            yield _reason("Stale", f"it was observed {age} ago", f"{age} old", f"at most {span(most)} old")
+            age, limit = span(now - observed), span(most)
+            if age == limit:
+                age, limit = f"{now - observed:.10g} s", f"{most:.10g} s"
+            yield _reason("Stale", f"it was observed {age} ago", f"{age} old", f"at most {limit} old")
         elif until < now:
-            notes.append(VALID_UNTIL)
+            notes.append(EXPIRED)
 
     def _of_verdict(self, one: Candidate) -> Iterator[Reason]:
         single, multi, wanted = one.single_node, one.multi_node, "ready or degraded"
         if isinstance(single, Unread) or single not in _GOOD:
             code: Code = "NotReady" if not isinstance(single, Unread) and single == "not_ready" else "Unknown"
-            yield _reason(code, f"the verdict for one node is {shown(single)}", shown(single), wanted)
+            yield _reason(code, f"the verdict for one node {predicate(single)}", shown(single), wanted)
         if self._request.nodes > 1 and (isinstance(multi, Unread) or multi not in _GOOD):
-            yield _reason("MultiNodeNotReady", f"the verdict for several nodes is {shown(multi)}", shown(multi), wanted)
+            yield _reason("MultiNodeNotReady", f"the verdict for several nodes {predicate(multi)}", shown(multi), wanted)
         if self._request.require_coverage and (isinstance(one.coverage, Unread) or one.coverage != "full"):
-            yield _reason("Coverage", f"the coverage is {shown(one.coverage)}", shown(one.coverage), "full")
+            yield _reason("Coverage", f"the coverage {predicate(one.coverage)}", shown(one.coverage), "full")
 
     def _of_gpus(self, one: Candidate) -> Iterator[Reason]:
         request, count = self._request, one.gpu_count
         if isinstance(count, Unread) or count < request.gpus_per_node:
-            found = shown(count)
-            message = f"its GPUs are {found}" if isinstance(count, Unread) else f"it has {count_of(count, 'GPU')}"
-            yield _reason("TooFewGpus", message, found, str(request.gpus_per_node))
-        if self._product and (isinstance(one.product, Unread) or _spelled(one.product) != self._product):
-            yield _differs("Product", "the GPU is", one.product, request.product)
+            known = f"it has {count_of(0 if isinstance(count, Unread) else count, 'GPU')}"
+            is_gap = isinstance(count, Unread) and count.why not in NOT_THERE
+            message = f"the number of its GPUs was {shown(count)}" if is_gap else known
+            yield _reason("TooFewGpus", message, shown(count), str(request.gpus_per_node))
+        if self._product and (isinstance(one.product, Unread) or product_key(one.product) != self._product):
+            yield _differs("Product", "the GPU", one.product, request.product)
         if self._capability and not _is_allowed(one.compute_capability, (self._capability,)):
-            yield _differs("ComputeCapability", "the compute capability is", one.compute_capability, self._capability.text)
+            yield _differs("ComputeCapability", "the compute capability", one.compute_capability, self._capability.text)
         memory, least = one.memory_gib, request.gpu_memory_gib
         if least is not None and (isinstance(memory, Unread) or memory < least):
             size = memory if isinstance(memory, Unread) else f"{memory:g} GiB"
-            yield _differs("GpuMemory", "NVML's memory of a GPU is", size, f">={least:g} GiB")
+            yield _differs("GpuMemory", "NVML's memory of a GPU", size, f">={least:g} GiB")
 
     def _of_software(self, one: Candidate, notes: list[str]) -> Iterator[Reason]:
         if self._drivers and not _is_allowed(one.driver, self._drivers):
-            yield _differs("Driver", "the driver is", one.driver, _all(self._drivers))
+            yield _differs("Driver", "the driver", one.driver, _all(self._drivers))
         if self._cudas and not _is_allowed(one.cuda, self._cudas):
-            yield _differs("Cuda", "the driver runs CUDA", one.cuda, _all(self._cudas))
+            yield _differs("Cuda", "the driver's CUDA version", one.cuda, _all(self._cudas))
         if self._toolkits and not _is_allowed(one.toolkit, self._toolkits):
             is_absent = isinstance(one.toolkit, Unread) and one.toolkit.why == "absent"
             if is_absent and not self._request.toolkit:
                 notes.append(NO_TOOLKIT)
             else:
-                yield _differs("Toolkit", "the NVIDIA Container Toolkit is", one.toolkit, _all(self._toolkits))
+                yield _differs("Toolkit", "the NVIDIA Container Toolkit", one.toolkit, _all(self._toolkits))
 
     def _of_mig(self, one: Candidate) -> Iterator[Reason]:
         if self._request.allow_mig:
             return
         if isinstance(one.mig, Unread):
-            if one.mig.why not in _NO_MIG:
-                yield _differs("Mig", "MIG is", one.mig, "off")
+            if one.mig.why not in NOT_THERE:
+                yield _reason("Mig", f"whether MIG is on was {shown(one.mig)}", shown(one.mig), "off")
         elif one.mig:
-            yield _differs("Mig", "MIG is", "on", "off")
+            yield _differs("Mig", "MIG", "on", "off")
 
     def _of_shape(self, one: Candidate, notes: list[str]) -> Iterator[Reason]:
         """Whether an empty node admits a pod of so many whole GPUs."""
         wanted = f"{self._request.gpus_per_node} GPUs on one NUMA node"
         if one.kubelet is not None:
-            if one.kubelet.why not in _NO_MIG:
-                yield _differs("PodShape", "the kubelet is", one.kubelet, wanted)
+            if one.kubelet.why not in NOT_THERE:
+                yield _differs("PodShape", "the kubelet", one.kubelet, wanted)
             return
         if isinstance(one.policy, Unread):
-            yield _differs("PodShape", "the topology manager's policy is", one.policy, wanted)
+            yield _differs("PodShape", "the topology manager's policy", one.policy, wanted)
             return
         if one.policy != "single-numa-node":
             return
         if one.devices != "numa":
             notes.append(PLAIN if one.devices == "plain" else DRA)
         elif isinstance(one.numa_gpus, Unread):
-            yield _differs("PodShape", "the NUMA nodes are", one.numa_gpus, wanted)
+            yield _differs("PodShape", "the list of NUMA nodes", one.numa_gpus, wanted)
         else:
             yield from self._of_numa(one, one.numa_gpus, notes, wanted)
 
@@ -151,8 +154,8 @@ class Judge:
         if len(known) == len(counts) and not isinstance(one.gpu_count, Unread) and sum(known) < one.gpu_count:
             notes.append(NO_NUMA)
             return
-        most = str(max(known)) if len(known) == len(counts) else "an unknown number"
-        yield _reason("PodShape", f"policy single-numa-node, and at most {most} GPUs on one NUMA node", most, wanted)
+        most = str(max(known)) if len(known) == len(counts) else "an unknown number of"
+        yield _reason("PodShape", f"the kubelet's policy is single-numa-node, and one NUMA node has at most {most} GPUs", most, wanted)
 
 
 def _demands(flag: str, minimum: str) -> tuple[Demand, ...]:
@@ -170,19 +173,14 @@ def _all(demands: tuple[Demand, ...]) -> str:
     return ", ".join(one.text for one in demands)
 
 
-@functools.lru_cache(maxsize=1024)
-def _spelled(product: str) -> str:
-    return spelled(product)
-
-
 def _other_boot(boots: frozenset[str]) -> Reason:
     names = names_of(sorted(boot or "no boot id" for boot in boots))
     return Reason("OtherBoot", "reports of one moment are of different boots", names, "one boot")
 
 
 def _differs(code: Code, subject: str, found: "str | Unread", wanted: str) -> Reason:
-    have, need = shown(found), shown(wanted)
-    return Reason(code, f"{subject} {have}, wanted {need}", have, need)
+    need = shown(wanted)
+    return Reason(code, f"{subject} {predicate(found)}, wanted {need}", shown(found), need)
 
 
 def _reason(code: Code, message: str, found: str, wanted: str) -> Reason:

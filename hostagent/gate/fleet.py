@@ -1,28 +1,25 @@
 """Many summaries as one document: how many nodes may take jobs, what stops the others, and which nodes are alike. Pure."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from hostagent.facts.frozen import frozen
-from hostagent.gate.classes import release
+from hostagent.gate.candidate import badness, finite, rank
 from hostagent.gate.eligibility import AHEAD_S
-from hostagent.gate.wording import natural
-from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
+from hostagent.gate.wording import not_read
+from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS, release
 from hostagent.visible import visible
 
 SCHEMA_VERSION = 1
 State = Literal["ready", "degraded", "not_ready", "unknown", "stale"]
-#: Of two summaries of one time the later here counts.
-_BADNESS = ("ready", "degraded", "unknown", "not_ready")
 #: Letters that are kept of a name, a headline and a value.
 _NAME, _TEXT, _VALUE = 100, 200, 1000
 #: Greater numbers are none that a summary has.
 _GREATEST = 1 << 60
 #: Of severities; a summary that does not count weighs 1.
 _WEIGHTS = {"critical": 0, "warning": 2, "info": 3}
-_NOT_THERE = {"absent": "absent", "not-supported": "not supported"}
+_NOT_RECORDED = not_read("not-recorded")
 #: Causes that no check names, by code; their id is empty.
 _OWN_CAUSES = {
     "expired": "The summary has expired",
@@ -139,7 +136,7 @@ class Fleet:
     warnings: tuple[str, ...]
 
 
-class _Seen:
+class _NodeSummary:
     """What counts of one summary."""
 
     __slots__ = (
@@ -161,7 +158,7 @@ class _Seen:
     def __init__(self, summary: Mapping[str, Any], now: float) -> None:
         fabric, verdict = _mapping(summary.get("fabric")), _mapping(summary.get("verdict"))
         self.name = _text(summary.get("node"), _VALUE)
-        self.observed, self.until = _time(summary.get("observed_at")), _time(summary.get("valid_until"))
+        self.observed, self.until = finite(summary.get("observed_at")), finite(summary.get("valid_until"))
         self.single_node, self.multi_node = _verdict(verdict.get("single_node")), _verdict(verdict.get("multi_node"))
         self.headline = _text(summary.get("headline"), _TEXT)
         stale = _stale(self.observed, self.until, now)
@@ -173,7 +170,12 @@ class _Seen:
         self.domain = fabric["domain"] if isinstance(fabric.get("domain"), str) else ""
         self.inputs = fabric.get("inputs")
         self.gpus = summary.get("gpus")
-        self.facts = _facts(summary, _mapping(self.inputs))
+        self.facts = _facts(summary, fabric)
+
+    @property
+    def rank(self) -> "tuple[float, int, int]":
+        """Greater for what counts more."""
+        return rank(self.observed, self.single_node, self.multi_node)
 
     @property
     def takes_multi_node(self) -> bool:
@@ -181,17 +183,19 @@ class _Seen:
 
 
 def fleet(summaries: Iterable[Mapping[str, Any]], now: float, warnings: Sequence[str] = ()) -> Fleet:
-    """Of several summaries of a node the newest counts; of two of the same time the worse one.
+    """Of several summaries of a node the newest counts; of several of one time, as at the gate, the worse of each verdict.
 
     `warnings` may be a list that grows while `summaries` are read.
     """
-    newest: dict[str, _Seen] = {}
+    newest: dict[str, _NodeSummary] = {}
     for summary in summaries:
-        one = _Seen(summary, now)
+        one = _NodeSummary(summary, now)
         other = newest.get(one.name)
-        if other is None or _age(one) > _age(other):
+        if other is None or one.rank > other.rank:
             newest[one.name] = one
-    nodes = [newest[name] for name in sorted(newest, key=natural)]
+        if other is not None and one.observed == other.observed:
+            newest[one.name].multi_node = max(one.multi_node, other.multi_node, key=badness)
+    nodes = [newest[name] for name in sorted(newest)]
     causes = _causes(nodes)
     place = {(cause.id, cause.code): number for number, cause in enumerate(causes)}
     states = Counter(one.state for one in nodes)
@@ -217,12 +221,7 @@ def fleet(summaries: Iterable[Mapping[str, Any]], now: float, warnings: Sequence
     )
 
 
-def _age(one: _Seen) -> "tuple[float, int]":
-    """Greater for what counts more."""
-    return (-math.inf if one.observed is None else one.observed, _BADNESS.index(one.single_node))
-
-
-def _node(one: _Seen, place: Mapping["tuple[str, str]", int]) -> Node:
+def _node(one: _NodeSummary, place: Mapping["tuple[str, str]", int]) -> Node:
     return Node(
         one.name,
         one.state,
@@ -244,16 +243,6 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 def _text(value: Any, most: int) -> str:
     return visible(value[:most]) if isinstance(value, str) else ""
-
-
-def _time(value: Any) -> "float | None":
-    """A truth is no number, and neither are NaN and what no float holds."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:
-        return None
 
 
 def _verdict(value: Any) -> "Literal['ready', 'degraded', 'not_ready', 'unknown']":
@@ -283,31 +272,28 @@ def _shown(value: Any) -> str:
     if isinstance(value, str):
         return _text(value, _VALUE)
     if isinstance(value, bool) or value is None or not isinstance(value, int | dict):
-        return "not read (error)" if value is not None else "not read (not-recorded)"
+        return not_read("error") if value is not None else _NOT_RECORDED
     return str(value) if isinstance(value, int) and abs(value) < _GREATEST else _unread(value)
 
 
 def _unread(value: Any) -> str:
-    why = _text(_mapping(value).get("unread"), _NAME) or "error"
-    return _NOT_THERE.get(why, f"not read ({why})")
+    return not_read(_text(_mapping(value).get("unread"), _NAME) or "error")
 
 
-def _facts(summary: Mapping[str, Any], inputs: Mapping[str, Any]) -> "dict[str, str]":
-    """What nodes of one class may differ in."""
-    nccl = _mapping(summary.get("nccl"))
-    found = {
-        "driver": summary.get("driver"),
-        "cuda": summary.get("cuda"),
-        "toolkit": summary.get("toolkit"),
-        "nccl": nccl.get("version", nccl or None),
-    }
+def _facts(summary: Mapping[str, Any], fabric: Mapping[str, Any]) -> "dict[str, str]":
+    """What nodes of one class may differ in. Summaries of earlier releases have no firmware."""
+    nccl, inputs = _mapping(summary.get("nccl")), _mapping(fabric.get("inputs"))
+    found = {"driver": summary.get("driver"), "cuda": summary.get("cuda"), "toolkit": summary.get("toolkit")}
+    if "firmware" in fabric:
+        found["firmware"] = fabric["firmware"]
+    found["nccl"] = nccl.get("version", nccl or None)
     found |= {name: inputs[name] for name in HOST_INPUTS if name not in found and name in inputs}
     return {name: _shown(value) for name, value in {**found, "coverage": summary.get("coverage")}.items()}
 
 
-def _causes(nodes: Sequence[_Seen]) -> "tuple[Cause, ...]":
+def _causes(nodes: Sequence[_NodeSummary]) -> "tuple[Cause, ...]":
     """Most nodes first, then the heaviest."""
-    having: dict[tuple[str, str], list[_Seen]] = {}
+    having: dict[tuple[str, str], list[_NodeSummary]] = {}
     severities: dict[tuple[str, str], str] = {}
     for one in nodes:
         for check, code, severity in one.reasons:
@@ -323,16 +309,16 @@ def _causes(nodes: Sequence[_Seen]) -> "tuple[Cause, ...]":
     return tuple(sorted(found, key=lambda one: (-len(one.nodes), _WEIGHTS.get(one.severity, 1), one.id, one.code)))
 
 
-def _classes(nodes: Sequence[_Seen]) -> "tuple[Class, ...]":
+def _classes(nodes: Sequence[_NodeSummary]) -> "tuple[Class, ...]":
     """Largest first."""
-    groups: dict[str, list[_Seen]] = {}
+    groups: dict[str, list[_NodeSummary]] = {}
     for one in nodes:
         groups.setdefault(one.class_, []).append(one)
     ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
     return tuple(_class(name, those, *ordered[0]) for name, those in ordered)
 
 
-def _class(name: str, nodes: Sequence[_Seen], largest: str, wanted: Sequence[_Seen]) -> Class:
+def _class(name: str, nodes: Sequence[_NodeSummary], largest: str, wanted: Sequence[_NodeSummary]) -> Class:
     differs = () if name == largest else _differences(_mapping(nodes[0].inputs), _mapping(wanted[0].inputs))
     hidden = ""
     if name != largest and not differs:
@@ -342,7 +328,7 @@ def _class(name: str, nodes: Sequence[_Seen], largest: str, wanted: Sequence[_Se
     )
 
 
-def _gpus(one: _Seen) -> str:
+def _gpus(one: _NodeSummary) -> str:
     """Such as 8 x NVIDIA H100 80GB HBM3."""
     inputs, gpus = _mapping(one.inputs), _mapping(one.gpus)
     counts, products = (inputs.get("gpu_count"), gpus.get("count")), (inputs.get("gpu_product"), gpus.get("product"))
@@ -351,7 +337,7 @@ def _gpus(one: _Seen) -> str:
     return f"{count[:_NAME]} x {product}" if product else ""
 
 
-def _domains(nodes: Sequence[_Seen]) -> "tuple[Domain, ...]":
+def _domains(nodes: Sequence[_NodeSummary]) -> "tuple[Domain, ...]":
     groups: dict[str, list[str]] = {}
     for one in nodes:
         groups.setdefault(one.domain, []).append(one.name)
@@ -369,18 +355,18 @@ def _differ(one: Any, other: Any) -> bool:
     return one != other if isinstance(one, str) and isinstance(other, str) else _shown(one) != _shown(other)
 
 
-def _odd(nodes: Sequence[_Seen]) -> "Iterable[Odd]":
+def _odd(nodes: Sequence[_NodeSummary]) -> "Iterable[Odd]":
     """Facts in which a minority differs, the greatest minority first."""
     for fact in dict.fromkeys(name for one in nodes for name in one.facts):
         having: dict[str, list[str]] = {}
         for one in nodes:
-            having.setdefault(one.facts.get(fact, "not read (not-recorded)"), []).append(one.name)
+            having.setdefault(one.facts.get(fact, _NOT_RECORDED), []).append(one.name)
         if len(having) > 1:
             (most, others), *rest = sorted(sorted(having.items(), reverse=True), key=lambda item: -len(item[1]))
             yield from (Odd(fact, value, most, tuple(names), len(others)) for value, names in rest)
 
 
-def _without_class(nodes: Sequence[_Seen]) -> "tuple[WithoutClass, ...]":
+def _without_class(nodes: Sequence[_NodeSummary]) -> "tuple[WithoutClass, ...]":
     groups: dict[str, list[str]] = {}
     for one in nodes:
         groups.setdefault(_why_without(one), []).append(one.name)
@@ -388,10 +374,10 @@ def _without_class(nodes: Sequence[_Seen]) -> "tuple[WithoutClass, ...]":
     return tuple(WithoutClass(why, tuple(those)) for why, those in ordered)
 
 
-def _why_without(one: _Seen) -> str:
+def _why_without(one: _NodeSummary) -> str:
     """The inputs of the class that were not read."""
     inputs = _mapping(one.inputs)
     if not inputs or "unread" in inputs:
-        return f"inputs of the class: {_unread(inputs) if inputs else 'not read (not-recorded)'}"
+        return f"inputs of the class: {_unread(inputs) if inputs else _NOT_RECORDED}"
     missing = [f"{name}: {_shown(inputs.get(name))}" for name in CLASS_INPUTS if not isinstance(inputs.get(name), str)]
     return "; ".join(missing) or "the summary names no class"

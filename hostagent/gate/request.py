@@ -1,5 +1,6 @@
 """What a job needs, as it asks the gate."""
 
+import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ _FLAGS = ("allow_mig", "host_nccl", "same_domain")
 
 @dataclass(frozen=True)
 class Request:
-    """A job of some nodes with some GPUs each, and what those have to be. Raises ``HostagentError`` for what no job can need."""
+    """A job of some nodes with some GPUs each, and what those have to be. Raises ``FieldError`` for what no job can need."""
 
     nodes: int
     gpus_per_node: int
@@ -61,7 +62,7 @@ class Request:
         for name in ("product", "compute_capability", *_DEMANDS, *_MINIMUMS):
             if type(getattr(self, name)) is not str:
                 raise _wrong(name, getattr(self, name), "a text")
-        if self.product and not spelled(self.product):
+        if self.product and not product_key(self.product):
             raise _wrong("product", self.product, "the name of a GPU")
         for name in ("compute_capability", *_MINIMUMS):
             value = getattr(self, name)
@@ -78,10 +79,19 @@ class Request:
                 raise _wrong("may_differ", one, f"one of {', '.join(_KNOWN)}{did_you_mean(one, _KNOWN)}")
 
 
-def spelled(product: str) -> str:
+class FieldError(HostagentError):
+    """A field of a request has a value that no job can need."""
+
+    def __init__(self, field: str, found: str, wanted: str) -> None:
+        super().__init__(f"found {field} {found}, wanted {wanted}", _NEXT)
+        self.field, self.found, self.wanted = field, found, wanted
+
+
+@functools.lru_cache(maxsize=1024)
+def product_key(product: str) -> str:
     """A product without its case and its spelling of blanks.
 
-    >>> spelled("NVIDIA H100 80GB HBM3") == spelled("nvidia-h100-80gb_hbm3")
+    >>> product_key("NVIDIA H100 80GB HBM3") == product_key("nvidia-h100-80gb_hbm3")
     True
     """
     return " ".join(product.casefold().replace("-", " ").replace("_", " ").split())
@@ -106,8 +116,8 @@ def _is_positive(value: Any) -> bool:
         return False
 
 
-def _wrong(name: str, found: Any, wanted: str) -> HostagentError:
+def _wrong(name: str, found: Any, wanted: str) -> FieldError:
     text = f"{found!a}" if isinstance(found, str) else f"{found}" if isinstance(found, bool | float | None) else type(found).__name__
     if type(found) is int:
         text = str(found) if abs(found) < 1 << 64 else "a huge number"
-    return HostagentError(f"found {name} {text[:80]}, wanted {wanted}", _NEXT)
+    return FieldError(name, text[:80], wanted)

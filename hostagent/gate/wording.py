@@ -1,28 +1,49 @@
 """How the gate's messages put values, names and counts: on one line, short, and with nothing that does not print."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hostagent.facts.unread import Unread
 from hostagent.visible import visible
 
-_DIGITS = re.compile(r"([0-9]+)")
+#: Why there is no value, where it is known that there is none: in words.
+NOT_THERE: Mapping[str, str] = {"absent": "absent", "not-supported": "not supported"}
 _LONGEST = 100
 _NAMES = 10
 
 
 def shown(value: "str | int | Unread") -> str:
     """
-    A value of a document.
+    A value of a document, or why there is none.
 
-    >>> shown("n" * 200)[-3:], shown(8), shown(Unread("denied"))
-    ('nn…', '8', 'not read (denied)')
+    >>> shown("n" * 200)[-3:], shown(8), shown(Unread("denied")), shown(Unread("absent"))
+    ('nn…', '8', 'not read (denied)', 'absent')
     """
     if isinstance(value, Unread):
-        return f"not read ({value.why})"
+        return not_read(value.why)
     if isinstance(value, int):
         return str(value) if value < 1 << 64 else "too many to count"
     return visible(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…")
+
+
+def not_read(why: str) -> str:
+    """
+    In the place of a value.
+
+    >>> not_read("denied"), not_read("not-supported")
+    ('not read (denied)', 'not supported')
+    """
+    return NOT_THERE.get(why) or f"not read ({why})"
+
+
+def predicate(value: "str | Unread") -> str:
+    """
+    The same behind the name of a value.
+
+    >>> predicate("570"), predicate(Unread("denied")), predicate(Unread("absent"))
+    ('is 570', 'was not read (denied)', 'is absent')
+    """
+    is_gap = isinstance(value, Unread) and value.why not in NOT_THERE
+    return f"{'was' if is_gap else 'is'} {shown(value)}"
 
 
 def names_of(names: Sequence[str], most: int = _NAMES) -> str:
@@ -46,6 +67,11 @@ def count_of(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def are(number: int) -> str:
+    """The verb of so many."""
+    return "is" if number == 1 else "are"
+
+
 def span(seconds: float) -> str:
     """
     How long, as people say it.
@@ -57,21 +83,3 @@ def span(seconds: float) -> str:
         if seconds < most:
             return f"{seconds / each:.0f} {unit}"
     return "years"
-
-
-Natural = tuple[list[str | tuple[int, str]], str]
-
-
-def natural(name: str) -> Natural:
-    """The order of names as people count: n2 before n10.
-
-    >>> sorted(["n10", "n2", "n02"], key=natural)
-    ['n02', 'n2', 'n10']
-    """
-    return [_number(part) if index % 2 else part for index, part in enumerate(_DIGITS.split(name))], name
-
-
-def _number(digits: str) -> tuple[int, str]:
-    """Orders numbers of any length; `int` refuses thousands of digits."""
-    digits = digits.lstrip("0")
-    return len(digits), digits

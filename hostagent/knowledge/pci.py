@@ -98,18 +98,22 @@ def can_drive(device_id: str, version: str, flavour: str) -> bool:
     return not is_newer and (not able or flavour in able)
 
 
-#: Drivers that keep a GPU from containers: that of virtual machines, and the kernel's own.
-_OTHERS = ("vfio-pci", "nouveau")
+#: The driver through which containers get a GPU; of virtual machines and of the console there are others.
+_DRIVER = "nvidia"
 
 
-def is_for_jobs(bound_to: object, vga: object) -> bool:
-    """Whether jobs may have a GPU by the driver that is bound to it: none that a virtual machine or nouveau has, no card that shows the
-    console. Where either was not read, it counts.
+def is_for_jobs(bound_to: object, *, vga: object, excluded: object) -> bool:
+    """Whether jobs may have a GPU: none that another driver than NVIDIA's has or that NVIDIA's leaves out, no card that shows the console.
+    What was not read speaks against none.
 
-    >>> is_for_jobs("nvidia", False), is_for_jobs("vfio-pci", False), is_for_jobs("", True), is_for_jobs("", False), is_for_jobs(None, None)
-    (True, False, False, True, True)
+    >>> [is_for_jobs(one, vga=False, excluded=False) for one in ("nvidia", "", None, "vfio-pci", "nouveau")]
+    [True, True, True, False, False]
+    >>> is_for_jobs("", vga=True, excluded=False), is_for_jobs("nvidia", vga=False, excluded=True)
+    (False, False)
     """
-    return not isinstance(bound_to, str) or (bound_to not in _OTHERS and not (bound_to == "" and vga is True))
+    if excluded is True:
+        return False
+    return not isinstance(bound_to, str) or bound_to == _DRIVER or (bound_to == "" and vga is not True)
 
 
 def is_display_card(device_id: str, bound_to: str, version: str, flavour: str, *, vga: bool) -> bool:

@@ -93,6 +93,9 @@ def _kinds(values: "Sequence[Any]") -> str:
 
 
 def _gdr(node: Node) -> str:
+    """Where there is no rail there is nothing that could reach the GPUs."""
+    if not rails(node):
+        return in_words(())
     ways: Gdr = fabric(node).gdr
     return in_words(need(ways.peermem) == "usable" or need(ways.dmabuf))
 
@@ -119,9 +122,10 @@ def _shape(node: Node) -> str:
 
 def _priorities(node: Node) -> str:
     """What the cards below the rails say, each kind once."""
-    from hostagent.nccl.trafficclass import told
+    from hostagent.nccl.trafficclass import priorities
 
-    return _kinds([told(node, port) for port in rails(node)])
+    found = [priorities(node, port) for port in rails(node)]
+    return " and ".join(sorted({in_words(one) if isinstance(one, Unread) else one for one in found})) or in_words(())
 
 
 def _driver(node: Node) -> str:

@@ -21,3 +21,15 @@ CLASS_INPUTS = (
 )
 #: And this, of a job that uses the host's NCCL.
 HOST_INPUTS = ("hca_names", "nccl", "net_plugin", "socket_ifname", "settings")
+#: Stands in an input in the place of the names that were cut from it; how many they are follows.
+CUT = "… (+"
+
+
+def release(text: str) -> str:
+    """Before the first dash of a class: the version of its list of inputs, "" where it has none.
+
+    >>> release("1-d7a6d5cdb615"), release("d7a6d5cdb615")
+    ('1', '')
+    """
+    version, dash, _ = text.partition("-")
+    return version if dash else ""

@@ -15,7 +15,9 @@ from hostagent.nccl.agreement import PLUGINS, ROWS, in_words, rails
 from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS, VERSION
 from hostagent.nccl.node import Gpu, Node
 from hostagent.nccl.standing import compared_settings
-from hostagent.nccl.trafficclass import told, traffic_class
+from hostagent.nccl.trafficclass import priorities, traffic_class
+from hostagent.nccl.transport import IPV4
+from hostagent.visible import visible
 
 _DIGITS = 12
 _GIB = 1024**3
@@ -34,9 +36,15 @@ def _mixture(of: Callable[[Gpu], str]) -> Callable[[Node], str]:
     return words
 
 
+def _product(gpu: Gpu) -> str:
+    return in_words(gpu.name) if isinstance(gpu.name, Unread) else visible(gpu.name)
+
+
 def _mig(gpu: Gpu) -> str:
+    """A GPU without MIG has it off; one that NVML was not asked about, as the profile lets it, has no answer."""
     if isinstance(gpu.mig, Unread):
-        return "off" if gpu.mig.why in _NONE else in_words(gpu.mig)
+        is_asked = not isinstance(gpu.compute_capability, Unread)
+        return "off" if is_asked and gpu.mig.why in _NONE else in_words(gpu.mig)
     return "on" if gpu.mig.current else "off"
 
 
@@ -46,11 +54,22 @@ def _memory(gpu: Gpu) -> str:
 
 
 def _traffic_class(node: Node) -> str:
-    """The class of a job's packets, with what the card makes of it; each kind once."""
+    """The class of a job's packets, with what the cards make of it; each kind once."""
     kinds = set[str]()
     for port in rails(node):
-        value, priorities = in_words(traffic_class(node, port)), in_words(told(node, port))
-        kinds.add(value if priorities in ("none", value) else f"{value} ({priorities})")
+        value, words = traffic_class(node, port), priorities(node, port)
+        kinds.add(in_words(value) if isinstance(value, Unread) or isinstance(words, Unread) else f"{value} ({words})")
+    return ", ".join(sorted(kinds)) or in_words(())
+
+
+def _gid_type(node: Node) -> str:
+    """Of RoCE, with the family of its address where that is not IPv4: NCCL connects none with one of the other."""
+    kinds = set[str]()
+    for port in rails(node):
+        if isinstance(port.gid, Unread) or isinstance(port.gid.type, Unread):
+            kinds.add(in_words(port.gid if isinstance(port.gid, Unread) else port.gid.type))
+        else:
+            kinds.add(in_words(port.gid.type) + ("" if port.gid.value.startswith(IPV4) else " of IPv6"))
     return ", ".join(sorted(kinds)) or in_words(())
 
 
@@ -71,12 +90,21 @@ def _socket_ifname(node: Node) -> str:
 
 
 def _settings(node: Node) -> str:
-    return ", ".join(f"{name}={value}" for name, value in compared_settings(node)) or in_words(())
+    return ", ".join(f"{name}={_escaped(value)}" for name, value in compared_settings(node)) or in_words(())
+
+
+def _escaped(value: str) -> str:
+    r"""A value that is not taken for the next setting.
+
+    >>> _escaped("Ring, NCCL_PROTO=Simple"), _escaped("mlx5_0,mlx5_1")
+    ('Ring\\x2c NCCL_PROTO=Simple', 'mlx5_0,mlx5_1')
+    """
+    return visible(value.replace("\\", "\\\\").replace(", ", "\\x2c "))
 
 
 #: By name, what it is of a node: in words, as `hostagent.nccl.agreement` compares nodes. Raises ``UnreadError``.
 _INPUTS: Mapping[str, Callable[[Node], str]] = {
-    "gpu_product": _mixture(lambda gpu: in_words(gpu.name)),
+    "gpu_product": _mixture(_product),
     "gpu_memory": _mixture(_memory),
     "gpu_count": _ROW["gpus"],
     "gpus_per_numa": _ROW["numa"],
@@ -87,7 +115,7 @@ _INPUTS: Mapping[str, Callable[[Node], str]] = {
     "rate_gbps": _ROW["rate"],
     "mtu": _ROW["netdev_mtu"],
     "active_mtu": _ROW["active_mtu"],
-    "gid_type": _ROW["gid"],
+    "gid_type": _gid_type,
     "gdr": _ROW["gdr"],
     "traffic_class": _traffic_class,
     "hca_names": _hca_names,
@@ -109,7 +137,14 @@ def _read(of: Callable[[Node], str], node: Node) -> "str | Unread":
     try:
         return of(node)
     except UnreadError as error:
-        return in_words(()) if error.unread.why in _NONE else error.unread
+        gap = error.unread
+        if gap.why not in _NONE:
+            return gap
+        fabric = node.facts.fabric
+        lists = (node.facts.gpus, *(() if isinstance(fabric, Unread) else (fabric.rdma, fabric.nics)))
+        if any(gap is one for one in lists):  # a host without has an empty list: this one was not read whole
+            return Unread("error", gap.detail or gap.why, gap.question)
+        return in_words(())
 
 
 def fabric_class(found: Mapping[str, "str | Unread"]) -> "str | Unread":

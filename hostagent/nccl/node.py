@@ -282,8 +282,12 @@ def gpus_for_jobs(facts: Mapping[str, Any]) -> Any:
     known = topology.get("gpus") if isinstance(topology, Mapping) else None
     if not isinstance(rows, list) or not isinstance(known, list):
         return rows
-    others = [one.get("pci") for one in known if isinstance(one, Mapping) and not is_for_jobs(one.get("bound_to"), one.get("vga"))]
+    others = [one.get("pci") for one in known if isinstance(one, Mapping) and not _is_for_jobs(one)]
     return [row for row in rows if not (isinstance(row, Mapping) and row.get("pci") in others)]
+
+
+def _is_for_jobs(row: Mapping[str, Any]) -> bool:
+    return is_for_jobs(row.get("bound_to"), vga=row.get("vga"), excluded=row.get("excluded"))
 
 
 def _leave(path: tuple[Any, ...]) -> None:

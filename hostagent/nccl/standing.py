@@ -147,13 +147,22 @@ def compared_settings(node: Node) -> tuple[tuple[str, str], ...]:
     Findings of the node do not count. Raises ``UnreadError``.
     """
     need(need(node.facts.nccl).settings)
-    here = (replace(node, findings=()),)
+    here = (_with_links_up(replace(node, findings=())),)
     version, _ = version_of(here)
     stack, _ = vendor(here, brings_its_own=False)
     proposed = proposal(here, version, stack, brings_its_own=False).variables
     replaced = {one.name for one in proposed if one.common or one.by_node}
     winning = (one for one in _winning(node) if one.name not in replaced and not one.name.startswith(_LOGGING))
     return tuple(sorted((one.name, _compared(one)) for one in winning))
+
+
+def _with_links_up(node: Node) -> Node:
+    """Which variables are emitted is not to change while a link flaps."""
+    fabric = node.facts.fabric
+    if isinstance(fabric, Unread) or isinstance(fabric.rdma, Unread):
+        return node
+    ports = tuple(replace(port, state="ACTIVE") for port in fabric.rdma)
+    return replace(node, facts=replace(node.facts, fabric=replace(fabric, rdma=ports)))
 
 
 def _compared(one: Setting) -> str:

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from hostagent.knowledge.ncclchanges import Version, parse_nccl_version
+from hostagent.knowledge.ncclchanges import Version, max_hcas, parse_nccl_version
+from hostagent.knowledge.ncclvariables import OLDEST
 from hostagent.nccl import standing
 from hostagent.nccl.agreement import ROWS, Refusal, differing, names
-from hostagent.nccl.classinputs import CLASS_INPUTS
+from hostagent.nccl.classinputs import CLASS_INPUTS, CUT, release
 from hostagent.nccl.environment import SCHEMA_VERSION, Environment, Variable, derive
 from hostagent.nccl.node import Node, shown
+from hostagent.nccl.transport import GID_BY_ITSELF
 
 _PLACEABLE = ("ready", "degraded")
 _NONE, _UNKNOWN = "none", "unknown"
 _HCAS, _RAILS, _PLUGIN, _SETTINGS = "NCCL_IB_HCA", "hcas", "net_plugin", "settings"
-#: What a text has in the place of names that were cut from it.
-_CUT = "…"
 #: Inputs of the class that `hostagent.nccl.agreement` knows by another code.
 _CODES = {
     "gpu_product": "gpu", "gpu_count": "gpus", "gpus_per_numa": "numa", "driver_branch": "driver", _RAILS: "rails", "rate_gbps": "rate",
@@ -68,7 +68,7 @@ def derive_from_summaries(sources: Sequence[Source], version: "Version | None" =
     env = found[0].env or {}
     why = f"as the summaries of all {len(found)} nodes have it" if len(found) > 1 else f"as the summary of {labels[0]} has it"
     emitted = tuple(Variable(name, env[name], why) for name in standing.PROPOSED if name in env)
-    notes = ("made from summaries: differences of firmware and kernel, and warnings, are in full reports alone",)
+    notes = ("made from summaries: whether the interfaces share a network, kernels and warnings are in full reports alone",)
     return Environment(SCHEMA_VERSION, True, tuple(labels), words, emitted, (), None, (), notes)
 
 
@@ -160,16 +160,11 @@ def _of_classes(found: Sequence[_Summary]) -> Iterator[Refusal]:
     if len({one.fabric_class for one in found}) == 1:
         return
     every = _without_full(found)
-    if len({_list_version(one.fabric_class) for one in found}) > 1:
+    if len({release(one.fabric_class) for one in found}) > 1:
         yield _needs_reports("the fabric classes are of different releases of hostagent", every)
         return
     apart = (_differing(found, name) for name in CLASS_INPUTS)
     yield next((one for one in apart if one), None) or _needs_reports("the fabric classes differ in an input that was cut", every)
-
-
-def _list_version(fabric_class: str) -> str:
-    version, dash, _ = fabric_class.partition("-")
-    return version if dash else ""
 
 
 def _differing(found: Sequence[_Summary], name: str) -> "Refusal | None":
@@ -188,7 +183,7 @@ def _of_settings(found: Sequence[_Summary], *, brings_its_own: bool) -> Iterator
     if not brings_its_own and all(_PLUGIN in one.inputs for one in found):
         refusal = differing("network plug-ins of NCCL", "plugins", {one.label: shown(one.inputs[_PLUGIN]) for one in found})
         yield from [refusal] if refusal else []
-    if all(_CUT not in one.inputs.get(_SETTINGS, _CUT) for one in found):
+    if all(CUT not in one.inputs.get(_SETTINGS, CUT) for one in found):
         yield from _unequal({one.label: _parsed(one.inputs[_SETTINGS]) for one in found})
 
 
@@ -217,8 +212,8 @@ def _missing(found: Sequence[_Summary], version: "Version | None") -> "Iterator[
         yield f"settings of NCCL: not known of {names(lacking)}", lacking
     yield from _of_version(found, version)
     for name in (_SETTINGS,) if version else (_SETTINGS, _PLUGIN):
-        values = [one.inputs.get(name, _CUT) for one in found]
-        if len(found) > 1 and not _is_one_host_class(found) and (len(set(values)) > 1 or _CUT in values[0]):
+        values = [one.inputs.get(name, CUT) for one in found]
+        if len(found) > 1 and not _is_one_host_class(found) and (len(set(values)) > 1 or CUT in values[0]):
             yield f"{_HOST_WORDS[name]}: not all of it is in the summaries, or it differs by node", every
     for name in standing.PROPOSED:
         if len({(one.env or {}).get(name) for one in found}) > 1:
@@ -235,7 +230,7 @@ def _is_one_host_class(found: Sequence[_Summary]) -> bool:
 def _of_version(found: Sequence[_Summary], version: "Version | None") -> "Iterator[tuple[str, tuple[str, ...]]]":
     """The settings of a summary are for the NCCL of its host, with the plug-ins of the host."""
     if version:
-        others = tuple(one.label for one in found if not one.is_full and parse_nccl_version(one.nccl) != version)
+        others = tuple(one.label for one in found if not one.is_full and not _is_for(one, version))
         if others:
             yield f"the settings of {names(others)} are not for NCCL {_dotted(version)}", others
         plugged = tuple(one.label for one in found if not one.is_full and one.inputs.get(_PLUGIN) != _NONE)
@@ -247,6 +242,16 @@ def _of_version(found: Sequence[_Summary], version: "Version | None") -> "Iterat
     refusal = differing("version of NCCL", "nccl_version", {one.label: shown(one.nccl) for one in found})
     if refusal:
         yield f"{refusal.message}, and their settings are for these. Give --nccl VERSION, too", _without_full(found)
+
+
+def _is_for(one: _Summary, version: Version) -> bool:
+    """Whether its settings are right for this version, too: from 2.21.5 on they do not depend on it, as long as it opens all rails."""
+    of_host = parse_nccl_version(one.nccl)
+    if of_host == version:
+        return True
+    hcas = (one.env or {}).get(_HCAS, "").count(",") + 1
+    is_new = version >= GID_BY_ITSELF and (one.nccl == _NONE or (of_host is not None and of_host >= GID_BY_ITSELF))
+    return is_new and hcas <= max_hcas(OLDEST)
 
 
 def _may_be_provided(one: _Summary) -> bool:

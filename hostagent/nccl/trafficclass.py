@@ -4,17 +4,22 @@ The upper six bits of a traffic class are the DSCP, the lower two the marks of E
 takes the upper three bits of the DSCP for the priority; with one, what is not in it has priority 0.
 """
 
+from hostagent.facts.cpulist import format_cpulist
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
 from hostagent.knowledge.rdma import ETHERNET
-from hostagent.nccl.node import Node, Port, Priorities
+from hostagent.nccl.node import Node, Port, Priorities, shown
 
 #: The DSCP that NVIDIA's guides for RoCE use; of several that lead to the lossless priority it is the one that switches are told, too.
 _USUAL = 26
+#: What a port trusts that looks at the DSCP of packets.
+_DSCP = "dscp"
 _ABSENT = Unread("absent", "its interface is not among those of the report")
 
 
-def told(node: Node, port: Port) -> "str | Unread":
-    """In words: lossless 3, trust dscp, DSCP 26. Unread where the card does not say, and of what is no RoCE port."""
+def priorities(node: Node, port: Port) -> "str | Unread":
+    """What the cards below a port make of a job's packets, in words: ``lossless 3, trust dscp, DSCP 24-31`` are those that lead to the
+    lossless priority. Unread where a card does not say, and of what is no RoCE port.
+    """
     if not isinstance(port.link_layer, Unread) and port.link_layer != ETHERNET:
         return Unread("not-supported", "it is no RoCE port")
     cards = _cards(node, port)
@@ -60,14 +65,20 @@ def _cards(node: Node, port: Port) -> "tuple[Priorities | Unread, ...] | Unread"
 
 
 def _words(one: Priorities) -> str:
-    parts = [("lossless", one.lossless), ("trust", one.trust), ("DSCP", one.dscp)]
-    return ", ".join(f"{name} {'none' if isinstance(value, Unread) else _shown(value)}" for name, value in parts)
+    """Only what a job can notice: what the port trusts counts with a lossless priority, and its table with trust in DSCP."""
+    if isinstance(one.lossless, Unread) or not one.lossless:
+        return "lossless none"
+    trust = "none" if isinstance(one.trust, Unread) else shown(one.trust)
+    words = f"lossless {format_cpulist(set(one.lossless))}, trust {trust}"
+    if trust != _DSCP or isinstance(one.dscp, Unread):
+        return words
+    return f"{words}, DSCP {format_cpulist(_leading(one.dscp, one.lossless)) or 'none'}"
 
 
-def _shown(value: object) -> str:
-    if isinstance(value, tuple):
-        return " ".join(f"{one[0]}:{one[1]}" if isinstance(one, tuple) else str(one) for one in value) or "none"
-    return str(value)[:20]
+def _leading(table: "tuple[tuple[int, int], ...]", priorities: tuple[int, ...]) -> set[int]:
+    """The DSCPs that lead to one of these priorities."""
+    known = dict(table)
+    return {dscp for dscp in range(64) if (known.get(dscp, 0) if known else dscp >> 3) in priorities}
 
 
 def _of_card(one: Priorities) -> "int | Unread":
@@ -79,10 +90,10 @@ def _of_card(one: Priorities) -> "int | Unread":
     lossless = need(one.lossless)
     if not lossless:
         return 0
-    if len(lossless) > 1 or need(one.trust) != "dscp":
+    if len(lossless) > 1 or need(one.trust) != _DSCP:
         return Unread("error", "several priorities are lossless" if len(lossless) > 1 else "the card does not look at the DSCP of packets")
     table = dict(need(one.dscp))
-    leading = [dscp for dscp in range(64) if (table.get(dscp, 0) if table else dscp >> 3) == lossless[0]]
+    leading = sorted(_leading(need(one.dscp), lossless))
     named = [dscp for dscp in leading if dscp in table] or leading
     if not named:
         return Unread("error", "no DSCP leads to the lossless priority")

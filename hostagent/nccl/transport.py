@@ -14,7 +14,8 @@ from hostagent.nccl.trafficclass import traffic_class
 GID_BY_ITSELF: Version = (2, 21, 5)
 #: What counts where nobody says which NCCL the job has: the oldest that the table knows.
 _OLDEST: Version = (2, 18, 1)
-_LINK_LOCAL, _IPV4 = "fe80:", "0000:0000:0000:0000:0000:ffff:"
+#: Beginnings of GIDs: of an address of IPv4, and of one that leads nowhere else.
+IPV4, _LINK_LOCAL = "0000:0000:0000:0000:0000:ffff:", "fe80:"
 _DOWN = "Bring the port up, or see what 'hostagent check' says of it"
 
 
@@ -143,7 +144,7 @@ def _roce(
         notes.append("NCCL before 2.21 needs NCCL_IB_GID_INDEX: give --nccl VERSION where the job has such a one")
     elif version < GID_BY_ITSELF:
         indexes = {need(port.gid).index for listed in ports.values() for port in listed}
-        is_ipv4 = all(need(port.gid).value.startswith(_IPV4) for listed in ports.values() for port in listed)
+        is_ipv4 = all(need(port.gid).value.startswith(IPV4) for listed in ports.values() for port in listed)
         if len(indexes) == 1 and is_ipv4:
             why = "where every rail has its RoCE v2 address; this NCCL does not look for it"
             variables.append(Told("NCCL_IB_GID_INDEX", str(indexes.pop()), {}, why))

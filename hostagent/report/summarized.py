@@ -1,16 +1,17 @@
 """A report as its summary: at most 4 KiB of JSON, for an annotation of the node and for files.
 
-What does not fit is left out from the end: the settings of NCCL, the NUMA nodes, the inputs of the class, the last reasons.
+What does not fit is left out: the settings of NCCL, then the NUMA nodes, the last reasons, the inputs of the class.
 """
 
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from math import isfinite
+from typing import Any, Literal, get_args
 
 from hostagent.errors import HostagentError
 from hostagent.facts.cpulist import parse_cpulist
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, Why
 from hostagent.report import SCHEMA_VERSION as REPORT_VERSION
 from hostagent.report import Report, Verdicts
 from hostagent.report.gpulabels import product_label
@@ -23,13 +24,19 @@ from hostagent.visible import visible
 #: Bytes of the whole, as compact JSON.
 LONGEST = 4096
 _REASONS, _TEXT, _NAME, _NODE, _INPUT, _NUMA = 8, 200, 100, 253, 400, 64
+_NEXT = "Write it with 'hostagent check --format json -o FILE'"
+#: Reasons that give way last.
+_FIRST_REASONS = 3
+_WHYS: Mapping[str, Why] = {why: why for why in get_args(Why)}
 #: Letters of a text, where nothing else made it short enough.
 _NARROW = 20
 _GIB = 1024**3
-_SHORTENED = "not-recorded"
+_SHORTENED: Why = "not-recorded"
 _LINK_LAYERS = ("InfiniBand", "Ethernet")
 #: Between the names of an input, and in the place of those that were cut.
 _BETWEEN, _CUT = ", ", "…"
+#: GPUs for virtual machines (kubevirt-gpu-device-plugin): no container gets them.
+_OF_MACHINES = "nvidia.com/pgpu"
 #: Parts of a report that no summary has, in the shape that `Report` wants.
 _UNUSED: Mapping[str, Any] = {
     "tool": {"name": "", "version": ""},
@@ -46,14 +53,16 @@ def summary_of_report(document: Mapping[str, Any]) -> dict[str, Any]:
     """Of a report that was read from JSON, by its facts, findings and verdict. Raises ``HostagentError`` where that is none."""
     findings = document.get("findings")
     if document.get("schema_version") != REPORT_VERSION or not isinstance(findings, list) or not isinstance(document.get("facts"), Mapping):
-        raise HostagentError("found JSON of another shape, wanted a report", "Write one with 'hostagent check --format json -o FILE'")
+        raise HostagentError("found JSON of another shape, wanted a report", _NEXT)
     counting = [one for one in findings if not (isinstance(one, Mapping) and one.get("outcome") in ("pass", "skip", "off"))]
     try:
         report: Report = build(Report, {**document, **_UNUSED, "findings": counting}, "report", unknown=lambda _: None)
-        return summary(report)
-    except (ShapeError, LookupError, TypeError, AttributeError, ValueError, UnreadError, RecursionError) as error:
-        text = f"found a report of another shape: {visible(str(error))[:_TEXT]}"
-        raise HostagentError(text, "Write it again with 'hostagent check --format json -o FILE'") from error
+        found = summary(report)
+    except (ShapeError, LookupError, TypeError, AttributeError, ValueError, ArithmeticError, UnreadError, RecursionError) as error:
+        raise HostagentError(f"found a report of another shape: {visible(str(error))[:_TEXT]}", _NEXT) from error
+    if not (isfinite(report.observed_at) and isfinite(report.valid_until)):
+        raise HostagentError("found a report with a time that is no finite number", _NEXT)
+    return found
 
 
 def summary(report: Report, verdict: "Verdicts | None" = None, headline: str = "") -> dict[str, Any]:
@@ -98,11 +107,16 @@ def of_now(document: Mapping[str, Any], report: Report) -> dict[str, Any]:
 
 
 def _fitted(document: dict[str, Any]) -> dict[str, Any]:
+    def without_reason(least: int) -> None:
+        if len(document["reasons"]) > least:
+            document["reasons"].pop()
+
     cuts: tuple[Callable[[], Any], ...] = (
         lambda: document["nccl"].update(env={"unread": _SHORTENED}),
         lambda: isinstance(document["kubelet"].get("numa"), list) and document["kubelet"].update(numa={"unread": _SHORTENED}),
+        *(lambda: without_reason(_FIRST_REASONS) for _ in range(_REASONS)),
         lambda: document["fabric"].update(inputs={"unread": _SHORTENED}),
-        *(lambda: document["reasons"] and document["reasons"].pop() for _ in range(_REASONS)),
+        *(lambda: without_reason(0) for _ in range(_REASONS)),
         lambda: document.update({name: value if name == "node" else _narrow(value) for name, value in document.items()}),
     )
     for cut in cuts:
@@ -135,7 +149,8 @@ def _short(text: str, most: int) -> str:
 def _unread(value: Any, missing: str = "the report does not say it") -> Unread:
     """What stands in a report in the place of a value."""
     if isinstance(value, Mapping) and "unread" in value:
-        return Unread(value["unread"], str(value.get("detail", "")))
+        why = value["unread"]
+        return Unread(_WHYS.get(why, "error") if isinstance(why, str) else "error", str(value.get("detail", "")))
     return Unread("not-recorded", missing)
 
 
@@ -203,7 +218,7 @@ def _lacks(rows: Any, *names: str) -> bool:
     if not isinstance(rows, list):
         return _unread(rows).why != "absent"
     values = [row.get(name) for row in rows for name in names]
-    return bool(values) and all(isinstance(value, Mapping) and value.get("unread") != "absent" for value in values)
+    return bool(values) and all(value is None or (isinstance(value, Mapping) and value.get("unread") != "absent") for value in values)
 
 
 def _gpus(rows: Any) -> "Gpus | Unread":
@@ -229,7 +244,7 @@ def _gpus(rows: Any) -> "Gpus | Unread":
         product=_short(product_label(product) if "," not in product else product, _NAME) if isinstance(product, str) else product,
         memory_gib=mixed if memory is None else memory,
         compute_capability=mixed if capability is None else capability,
-        mig=_mig([row.get("mig") for row in rows]),
+        mig=_mig(rows),
     )
 
 
@@ -238,16 +253,26 @@ def _memory(row: Mapping[str, Any]) -> Any:
     return round(value / _GIB) if isinstance(value, int) else value
 
 
-def _mig(values: list[Any]) -> "bool | Unread":
-    """Whether it is on for one GPU; a GPU without MIG is one for which it is off."""
-    known = [value.get("current") if isinstance(value, Mapping) and "unread" not in value else value for value in values]
-    if True in known:
+def _mig(rows: list[Any]) -> "bool | Unread":
+    """Whether it is on for one GPU. For a GPU without MIG it is off; one that NVML was not asked about may have it on."""
+    found = [_mig_of(row) for row in rows]
+    if any(one is True for one in found):
         return True
-    unread = [_unread(value) for value in known if value is not False]
+    unread = [one for one in found if isinstance(one, Unread)]
     gaps = [one for one in unread if one.why not in NOT_APPLICABLE]
-    if not gaps and False in known:
+    if not gaps and len(unread) < len(found):
         return False
     return next(iter(gaps or unread), Unread("absent", "there is no GPU"))
+
+
+def _mig_of(row: Mapping[str, Any]) -> "bool | Unread":
+    value = row.get("mig")
+    current = value.get("current") if isinstance(value, Mapping) and "unread" not in value else value
+    if isinstance(current, bool):
+        return current
+    gap = _unread(current)
+    is_asked = isinstance(row.get("compute_capability"), str)
+    return gap if is_asked or gap.why not in NOT_APPLICABLE else Unread("denied", "NVML was not asked about this GPU")
 
 
 def _nccl_node(report: Report) -> Any:
@@ -270,14 +295,27 @@ def _fabric(node: Any, gpus: Any) -> Fabric:
     one = domains.pop() if len(domains) == 1 else ""
     domain: str | Unread = _short(one, _NAME) if one else _unread(first if rows else gpus, "the GPUs are of several domains")
     if isinstance(node, Unread):
-        return Fabric(inputs=node, domain=domain, class_=node, host_class=node)
+        return Fabric(inputs=node, domain=domain, firmware=node, class_=node, host_class=node)
     found = inputs(node)
     return Fabric(
         inputs={name: cut_at_names(visible(value), _INPUT) if isinstance(value, str) else value for name, value in found.items()},
         domain=domain,
+        firmware=_firmware(node),
         class_=fabric_class(found),
         host_class=host_class(found),
     )
+
+
+def _firmware(node: Any) -> "str | Unread":
+    """Of the rails; of several versions, how many have which."""
+    from hostagent.nccl.agreement import in_words, rails
+
+    try:
+        versions = sorted(in_words(port.firmware) for port in rails(node))
+    except UnreadError as error:
+        return error.unread
+    text = versions[0] if len(set(versions)) == 1 else in_words(tuple(versions))
+    return cut_at_names(visible(text), _NAME)
 
 
 def cut_at_names(text: str, most: int) -> str:
@@ -337,20 +375,22 @@ def _devices(given: Any, gpus: Any) -> "Literal['numa', 'plain', 'dra'] | Unread
 
     if not isinstance(given, Mapping) or "unread" in given:
         return _unread(given)
-    if given.get("dra_only") is True:
+    dra_only, listed = given.get("dra_only"), given.get("devices")
+    if dra_only is True:
         return "dra"
-    listed = given.get("devices")
     if not isinstance(listed, list):
         return _unread(listed)
     rows = gpus if isinstance(gpus, list) else []
     by_uuid = {str(row.get("uuid")): row.get("numa_node") for row in rows}
-    found = [_nodes(one, by_uuid) for one in listed if is_gpu_resource(str(one.get("resource")))]
+    ours = [one for one in listed if is_gpu_resource(str(one.get("resource"))) and one.get("resource") != _OF_MACHINES]
+    found = [_nodes(one, by_uuid) for one in ours]
     if any(found):
         return "numa"
-    gap = next((one for one in found if one is None), False)
-    return (
-        Unread("not-recorded", "the NUMA nodes of a GPU") if gap is None else "plain" if found else Unread("absent", "no GPU is registered")
-    )
+    if None in found:
+        return Unread("not-recorded", "the NUMA nodes of a GPU")
+    if found:
+        return "plain"
+    return _unread(dra_only) if isinstance(dra_only, Mapping) else Unread("absent", "no GPU is registered")
 
 
 def _nodes(device: Mapping[str, Any], by_uuid: Mapping[str, Any]) -> "bool | None":
@@ -368,9 +408,9 @@ def _numa(facts: Mapping[str, Any], settings: Any, gpus: Any) -> "tuple[Numa, ..
     if not isinstance(nodes, list):
         return _unread(nodes)
     kept = _cpus(settings.get("reservedSystemCPUs", "") if isinstance(settings, Mapping) else "")
-    return tuple(
-        Numa(_gpus_at(gpus, node["id"]), _free(_cpus(node.get("cpus")), kept), _gib(node.get("memory_bytes"))) for node in nodes[:_NUMA]
-    )
+    if len(nodes) > _NUMA:
+        return Unread(_SHORTENED, f"more than {_NUMA} NUMA nodes")
+    return tuple(Numa(_gpus_at(gpus, node["id"]), _free(_cpus(node.get("cpus")), kept), _gib(node.get("memory_bytes"))) for node in nodes)
 
 
 def _gpus_at(rows: Any, numa: Any) -> "int | Unread":

@@ -44,7 +44,8 @@ DESCRIPTIONS: Mapping[str, str] = {
     "12 digits of their SHA-256.",
     "fabric.host_class": "The same for a job that uses the host's NCCL: it is made of more inputs.",
     "fabric.inputs": "What both classes are made of, in words; a text that was cut ends with how many names are left out.",
-    "fabric.domain": "Whom NVLink reaches: GPUs of one domain, on this host and on others.",
+    "fabric.domain": "The GPUs that NVLink reaches, on this host and on others.",
+    "fabric.firmware": "Of the HCAs of the rails; of several versions, how many have which. No part of a class.",
     "nccl": "The library of jobs.",
     "nccl.version": "The version that jobs find on this host.",
     "nccl.env": "The settings that jobs need here, as 'hostagent nccl env' says them.",
@@ -109,6 +110,7 @@ class Fabric:
 
     inputs: Mapping[str, str | Unread] | Unread
     domain: str | Unread
+    firmware: str | Unread
     host_class: str | Unread
     class_: str | Unread = field(metadata={"key": "class"})
 

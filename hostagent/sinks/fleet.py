@@ -11,8 +11,8 @@ Format = Literal["text", "html", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 #: States in the order and the words in which they are printed.
 WORDS: dict[State, str] = {"ready": "ready", "degraded": "degraded", "not_ready": "not ready", "unknown": "unknown", "stale": "stale"}
-#: Names of nodes that are printed before a count of the others; causes, classes and lines below a class.
-NAMES, _CAUSES, _CLASSES, _DIFFERENCES, _ODD = 10, 30, 20, 5, 10
+#: Names of nodes that are printed before a count of the others; causes, classes, domains and lines below a class.
+NAMES, _CAUSES, _CLASSES, _DOMAINS, _DIFFERENCES, _ODD = 10, 30, 20, 20, 5, 10
 #: Letters of a value, and of a name: a class is any text.
 _VALUE, _NAME = 80, 64
 _COLOURS = {"critical": "BLOCKS JOBS", "warning": "TO LOOK AT", "": "NOT CHECKED"}
@@ -37,16 +37,12 @@ def short(text: str, most: int = _VALUE) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def nodes(count: int) -> str:
-    return count_of(count, "node")
-
-
 def headline(counts: Counts) -> str:
     """The fleet in one sentence."""
     if not counts.nodes:
         return "No node: found no report"
     several = f", {counts.multi_node} of them jobs on several nodes" if counts.single_node else ""
-    return f"{counts.single_node} of {nodes(counts.nodes)} may take jobs{several}"
+    return f"{counts.single_node} of {count_of(counts.nodes, 'node')} may take jobs{several}"
 
 
 def states_of(found: Fleet) -> "dict[str, State]":
@@ -74,10 +70,13 @@ def headline_of(cause: Cause) -> str:
 
 def differences(one: Class, others: int) -> "list[str]":
     """What sets a class apart from the largest one, which has `others` nodes, and what sets nodes apart inside."""
-    found = [f"{each.name} {_value(each.found)} {_others(others)} {short(each.wanted)}" for each in one.differs]
+    found = [f"{each.name} {_value(each.found)} {count_of(others, 'other')} {short(each.wanted)}" for each in one.differs]
     if one.differs_hidden:
         found.append(f"differs from the largest class by {one.differs_hidden}")
-    odd = [f"{each.fact} {short(each.found)} on {names_of(each.nodes)}; {_others(each.others)} {short(each.wanted)}" for each in one.odd]
+    odd = [
+        f"{each.fact} {short(each.found)} on {names_of(each.nodes)}; {count_of(each.others, 'other')} {short(each.wanted)}"
+        for each in one.odd
+    ]
     return [*_first(found, _DIFFERENCES), *_first(odd, _ODD)]
 
 
@@ -96,10 +95,6 @@ def _more(count: int, word: str) -> str:
     return f"{count} more {word}{'' if count == 1 else 'es' if word.endswith('s') else 's'}"
 
 
-def _others(count: int) -> str:
-    return "1 other" if count == 1 else f"{count} others"
-
-
 def _text(found: Fleet, page: Page) -> str:
     page.add(headline(found.counts), style="ready" if found.counts.single_node else "not_ready")
     for state, word in WORDS.items():
@@ -110,7 +105,7 @@ def _text(found: Fleet, page: Page) -> str:
     if found.without_class:
         page.heading("NODES WITHOUT A CLASS")
         for one in found.without_class[:_CLASSES]:
-            page.add(f"{nodes(len(one.nodes))}: {short(one.why, 4 * _VALUE)}", "  ", _BELOW)
+            page.add(f"{count_of(len(one.nodes), 'node')}: {short(one.why, 4 * _VALUE)}", "  ", _BELOW)
             page.add(names_of(one.nodes), _BELOW)
         _put_rest(len(found.without_class) - _CLASSES, "reason", page)
     if found.warnings:
@@ -125,7 +120,7 @@ def _put_causes(found: Fleet, page: Page) -> None:
     if found.causes:
         page.heading("CAUSES")
     for one in found.causes[:_CAUSES]:
-        page.add(f"{nodes(len(one.nodes))}: {headline_of(one)}", "  ", _BELOW, _COLOURS.get(one.severity, ""))
+        page.add(f"{count_of(len(one.nodes), 'node')}: {headline_of(one)}", "  ", _BELOW, _COLOURS.get(one.severity, ""))
         named = reason_of(one)
         page.add(f"{named}: {names_of(one.nodes)}" if named and one.headline else names_of(one.nodes), _BELOW)
     _put_rest(len(found.causes) - _CAUSES, "cause", page)
@@ -137,10 +132,11 @@ def _put_classes(found: Fleet, page: Page) -> None:
         page.heading("CLASSES")
     for one in found.classes[:_CLASSES]:
         what = f": {short(one.gpus)}" if one.gpus else ""
-        page.add(f"{nodes(len(one.nodes))}{what}", "  ", _BELOW)
+        page.add(f"{count_of(len(one.nodes), 'node')}{what}", "  ", _BELOW)
         page.add(f"class {short(one.fabric_class, _NAME)}: {in_words(one.nodes, states)}", _BELOW)
-        for domain in one.domains:
+        for domain in one.domains[:_DOMAINS]:
             page.add(f"domain {short(domain.domain, _NAME)}: {names_of(domain.nodes)}" if domain.domain else names_of(domain.nodes), _BELOW)
+        _put_rest(len(one.domains) - _DOMAINS, "domain", page)
         for line in differences(one, len(found.classes[0].nodes)):
             page.add(line, f"{_BELOW}- ", f"{_BELOW}  ")
     _put_rest(len(found.classes) - _CLASSES, "class", page)

@@ -1,11 +1,11 @@
 """A fleet as one page of HTML that needs nothing else: a tile per node, by class and domain, and each tile leads to its cause."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from hostagent.gate.fleet import Cause, Class, Fleet, Node, State, WithoutClass
-from hostagent.gate.wording import names_of
-from hostagent.sinks.fleet import NAMES, WORDS, differences, headline, headline_of, in_words, nodes, reason_of, short, states_of
+from hostagent.gate.fleet import Cause, Class, Domain, Fleet, Node, State, WithoutClass
+from hostagent.gate.wording import count_of, names_of
+from hostagent.sinks.fleet import NAMES, WORDS, differences, headline, headline_of, in_words, reason_of, short, states_of
 from hostagent.sinks.fleetstyle import STYLE
 from hostagent.sinks.markup import escaped
 from hostagent.sinks.stylesheet import STYLE as SHARED
@@ -56,7 +56,10 @@ class _Tiles:
         title = f"{text}. {one.headline}" if one.headline else text
         place = group if one.cause is None else self.anchors[one.cause]
         kind = f"{one.state} one" if is_limited else one.state
-        return f'<li><a class="tile {kind}" href="#{place}" title="{escaped(title)}">{SIGNS[one.state]}</a></li>\n'
+        return (
+            f'<li><a class="tile {kind}" href="#{place}" title="{escaped(title)}" aria-label="{escaped(text)}">'
+            f"{SIGNS[one.state]}</a></li>\n"
+        )
 
 
 def _section(title: str, body: str) -> str:
@@ -84,41 +87,66 @@ def _anchors(causes: Iterable[Cause]) -> "list[str]":
 def _legend(found: Fleet) -> str:
     items = [(state, "", f"{getattr(found.counts, state)} {word}") for state, word in WORDS.items()]
     if found.counts.multi_node < found.counts.single_node:
-        items.insert(1, ("ready", " one", f"{found.counts.single_node - found.counts.multi_node} {_ONE_NODE}"))
+        items.insert(2, ("ready", " one", f"of these {found.counts.single_node - found.counts.multi_node} {_ONE_NODE}"))
     rows = "".join(f'<li><span class="tile {state}{more}">{SIGNS[state]}</span>{text}</li>\n' for state, more, text in items)
     return f'<ul class="legend">\n{rows}</ul>\n'
 
 
 def _class(one: Class, number: int, tiles: _Tiles) -> str:
     what = short(one.gpus) or "GPUs not known"
-    apart = "".join(f"<li>{escaped(line)}</li>\n" for line in differences(one, tiles.largest))
-    rows = []
-    for domain in one.domains:
-        name = f"<h4>Domain <code>{escaped(short(domain.domain))}</code></h4>\n" if domain.domain else ""
-        rows.append(f"{name}{tiles.of(domain.nodes, f'class-{number}')}")
+    lines = "".join(f"<li>{escaped(line)}</li>\n" for line in differences(one, tiles.largest))
+    rows = "".join(f"{head}{tiles.of(names, f'class-{number}')}" for head, names in _domains(one.domains))
     return (
-        f'<h3 id="class-{number}">{escaped(what)} <small>{nodes(len(one.nodes))}: {in_words(one.nodes, tiles.states)}; '
+        f'<h3 id="class-{number}">{escaped(what)} <small>{_nodes(one.nodes)}: {in_words(one.nodes, tiles.states)}; '
         f"class <code>{escaped(short(one.fabric_class))}</code></small></h3>\n"
-        f"{_listed(apart)}{''.join(rows)}"
+        f"{_listed(lines)}{rows}{_names(one.nodes)}"
     )
 
 
+def _domains(domains: Sequence[Domain]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Heading and nodes of each; those of one node share a heading."""
+    named = [one for one in domains if one.domain]
+    single = [name for one in named if len(one.nodes) == 1 for name in one.nodes]
+    is_shared = len(single) > 1
+    for one in named:
+        if not is_shared or len(one.nodes) > 1:
+            yield f"<h4>Domain <code>{escaped(short(one.domain))}</code></h4>\n", one.nodes
+    if is_shared:
+        yield f"<h4>{len(single)} domains of one node each</h4>\n", single
+    for one in domains:
+        if not one.domain:
+            yield "<h4>No domain</h4>\n" if named else "", one.nodes
+
+
+def _nodes(names: Sequence[str]) -> str:
+    return count_of(len(names), "node")
+
+
+def _names(names: Sequence[str]) -> str:
+    """Folded at a screen, open on paper."""
+    return _folded(count_of(len(names), "name"), names)
+
+
+def _folded(summary: str, names: Sequence[str]) -> str:
+    return f"<details>\n<summary>{summary}</summary>\n<p>{escaped(', '.join(names))}</p>\n</details>\n"
+
+
 def _listed(items: str) -> str:
-    return f'<ul class="apart">\n{items}</ul>\n' if items else ""
+    return f'<ul class="differences">\n{items}</ul>\n' if items else ""
 
 
 def _without(one: WithoutClass, number: int, tiles: _Tiles) -> str:
-    head = f'<h3 id="without-{number}">No class <small>{nodes(len(one.nodes))}</small></h3>\n'
-    return f"{head}{_listed(f'<li>{escaped(short(one.why, 400))}</li>')}{tiles.of(one.nodes, f'without-{number}')}"
+    head = f'<h3 id="without-{number}">No class <small>{_nodes(one.nodes)}</small></h3>\n'
+    return f"{head}{_listed(f'<li>{escaped(short(one.why, 400))}</li>')}{tiles.of(one.nodes, f'without-{number}')}{_names(one.nodes)}"
 
 
 def _cause(one: Cause, anchor: str) -> str:
     named = f"<code>{escaped(short(reason_of(one)))}</code>: " if reason_of(one) else ""
     rest = one.nodes[NAMES:]
-    more = f"<details>\n<summary>{nodes(len(rest))} more</summary>\n<p>{escaped(', '.join(rest))}</p>\n</details>\n" if rest else ""
+    more = _folded(f"{_nodes(rest)} more", rest) if rest else ""
     return (
         f'<article class="{_COLOURS.get(one.severity, "note")}" id="{anchor}">\n'
-        f"<h3>{escaped(headline_of(one))} <small>{nodes(len(one.nodes))}</small></h3>\n"
+        f"<h3>{escaped(headline_of(one))} <small>{_nodes(one.nodes)}</small></h3>\n"
         f"<p>{named}{escaped(names_of(one.nodes[:NAMES]))}</p>\n{more}</article>\n"
     )
 

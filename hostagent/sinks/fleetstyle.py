@@ -13,6 +13,7 @@ a.tile:hover, a.tile:focus { outline: .15rem solid var(--text); outline-offset: 
 .legend li { display: flex; align-items: center; gap: .5rem; }
 h3 small, h4 small { font-size: .875rem; font-weight: 400; color: var(--quiet); } h3 { margin-top: 1rem; } article h3 { margin-top: 0; }
 h4 { font-size: .9375rem; font-weight: 400; color: var(--quiet); margin: .4rem 0 0; }
-.apart { padding-left: 1.25rem; font-size: .9375rem; }
+.differences { padding-left: 1.25rem; font-size: .9375rem; }
+section > details { margin: 0 0 .8rem; font-size: .9375rem; } section > details > summary { color: var(--quiet); }
 @media print { .tile { print-color-adjust: exact; -webkit-print-color-adjust: exact; break-inside: avoid; } .tiles { gap: .15rem; } }
 """

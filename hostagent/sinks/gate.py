@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Literal, get_args
 
 from hostagent.gate.answer import CODES, Answer, Code, Reason
-from hostagent.gate.wording import count_of, names_of, shown
+from hostagent.gate.classes import DIFFERS_IN_CUT, OTHER_RELEASE
+from hostagent.gate.wording import are, count_of, names_of, shown
 from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
 from hostagent.sinks.page import Page
 
@@ -17,19 +18,23 @@ EMITTED: tuple[Emitted, ...] = get_args(Emitted)
 _NAMES, _WARNINGS, _NODES = 10, 10, 32
 _INDENT, _DEEPER, _DEEPEST = "  ", "    ", "      "
 
-#: What to do, and the command for that where there is one.
-_ADVICE: Mapping[Code, tuple[str, str]] = {
+_CAUSES = "'hostagent fleet DIR' names the causes; on such a node run:"
+_UNREAD = "Run this as root on such a node: it says what could not be read."
+#: What to do, and the command for that where there is one: for people at a terminal and for the guide.
+ADVICE: Mapping[Code, tuple[str, str]] = {
+    "TooFewNodes": ("Ask for fewer nodes with --nodes, or do what the reasons of the refused nodes ask for.", ""),
+    "NoCommonClass": ("Make the odd nodes equal to the largest class, or ask with --may-differ, or without --same-domain.", ""),
     "Stale": (
-        "Collect the summaries again. Where one stays old, no daemon runs on the node.",
+        "Collect the summaries again. Where one stays old, see on the node whether the daemon runs and its clock is right.",
         "systemctl status hostagent",
     ),
     "OtherBoot": ("Remove the reports of these nodes and collect them once more.", ""),
-    "NotReady": ("Run this on such a node: it says what is wrong and how to correct it.", "hostagent check"),
-    "Unknown": ("Run this as root on such a node: it says what could not be read.", "hostagent check"),
-    "MultiNodeNotReady": ("Run this on such a node: it says what is wrong with its network.", "hostagent check --scope multi"),
-    "Coverage": ("Run this as root on such a node: it says what could not be read.", "hostagent check"),
+    "NotReady": (_CAUSES, "hostagent check"),
+    "Unknown": (_CAUSES, "sudo hostagent check"),
+    "MultiNodeNotReady": (_CAUSES, "hostagent check --scope multi"),
+    "Coverage": (_UNREAD, "hostagent check"),
     "TooFewGpus": ("Ask for fewer GPUs on each node with --gpus-per-node, or look at what the node lacks.", "hostagent check"),
-    "Product": ("Ask for a product that is there with --product, or leave it out.", ""),
+    "Product": ("Give the whole name of a product that a node has, or leave out --product.", ""),
     "ComputeCapability": ("Ask for less with --compute-capability, or leave it out.", ""),
     "GpuMemory": ("Ask for what NVML reads, which is less than a card is sold with: 22 for a card of 24 GB.", ""),
     "Driver": ("Install the driver that the job needs; this says on the node what would change.", "hostagent plan"),
@@ -38,10 +43,14 @@ _ADVICE: Mapping[Code, tuple[str, str]] = {
     "Mig": ("Switch MIG off on these nodes, or ask with --allow-mig where the job can use instances.", "nvidia-smi -mig 0"),
     "PodShape": ("Ask for fewer GPUs on each node; this shows on the node which pods its kubelet admits.", "hostagent topology"),
     "Excluded": ("Name other nodes with --exclude and --only.", ""),
+    "NotInClass": ("Make the input equal that the message names, or ask with --may-differ where the job can bear the difference.", ""),
     "NotInDomain": ("Ask without --same-domain where the job does not need NVLink between nodes.", ""),
 }
-_UNREAD_CLASS = ("Run this as root on such a node: it says what could not be read.", "hostagent check")
 _NO_REPORT = "Collect each node's summary.json into the directory, under the node's name."
+
+
+#: Inputs of the class that no setting changes.
+_BUILT_IN = ("gpu_product", "gpu_memory", "gpu_count", "gpus_per_numa", "link_layer", "hcas", "hca_names")
 
 
 def render_answer(answer: Answer, form: Format, *, colour: bool = False, width: int = 100) -> str:
@@ -75,11 +84,11 @@ def _add_verdict(page: Page, answer: Answer) -> None:
     if answer.fabric_class or answer.domain:
         parts = [f"{name} {shown(text)}" for name, text in (("fabric class", answer.fabric_class), ("domain", answer.domain)) if text]
         page.add(", ".join(parts), _INDENT)
-    page.add(f"{examined.eligible} of {count_of(examined.nodes, 'node')} are eligible", _INDENT)
-    _add_levers(page, answer)
+    page.add(f"{examined.eligible} of {count_of(examined.nodes, 'node')} {are(examined.eligible)} eligible", _INDENT)
+    _add_settings(page, answer)
 
 
-def _add_levers(page: Page, answer: Answer) -> None:
+def _add_settings(page: Page, answer: Answer) -> None:
     """What the job gets, short: --emit prints each whole."""
     if answer.selector:
         page.add(f"selector: {', '.join(f'{name}={value}' for name, value in answer.selector.items())}", _INDENT, _DEEPER)
@@ -98,22 +107,15 @@ def _add_refused(page: Page, answer: Answer) -> None:
     for code in _by_frequency(answer):
         messages = by_code[code]
         page.add(f"{code}: {count_of(sum(map(len, messages.values())), 'node')}", _INDENT)
-        left = _NAMES
+        left, hidden = _NAMES, 0
         for message, names in messages.items():
             if left > 0:
                 page.add(f"{names_of(names, left)}: {message}", _DEEPER, _DEEPEST)
+            else:
+                hidden += len(names)
             left -= len(names)
-        if left < 0 and (hidden := _hidden(messages)):
+        if hidden:
             page.add(f"and {count_of(hidden, 'node')} with other values", _DEEPER)
-
-
-def _hidden(messages: Mapping[str, list[str]]) -> int:
-    """Nodes whose message is not shown at all."""
-    hidden, left = 0, _NAMES
-    for names in messages.values():
-        hidden += len(names) if left <= 0 else 0
-        left -= len(names)
-    return hidden
 
 
 def _by_code(answer: Answer) -> Mapping[Code, dict[str, list[str]]]:
@@ -140,7 +142,7 @@ def _add_advice(page: Page, answer: Answer) -> None:
     frequent = _in_the_way(answer)
     if frequent is None:
         return
-    text, command = _of_class(answer) if frequent == "NotInClass" else _ADVICE.get(frequent, ("", ""))
+    text, command = _of_class(answer) if frequent == "NotInClass" else ADVICE.get(frequent, ("", ""))
     if text:
         page.heading(f"WHAT TO DO about {frequent}", "WHAT TO DO")
         page.add(text, _INDENT)
@@ -164,15 +166,22 @@ def _of_class(answer: Answer) -> tuple[str, str]:
             if reason.code == "NotInClass":
                 odd[_input_of(reason), reason.wanted].append(one.node)
     (name, wanted), nodes = max(odd.items(), key=lambda item: len(item[1]))
+    if name in _BUILT_IN:
+        return f"The GPUs or rails of {names_of(nodes)} are others. Ask for fewer nodes, or leave these out with --exclude.", ""
     if name in (*CLASS_INPUTS, *HOST_INPUTS):
-        return f"Make {name} {wanted} on {names_of(nodes)}, or ask with --may-differ {name} where the job can stand the difference.", ""
+        return f"Make {name} {wanted} on {names_of(nodes)}, or ask with --may-differ {name} where the job can bear the difference.", ""
+    if name == DIFFERS_IN_CUT:
+        return "Compare full reports:", "hostagent nccl env --reports"
     if name:
-        return f"Compare {names_of(nodes)} with the others: {name}. Use one release of hostagent on all nodes.", ""
-    return _UNREAD_CLASS
+        return "Use one release of hostagent on all nodes.", ""
+    return _UNREAD, "hostagent check"
 
 
 def _input_of(reason: Reason) -> str:
-    """The input that a message begins with; "" where the class itself was not read."""
+    """What a message begins with: the input, or what differs instead; "" where the class itself was not read."""
+    for hidden in (DIFFERS_IN_CUT, OTHER_RELEASE):
+        if reason.message.startswith(hidden):
+            return hidden
     name, comma, _ = reason.message.partition(f" {reason.found}, ")
     return name if comma else ""
 

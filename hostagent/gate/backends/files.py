@@ -104,8 +104,8 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
         raise _NoReportError("found no node, wanted a report" if node is None else "found a node that is no text, wanted a name")
     if type(version) is not int or version != _SUMMARY:
         raise _NoReportError(f"found schema_version {_value(version)}, wanted {_SUMMARY}")
-    if not node.strip() or len(node) > _LONGEST or not node.isprintable():
-        raise _NoReportError(f"found a node {_value(node)}, wanted a name of 1 to {_LONGEST} characters that print")
+    if not node or len(node) > _LONGEST or not node.isprintable() or " " in node:
+        raise _NoReportError(f"found a node {_value(node)}, wanted a name of 1 to {_LONGEST} characters that print, without blanks")
     return document
 
 

@@ -143,6 +143,7 @@ FACTS: Mapping[str, str] = {
     "facts.topology.gpus.uuid": "The UUID, a pseudonym in a snapshot.",
     "facts.topology.gpus.bound_to": "The driver that has it, empty for none.",
     "facts.topology.gpus.vga": "Whether its class is that of a display card.",
+    "facts.topology.gpus.excluded": "Whether the driver leaves it out (NVreg_ExcludedGpus).",
     "facts.topology.gpus.on_pci": "Whether PCI shows it.",
     "facts.topology.gpus": "Where its NVIDIA GPUs lie, by PCI address.",
     "facts.topology.nics": "Where its network controllers on PCI lie, by PCI address.",

@@ -18,7 +18,7 @@ _NODE = ("id", "cpus", "memory_bytes", "distances", "hugepages")
 _PACKAGE = ("id", "cpus")
 _LINK = {"speed": "link_speed", "speed_max": "link_speed_max", "width": "link_width", "width_max": "link_width_max"}
 _DEVICE = ("pci", "numa_node", "local_cpus")
-_GPU = ("uuid", "bound_to", "vga", "on_pci")  # what a plug-in offers, and by which name
+_GPU = ("uuid", "bound_to", "vga", "on_pci", "excluded")  # what a plug-in offers, and by which name
 _NIC = ("netdevs", "rdma")
 _MOST = ("max_gpus_single_numa_total", "max_gpus_single_numa_free", "max_gpus_restricted_free")
 _COUNTED = ("gpus_per_numa", "cpus_per_numa", "nics_per_numa")
@@ -119,7 +119,7 @@ def schema() -> dict[str, Any]:
         "numa_nodes": _list(object_schema(fields_schema(NumaNode, _NODE))),
         "packages": _list(object_schema(fields_schema(CpuPackage, _PACKAGE))),
         "cores": or_unread(_TEXTS),
-        "gpus": _list(object_schema({**_device_schema(Gpu), **fields_schema(Gpu, _GPU)})),
+        "gpus": _list(object_schema({**_device_schema(Gpu), **fields_schema(Gpu, _GPU)}, later=("excluded",))),
         "nics": _list(object_schema({**_device_schema(Nic), **fields_schema(Nic, _NIC)})),
         "distances": object_schema(dict.fromkeys(Distances._fields, matrix)),
         "rails": _list(rail),

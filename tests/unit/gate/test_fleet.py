@@ -1,11 +1,13 @@
 """A fleet out of summaries: states, causes, classes and what sets nodes apart."""
 
 import copy
+import itertools
 import json
 import math
 
 import pytest
 
+from hostagent.gate import Request, parse_candidate, place
 from hostagent.gate.fleet import fleet
 from hostagent.nccl.classinputs import CLASS_INPUTS
 from tests.fleet_hosts import FOLDER
@@ -82,9 +84,22 @@ def test_the_newest_of_several_summaries_of_a_node_counts_in_any_order():
         assert states(*order) == {"n1": "ready"}
 
 
-def test_of_two_summaries_of_one_time_the_worse_counts():
-    worse = node(verdict={"single_node": "not_ready", "multi_node": "not_ready"})
-    assert states(node(), worse) == states(worse, node()) == {"n1": "not_ready"}
+VERDICTS = ["ready", "degraded", "unknown", "not_ready", "perfect"]
+
+
+def test_of_two_summaries_of_one_time_the_worse_counts_as_at_the_gate():
+    made = [node(verdict={"single_node": single, "multi_node": multi}) for single, multi in itertools.product(VERDICTS, repeat=2)]
+    for order in itertools.product(made, repeat=2):
+        found = fleet(order, NOW).counts
+        for count, nodes in ((found.single_node, 1), (found.multi_node, 2)):
+            candidates = [parse_candidate(one, f"{number}.json") for number, one in enumerate(order)]
+            answer = place(Request(nodes, 1, allow_mig=True), [*candidates, *map(parse_candidate, many(nodes - 1))], NOW)
+            assert answer.placeable == bool(count)
+
+
+def test_of_two_summaries_that_differ_in_the_verdict_for_several_nodes_alone_the_worse_counts():
+    made = [node(verdict={"single_node": "ready", "multi_node": multi}) for multi in ("ready", "not_ready")]
+    assert [fleet(order, NOW).nodes[0].multi_node for order in (made, made[::-1])] == ["not_ready", "not_ready"]
 
 
 def test_jobs_on_several_nodes_need_both_verdicts():
@@ -174,6 +189,30 @@ def test_nodes_of_a_class_that_differ_in_a_fact_are_named_with_both_values():
 def test_what_a_job_with_the_host_s_nccl_needs_is_compared_inside_a_class_too():
     made = [*many(3), node("odd", inputs={"socket_ifname": "=ens9"}, nccl={"version": "2.18.3", "env": {}})]
     assert [(one.fact, one.found) for one in fleet(made, NOW).classes[0].odd] == [("nccl", "2.18.3"), ("socket_ifname", "=ens9")]
+
+
+def test_the_firmware_of_rails_sets_nodes_of_a_class_apart():
+    made = [of_firmware(f"n{number}", "8 x 28.42.1000") for number in range(3)]
+    (odd,) = fleet([*made, of_firmware("odd", "7 x 28.42.1000, 28.43.1014")], NOW).classes[0].odd
+    assert (odd.fact, odd.found, odd.wanted, odd.nodes) == ("firmware", "7 x 28.42.1000, 28.43.1014", "8 x 28.42.1000", ("odd",))
+    (odd,) = fleet([*made, of_firmware("odd", {"unread": "denied"})], NOW).classes[0].odd
+    assert odd.found == "not read (denied)"
+
+
+def test_summaries_of_earlier_releases_have_no_firmware_to_compare():
+    assert fleet([without_firmware("a"), without_firmware("b")], NOW).classes[0].odd == ()
+
+
+def of_firmware(name, text):
+    made = node(name)
+    made["fabric"]["firmware"] = text
+    return made
+
+
+def without_firmware(name):
+    made = of_firmware(name, "")
+    del made["fabric"]["firmware"]
+    return made
 
 
 def test_nodes_of_one_class_are_grouped_by_domain_and_those_without_come_last():

@@ -4,6 +4,7 @@ import pytest
 
 from hostagent.gate import Request, place
 from hostagent.gate.candidate import parse_candidate
+from hostagent.nccl.classinputs import CLASS_INPUTS
 from tests.gate_summaries import ABSENT, NOW, summary
 
 
@@ -59,9 +60,15 @@ def test_one_domain_is_needed_only_where_it_is_asked_for():
     assert refusals(answer) == {"b1": [("NotInDomain", "domain y, 3 others x")]}
 
 
-@pytest.mark.parametrize(
-    "name", ["gpu_product", "gpu_memory", "gpus_per_numa", "mtu", "active_mtu", "driver_branch", "gdr", "hcas", "link_layer"]
-)
+def test_the_most_nodes_of_one_domain_may_be_of_another_class_than_the_largest():
+    large = [summary(f"a{number}", {"fabric.domain": f"x{number}"}) for number in range(3)]
+    small = several(["b1", "b2"], {"fabric.domain": "y"}, {"mtu": "1500"})
+    answer = answered(large + small, 3, same_domain=True)
+    assert [(one.code, one.found) for one in answer.reasons] == [("NoCommonClass", "2")]
+    assert answer.reasons[0].message == "5 of 5 nodes are eligible, and at most 2 of one class and domain"
+
+
+@pytest.mark.parametrize("name", CLASS_INPUTS)
 def test_a_job_is_refused_with_node_and_both_values_where_one_node_differs(name):
     answer = answered([*several(["n1", "n2", "n3"]), summary("n7", inputs={name: "odd"})], 4)
     assert [one.code for one in answer.reasons] == ["NoCommonClass"]
@@ -79,7 +86,7 @@ def test_an_eligible_node_of_another_class_is_not_refused_where_the_job_is_place
 
 def test_two_nodes_without_a_class_do_not_share_one():
     answer = answered(several(["n1", "n2"], inputs={"gdr": {"unread": "denied"}}))
-    assert refusals(answer) == {name: [("NotInClass", "its class could not be read: gdr is not read (denied)")] for name in ("n1", "n2")}
+    assert refusals(answer) == {name: [("NotInClass", "its class could not be read: gdr was not read (denied)")] for name in ("n1", "n2")}
     assert [one.code for one in answer.reasons] == ["TooFewNodes"]
 
 
@@ -101,8 +108,8 @@ def test_inputs_of_the_class_asked_for_come_before_the_others():
 @pytest.mark.parametrize(
     ("odd", "message"),
     [
-        ({"hidden": "more"}, "an input that was cut"),
-        ({"version": "2"}, "another release of hostagent"),
+        ({"hidden": "more"}, "differs in an input that was cut (class 1-"),
+        ({"version": "2"}, "is of another release of hostagent (class 2-"),
         ({"inputs": {"mtu": ABSENT}, "changes": {"fabric.class": "1-x"}}, "mtu not read, 2 others 9000"),
         ({"inputs": {"new": "1"}, "version": "2"}, "new 1, 2 others not read"),
     ],
@@ -153,12 +160,10 @@ class TestMayDiffer:
         documents = [summary("n1", inputs={"gdr": lost}), summary("n2", inputs={"gdr": lost, "mtu": "1500"})]
         assert not answered(documents, may_differ=("mtu",)).placeable
 
-    def test_an_input_that_was_not_read_and_may_differ_is_no_obstacle(self):
+    def test_a_node_without_a_class_is_in_no_group(self):
+        """Also where only the input that may differ was not read: of which release its list of inputs is is not known."""
         documents = [summary("n1", inputs={"gdr": {"unread": "denied"}}), summary("n2")]
-        answer = answered(documents, may_differ=("gdr",))
-        assert answer.placeable
-        assert values(answer, "hostagent.dev/fabric-class") is None
-        assert "label" in answer.warnings[0]
+        assert refusals(answered(documents, may_differ=("gdr",)))["n1"][0][0] == "NotInClass"
 
     def test_without_such_an_input_nodes_are_grouped_by_class_as_ever(self):
         cut = {"traffic_class": "1, 2, … (+9)"}
@@ -204,7 +209,13 @@ def test_settings_are_common_or_by_node():
 def test_settings_that_were_not_read_on_one_node_are_given_to_none():
     answer = answered([summary("n1"), summary("n2", {"nccl.env": {"unread": "denied"}})])
     assert (answer.placeable, answer.env, answer.env_by_node) == (True, {}, {})
-    assert answer.warnings[0].startswith("n2: ")
+    assert answer.warnings == ("n2: nccl.env was not read (denied): there is no environment for NCCL",)
+
+
+def test_all_chosen_nodes_without_settings_are_named():
+    whys = ("denied", "error", "denied")
+    answer = answered([summary("n0"), *(summary(f"n{number}", {"nccl.env": {"unread": why}}) for number, why in enumerate(whys, 1))], 4)
+    assert answer.warnings == ("n1, n2, n3: nccl.env was not read (denied) or was not read (error): there is no environment for NCCL",)
 
 
 def test_what_cannot_be_placed_has_nothing_to_paste():

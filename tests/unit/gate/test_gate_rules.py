@@ -7,10 +7,9 @@ import pytest
 from hostagent.errors import HostagentError
 from hostagent.gate import Request, place
 from hostagent.gate.answer import CODES, Reason
-from hostagent.gate.candidate import parse_candidate
-from tests.gate_summaries import ABSENT, NOW, summary
+from hostagent.gate.candidate import Candidate, parse_candidate
+from tests.gate_summaries import ABSENT, NOW, RESERVED, summary
 
-RESERVED = {"NoSummary", "NodeNotReady", "Cordoned", "Tainted", "Drained", "Down", "NoFreeGpus", "Shared", "Dra", "Selector"}
 WHOLE = {"TooFewNodes", "NoCommonClass"}
 
 
@@ -169,7 +168,7 @@ def test_it_does_not_refuse(code, changes, request_):
 
 
 def test_every_code_has_its_rule():
-    assert {code for code, *_ in REFUSED} | WHOLE | RESERVED | {"OtherBoot", "Unknown"} == set(CODES)
+    assert {code for code, *_ in REFUSED} | WHOLE | {*RESERVED} | {"OtherBoot", "Unknown"} == set(CODES)
 
 
 def test_all_reasons_of_a_node_are_listed():
@@ -191,14 +190,14 @@ def test_an_unread_gpu_part_is_no_gpu_without_mig():
 @pytest.mark.parametrize(
     ("changes", "request_", "text"),
     [
-        ({"valid_until": NOW - 5}, {"max_age_s": 900}, "valid_until"),
+        ({"valid_until": NOW - 5}, {"max_age_s": 900}, "the summary has expired, but is no older than --max-age"),
         ({"toolkit": unread("absent")}, {"min_container_toolkit_version": "1.0"}, "Toolkit"),
         ({NUMA: SPLIT, "kubelet.devices": "plain"}, {}, "plain"),
         ({NUMA: SPLIT, "kubelet.devices": "dra"}, {}, "DRA"),
         ({NUMA: [{"gpus": 4}]}, {}, "aligns nothing"),
         ({}, {"exclude": ("n9", "\x1b[2J")}, "n9, \\x1b[2J"),
-        ({}, {"only": ("n1", "n9")}, "n9"),
-        ({"nccl.env": unread()}, {}, "nccl.env"),
+        ({}, {"only": ("n1", "n9")}, "--only n9: no node has this name"),
+        ({"nccl.env": unread()}, {}, "nccl.env was not read (denied)"),
         ({"nccl.env": {"NCCL_NET": 1}}, {}, "nccl.env"),
         ({"nccl.env": {"NCCL_NET": "a\nb"}}, {}, "nccl.env"),
         ({"nccl.env": {"A;rm": "b"}}, {}, "nccl.env"),
@@ -210,6 +209,33 @@ def test_what_is_no_reason_may_be_a_warning(changes, request_, text):
     assert answer.placeable
     assert [text in one for one in answer.warnings] == [True]
     assert all(one.isprintable() for one in answer.warnings)
+
+
+@pytest.mark.parametrize(
+    ("changes", "request_", "message", "found"),
+    [
+        ({"valid_until": NOW - 9 * 86400}, {}, "its summary expired 9 d ago", "expired 9 d ago"),
+        ({"gpus.count": unread()}, {}, "the number of its GPUs was not read (denied)", "not read (denied)"),
+        ({"gpus.count": unread("absent")}, {}, "it has 0 GPUs", "absent"),
+        ({"gpus.mig": unread("error")}, {}, "whether MIG is on was not read (error)", "not read (error)"),
+        ({"gpus.mig": True}, {}, "MIG is on, wanted off", "on"),
+        ({"verdict.multi_node": unread()}, {"nodes": 2}, "the verdict for several nodes was not read (denied)", "not read (denied)"),
+        ({"toolkit": unread("absent")}, {"toolkit": "1.0"}, "the NVIDIA Container Toolkit is absent, wanted >=1.0", "absent"),
+        ({"toolkit": unread()}, {"toolkit": "1.0"}, "the NVIDIA Container Toolkit was not read (denied), wanted >=1.0", "not read (denied)"),
+        ({"gpus.memory_gib": unread("not-supported")}, {"gpu_memory_gib": 1}, "NVML's memory of a GPU is not supported, wanted >=1 GiB", "not supported"),
+        ({"cuda": "12.8"}, {"cuda": "13.0"}, "the driver's CUDA version is 12.8, wanted >=13.0", "12.8"),
+        ({"fabric.domain": unread("absent")}, {"nodes": 2, "same_domain": True}, "it is in no NVLink domain", "absent"),
+        ({"fabric.domain": unread()}, {"nodes": 2, "same_domain": True}, "its NVLink domain was not read (denied)", "not read (denied)"),
+    ],
+)  # fmt: skip
+def test_a_message_names_the_value_or_why_there_is_none(changes, request_, message, found):
+    (reason,) = next(one.reasons for one in judged(changes, **request_).refused if one.node == "n1")
+    assert (reason.message, reason.found) == (message, found)
+
+
+def test_a_candidate_of_which_nothing_is_known_is_refused():
+    (refused,) = place(Request(1, 1), [Candidate("n1")], NOW).refused
+    assert [reason.code for reason in refused.reasons] == ["Stale", "Unknown", "TooFewGpus", "Mig"]
 
 
 def test_a_warning_of_what_was_not_judged_names_eligible_nodes_only():

@@ -23,7 +23,7 @@ ORDER = [
     ["580.142.1-1.el9"],
 ]
 NONE = [
-    "", " ", "x", "1.", ".1", "1..2", "v1.0", "1.0 ", "1.0\n", "1.0-", "1.0_1", "1.0rc1", "[N/A]", "-1", "\uff11.0", "1.0-é", "1,0", "1e3",
+    "", " ", "x", "1.", ".1", "1..2", "v1.0", "1.0-", "1.0_1", "1.0rc1", "[N/A]", "-1", "\uff11.0", "1.0-é", "1,0", "1e3",
     "9" * 101, "1.0-" + "a" * 100, "≥1",
 ]  # fmt: skip
 
@@ -34,15 +34,14 @@ def test_versions_have_one_order():
         assert (one < other, one == other) == (left < right, left == right)
 
 
-@pytest.mark.parametrize("text", NONE)
+@pytest.mark.parametrize("text", [*NONE, "1.0 ", "1.0\n"])
 def test_it_is_no_version(text):
     assert parse_version(text) is None
 
 
 @pytest.mark.parametrize("text", [*NONE, ">=", "==", "<1", ">1", "=1", "~=1.0", ">=1,<2", "1.0 2.0", ">=" * 200])
 def test_it_is_no_demand(text):
-    if text.strip() != "1.0":  # blanks around a demand are a matter of the shell
-        assert parse_demand(text) is None
+    assert parse_demand(text) is None
 
 
 def test_a_long_number_is_compared_and_costs_nothing():

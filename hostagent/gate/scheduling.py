@@ -7,7 +7,7 @@ from typing import Any
 from hostagent.facts.unread import Unread
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.request import Request
-from hostagent.gate.wording import shown
+from hostagent.gate.wording import names_of, predicate, shown
 
 _PREFIX = "hostagent.dev"
 _CLASS = f"{_PREFIX}/fabric-class"
@@ -67,12 +67,16 @@ def _in(key: str, values: list[str]) -> dict[str, Any]:
 
 def env_of(chosen: Sequence[Candidate], warnings: list[str]) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
     """Settings that all chosen nodes have with one value; and by node those that differ, or that not all have."""
-    settings = dict[str, dict[str, str]]()
+    settings, gaps = dict[str, dict[str, str]](), dict[str, str]()
     for one in chosen:
         if isinstance(one.env, Unread):
-            warnings.append(f"{shown(one.node)}: nccl.env is not read ({one.env.why}): there is no environment for NCCL")
-            return {}, {}
-        settings[one.node] = one.env
+            gaps[one.node] = predicate(one.env)
+        else:
+            settings[one.node] = one.env
+    if gaps:
+        why = " or ".join(sorted(set(gaps.values())))
+        warnings.append(f"{names_of(list(gaps))}: nccl.env {why}: there is no environment for NCCL")
+        return {}, {}
     names = sorted({name for env in settings.values() for name in env})
     common = [name for name in names if len({env.get(name) for env in settings.values()}) == 1]
     own = {node: {name: env[name] for name in names if name in env and name not in common} for node, env in settings.items()}
