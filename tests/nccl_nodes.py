@@ -52,7 +52,16 @@ def report(name="node1", *, rails=8, layer="Ethernet", settings=(), libraries=(L
     """Of one host with as many rails, each in a network of its own, and one interface for everything else."""
     ports = [port(one, layer=layer) for one in range(rails)]
     rail_nics = [nic(f"rail{one}", f"10.1.{one}.{number}/24", rdma=[f"mlx5_{one}"]) for one in range(rails if layer == "Ethernet" else 0)]
-    gpus = [{"name": "NVIDIA H100 80GB HBM3", "numa_node": one // 4, "compute_capability": "9.0"} for one in range(8)]
+    gpus = [
+        {
+            "name": "NVIDIA H100 80GB HBM3",
+            "numa_node": one // 4,
+            "compute_capability": "9.0",
+            "memory_bytes": 85520809984,
+            "mig": {"current": False},
+        }
+        for one in range(8)
+    ]
     near = [{"gpu": f"gpu{one}", "nics": [f"0000:{one + 16:02x}:00.0"], "class": "PIX"} for one in range(rails)]
     return {
         "schema_version": 2, "valid_until": 2_000_000_000.0, "boot_id": f"boot-{name}", "replayed": False, "partial": False,

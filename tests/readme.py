@@ -13,13 +13,13 @@ from hostagent.catalogue import OURS, load
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", ROOT / "docs/reference.md")
-_OUTPUT = re.compile(r"(<!-- output: (.+?) -->\n)```\n.*?```\n", re.DOTALL)
+OUTPUT = re.compile(r"(<!-- output: (.+?) -->\n)```\n.*?```\n", re.DOTALL)
 _FAMILIES = re.compile(r"(<!-- families -->\n).*?(<!-- end -->\n)", re.DOTALL)
 
 
 def rendered(page: Path) -> str:
     """`page` with every written part as it should be today."""
-    text = _OUTPUT.sub(lambda found: f"{found[1]}```\n{output(found[2])}```\n", page.read_text(encoding="utf-8"))
+    text = OUTPUT.sub(lambda found: f"{found[1]}```\n{output(found[2])}```\n", page.read_text(encoding="utf-8"))
     return _FAMILIES.sub(lambda found: f"{found[1]}{families()}{found[2]}", text)
 
 

@@ -15,6 +15,8 @@ EFA = "efa"
 UP = ("ACTIVE", "ACTIVE_DEFER")
 #: GIDs of RoCE by type, in sysfs' words.
 ROCE_V2, ROCE_V1 = "RoCE v2", "IB/RoCE v1"
+#: What the GID of an address of IPv4 begins with.
+IPV4 = "0000:0000:0000:0000:0000:ffff:"
 #: Vendor, and PCI ids of virtual functions by which a guest knows them (Linux kernel, mlx5/core/main.c, MLX5_PCI_DEV_IS_VF): its driver
 #: does no Data Center Bridging.
 VIRTUAL_FUNCTIONS = ("0x15b3", frozenset({"0x1012", "0x1014", "0x1016", "0x1018", "0x101a", "0x101c", "0x101e", "0xa2d3"}))

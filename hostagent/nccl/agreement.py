@@ -6,12 +6,14 @@ from typing import Any
 
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
-from hostagent.knowledge.rdma import ETHERNET
-from hostagent.nccl.node import Fabric, Gdr, Node, Port, shown
+from hostagent.knowledge.rdma import ETHERNET, IPV4
+from hostagent.nccl.node import Fabric, Gdr, Gpu, Node, Port, shown
+from hostagent.visible import visible
 
 #: So many nodes are named in one sentence.
 _NAMED = 8
 _RAIL = "rail"
+_GIB = 1024**3
 
 
 @frozen
@@ -100,8 +102,15 @@ def _gdr(node: Node) -> str:
     return in_words(need(ways.peermem) == "usable" or need(ways.dmabuf))
 
 
-def _gid(port: Port) -> str:
-    return in_words(port.gid.type) if not isinstance(port.gid, Unread) else in_words(port.gid)
+def _gid_types(node: Node) -> str:
+    """Of RoCE, with the family of its address where that is not IPv4: NCCL connects none with one of the other."""
+    kinds = set[str]()
+    for port in rails(node):
+        if isinstance(port.gid, Unread) or isinstance(port.gid.type, Unread):
+            kinds.add(in_words(port.gid if isinstance(port.gid, Unread) else port.gid.type))
+        else:
+            kinds.add(in_words(port.gid.type) + ("" if port.gid.value.startswith(IPV4) else " of IPv6"))
+    return ", ".join(sorted(kinds)) or in_words(())
 
 
 def _netdev_mtu(node: Node) -> str:
@@ -132,8 +141,31 @@ def _driver(node: Node) -> str:
     return in_words(need(need(node.facts.driver).loaded).partition(".")[0])
 
 
-def _gpus(node: Node) -> str:
-    return _kinds([gpu.name for gpu in need(node.facts.gpus)])
+def _mixture(of: Callable[[Gpu], str]) -> Callable[[Node], str]:
+    """Of all GPUs: the one value that they have, or how many have which."""
+
+    def words(node: Node) -> str:
+        counts = Counter(of(gpu) for gpu in need(node.facts.gpus))
+        return next(iter(counts), in_words(())) if len(counts) < 2 else ", ".join(f"{counts[one]} x {one}" for one in sorted(counts))
+
+    return words
+
+
+def _product(gpu: Gpu) -> str:
+    return in_words(gpu.name) if isinstance(gpu.name, Unread) else visible(gpu.name)
+
+
+def _mig(gpu: Gpu) -> str:
+    """A GPU without MIG has it off; one that NVML was not asked about, as the profile lets it, has no answer."""
+    if isinstance(gpu.mig, Unread):
+        is_asked = not isinstance(gpu.compute_capability, Unread)
+        return "off" if is_asked and gpu.mig.why in NOT_APPLICABLE else in_words(gpu.mig)
+    return "on" if gpu.mig.current else "off"
+
+
+def _memory(gpu: Gpu) -> str:
+    """In GiB, as summaries have it."""
+    return in_words(gpu.memory_bytes) if isinstance(gpu.memory_bytes, Unread) else str(round(gpu.memory_bytes / _GIB))
 
 
 def _plugins(node: Node) -> str:
@@ -148,11 +180,13 @@ ROWS: tuple[Row, ...] = (
     ("rate", "Gb/s of the rails", lambda node: in_words(tuple(sorted(need(port.rate_gbps) for port in rails(node))))),
     ("active_mtu", "active MTU of the rails", lambda node: _kinds([port.active_mtu for port in rails(node)])),
     ("netdev_mtu", "MTU of the RoCE rails' interfaces", _netdev_mtu),
-    ("gid", "type of GID of the rails", lambda node: _kinds([_gid(port) for port in rails(node)])),
+    ("gid", "type of GID of the rails", _gid_types),
     ("gdr", "GPUDirect RDMA", _gdr),
     ("priorities", "lossless priority, trust and DSCP of the rails", _priorities),
     ("gpus", "number of GPUs", lambda node: in_words(len(need(node.facts.gpus)))),
-    ("gpu", "GPU", _gpus),
+    ("gpu", "GPU", _mixture(_product)),
+    ("memory", "GiB of the GPUs", _mixture(_memory)),
+    ("mig", "MIG", _mixture(_mig)),
     ("capability", "compute capability", lambda node: _kinds([gpu.compute_capability for gpu in need(node.facts.gpus)])),
     ("numa", "GPUs by NUMA node", _shape),
     ("driver", "branch of the driver", _driver),

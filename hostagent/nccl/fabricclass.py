@@ -5,7 +5,6 @@ job together. A class begins with the version of its list of inputs, so that a r
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
@@ -13,44 +12,15 @@ from hostagent.hashes import hexdigest
 from hostagent.nccl import bootstrap
 from hostagent.nccl.agreement import PLUGINS, ROWS, in_words, rails
 from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS, VERSION
-from hostagent.nccl.node import Gpu, Node
+from hostagent.nccl.node import Node
 from hostagent.nccl.standing import compared_settings
 from hostagent.nccl.trafficclass import priorities, traffic_class
-from hostagent.nccl.transport import IPV4
 from hostagent.visible import visible
 
 _DIGITS = 12
-_GIB = 1024**3
 #: Why a node has none of it. Of an image that is not known.
 _NONE = NOT_APPLICABLE - {"not-running"}
 _ROW = {code: of for code, _, of in (*ROWS, PLUGINS)}
-
-
-def _mixture(of: Callable[[Gpu], str]) -> Callable[[Node], str]:
-    """Of all GPUs: the one value that they have, or how many have which."""
-
-    def words(node: Node) -> str:
-        counts = Counter(of(gpu) for gpu in need(node.facts.gpus))
-        return next(iter(counts), in_words(())) if len(counts) < 2 else ", ".join(f"{counts[one]} x {one}" for one in sorted(counts))
-
-    return words
-
-
-def _product(gpu: Gpu) -> str:
-    return in_words(gpu.name) if isinstance(gpu.name, Unread) else visible(gpu.name)
-
-
-def _mig(gpu: Gpu) -> str:
-    """A GPU without MIG has it off; one that NVML was not asked about, as the profile lets it, has no answer."""
-    if isinstance(gpu.mig, Unread):
-        is_asked = not isinstance(gpu.compute_capability, Unread)
-        return "off" if is_asked and gpu.mig.why in _NONE else in_words(gpu.mig)
-    return "on" if gpu.mig.current else "off"
-
-
-def _memory(gpu: Gpu) -> str:
-    """In GiB, as summaries have it."""
-    return in_words(gpu.memory_bytes) if isinstance(gpu.memory_bytes, Unread) else str(round(gpu.memory_bytes / _GIB))
 
 
 def _traffic_class(node: Node) -> str:
@@ -59,17 +29,6 @@ def _traffic_class(node: Node) -> str:
     for port in rails(node):
         value, words = traffic_class(node, port), priorities(node, port)
         kinds.add(in_words(value) if isinstance(value, Unread) or isinstance(words, Unread) else f"{value} ({words})")
-    return ", ".join(sorted(kinds)) or in_words(())
-
-
-def _gid_type(node: Node) -> str:
-    """Of RoCE, with the family of its address where that is not IPv4: NCCL connects none with one of the other."""
-    kinds = set[str]()
-    for port in rails(node):
-        if isinstance(port.gid, Unread) or isinstance(port.gid.type, Unread):
-            kinds.add(in_words(port.gid if isinstance(port.gid, Unread) else port.gid.type))
-        else:
-            kinds.add(in_words(port.gid.type) + ("" if port.gid.value.startswith(IPV4) else " of IPv6"))
     return ", ".join(sorted(kinds)) or in_words(())
 
 
@@ -104,18 +63,18 @@ def _escaped(value: str) -> str:
 
 #: By name, what it is of a node: in words, as `hostagent.nccl.agreement` compares nodes. Raises ``UnreadError``.
 _INPUTS: Mapping[str, Callable[[Node], str]] = {
-    "gpu_product": _mixture(_product),
-    "gpu_memory": _mixture(_memory),
+    "gpu_product": _ROW["gpu"],
+    "gpu_memory": _ROW["memory"],
     "gpu_count": _ROW["gpus"],
     "gpus_per_numa": _ROW["numa"],
-    "mig": _mixture(_mig),
+    "mig": _ROW["mig"],
     "driver_branch": _ROW["driver"],
     "link_layer": _ROW["link_layer"],
     "hcas": _ROW["rails"],
     "rate_gbps": _ROW["rate"],
     "mtu": _ROW["netdev_mtu"],
     "active_mtu": _ROW["active_mtu"],
-    "gid_type": _gid_type,
+    "gid_type": _ROW["gid"],
     "gdr": _ROW["gdr"],
     "traffic_class": _traffic_class,
     "hca_names": _hca_names,

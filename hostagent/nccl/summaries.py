@@ -21,10 +21,11 @@ _NONE, _UNKNOWN = "none", "unknown"
 _HCAS, _RAILS, _PLUGIN, _SETTINGS = "NCCL_IB_HCA", "hcas", "net_plugin", "settings"
 #: Inputs of the class that `hostagent.nccl.agreement` knows by another code.
 _CODES = {
-    "gpu_product": "gpu", "gpu_count": "gpus", "gpus_per_numa": "numa", "driver_branch": "driver", _RAILS: "rails", "rate_gbps": "rate",
+    "gpu_product": "gpu", "gpu_memory": "memory", "gpu_count": "gpus",
+    "gpus_per_numa": "numa", "driver_branch": "driver", _RAILS: "rails", "rate_gbps": "rate",
     "mtu": "netdev_mtu", "gid_type": "gid", "traffic_class": "priorities",
 }  # fmt: skip
-_WORDS = {**{code: what for code, what, _ in ROWS}, "gpu_memory": "GiB of the GPUs", "mig": "MIG"}
+_WORDS = {code: what for code, what, _ in ROWS}
 _HOST_WORDS = {_SETTINGS: "settings of NCCL on the hosts", _PLUGIN: "network plug-ins of NCCL"}
 _WHY_UNALIKE = "each summary has what is right for its own node alone"
 

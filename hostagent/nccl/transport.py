@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.knowledge.ncclchanges import CUT, Version, max_hcas
-from hostagent.knowledge.rdma import ETHERNET, INFINIBAND, ROCE_V2
+from hostagent.knowledge.rdma import ETHERNET, INFINIBAND, IPV4, ROCE_V2
 from hostagent.nccl.agreement import Refusal, names, rails
 from hostagent.nccl.node import Node, Port, Topology, shown
 from hostagent.nccl.trafficclass import traffic_class
@@ -14,8 +14,7 @@ from hostagent.nccl.trafficclass import traffic_class
 GID_BY_ITSELF: Version = (2, 21, 5)
 #: What counts where nobody says which NCCL the job has: the oldest that the table knows.
 _OLDEST: Version = (2, 18, 1)
-#: Beginnings of GIDs: of an address of IPv4, and of one that leads nowhere else.
-IPV4, _LINK_LOCAL = "0000:0000:0000:0000:0000:ffff:", "fe80:"
+_LINK_LOCAL = "fe80:"
 _DOWN = "Bring the port up, or see what 'hostagent check' says of it"
 
 

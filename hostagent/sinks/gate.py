@@ -106,7 +106,12 @@ def _add_refused(page: Page, answer: Answer) -> None:
     by_code = _by_code(answer)
     for code in _by_frequency(answer):
         messages = by_code[code]
-        page.add(f"{code}: {count_of(sum(map(len, messages.values())), 'node')}", _INDENT)
+        head = f"{code}, {count_of(sum(map(len, messages.values())), 'node')}"
+        if len(messages) == 1:
+            message, names = next(iter(messages.items()))
+            page.add(f"{head}: {names_of(names)}: {message}", _INDENT, _DEEPER)
+            continue
+        page.add(f"{head}:", _INDENT)
         left, hidden = _NAMES, 0
         for message, names in messages.items():
             if left > 0:

@@ -66,5 +66,7 @@ def fabric_class(
         yield fail(text, code="no-class", found=_WORDS[name], wanted="a fabric class", at_most="info")
     if profile.verbs == "optional" and found["active_mtu"] == _NONE and found["hcas"] != _NO_RAILS:
         skip("the active MTU of its rails was not asked, as the profile lets it: the class is made without it")
+    if profile.nvml == "optional" and found["mig"] == _NONE and found["gpu_count"] != "0":
+        skip("NVML was not asked, as the profile lets it: the class is made without memory and MIG of the GPUs")
     if not need(ports):
         skip("the host has no RDMA port: its jobs of several nodes have TCP alone")

@@ -64,8 +64,7 @@ def test_a_job_that_may_not(fleet):
         "NOT PLACEABLE  wanted 4 nodes with 8 GPUs each: 4 of 4 nodes are eligible, and at most 3 of one class",
         "",
         "REFUSED: 1 of 4 nodes",
-        "  NotInClass: 1 node",
-        "    n7: mtu 1500, 3 others 9000",
+        "  NotInClass, 1 node: n7: mtu 1500, 3 others 9000",
         "",
         "WHAT TO DO about NotInClass",
         "  Make mtu 9000 on n7, or ask with --may-differ mtu where the job can bear the difference.",
@@ -218,7 +217,7 @@ def test_the_requirements_of_a_model_count(fleet, tmp_path):
     refused = of(min_driver_version="590", min_cuda_version="13.10")
     assert refused.returncode == 1
     assert "the driver is 580.178.04, wanted >=570, >=590" in refused.stdout
-    assert "Cuda: 4 nodes" in refused.stdout
+    assert "Cuda, 4 nodes:" in refused.stdout
 
 
 def test_hostile_files_change_nothing_and_print_nothing_odd(tmp_path):
@@ -243,7 +242,7 @@ def test_the_text_is_short_however_many_nodes_there_are():
     answer = place(Request(4, 8, driver="580"), candidates, NOW)
     text = render_answer(answer, "text")
     assert len(re.findall(r"\bn\d+\b", text)) == 10
-    assert "Driver: 500 nodes" in text
+    assert "Driver, 500 nodes:" in text
     assert "and 490 nodes with other values" in text
     assert "hostagent plan" in text
 
