@@ -14,6 +14,7 @@ from hostagent.cli.outputs import deliver_all, one_form, outputs
 from hostagent.cli.streams import complain
 from hostagent.gate.answer import BACKENDS, Answer, Backend
 from hostagent.gate.request import FieldError, Request
+from hostagent.gate.versions import parse_version
 from hostagent.gate.wording import names_of
 from hostagent.sinks.gate import EMITTED, FORMATS, Emitted, Format, render_answer, render_emitted
 
@@ -160,11 +161,15 @@ def _minimums(path: str | None) -> tuple[str, str, str]:
 
     name = "standard input" if path == STANDARD else visible(path)
     try:
-        return parse_requirements(read_standard_input(LIMIT) if path == STANDARD else read_small(path, LIMIT), name)
+        found = parse_requirements(read_standard_input(LIMIT) if path == STANDARD else read_small(path, LIMIT), name)
     except OSError as error:
         raise click.UsageError(f"cannot read {name}: {reason(error)}") from error
     except RequestError as error:
         raise click.UsageError(visible(error.message)) from error
+    for key, value in zip(_MINIMUMS, found, strict=True):
+        if value and parse_version(value) is None:
+            raise click.UsageError(f"found {key} {visible(value):.60} in {name}, wanted a version such as 580")
+    return found
 
 
 def _answer(request: Request, backend: Backend, folder: str) -> Answer:

@@ -104,8 +104,8 @@ class Judge:
             yield _differs("ComputeCapability", "the compute capability", one.compute_capability, self._capability.text)
         memory, least = one.memory_gib, request.gpu_memory_gib
         if least is not None and (isinstance(memory, Unread) or memory < least):
-            size = memory if isinstance(memory, Unread) else f"{memory:g} GiB"
-            yield _differs("GpuMemory", "NVML's memory of a GPU", size, f">={least:g} GiB")
+            size = memory if isinstance(memory, Unread) else f"{memory:.10g} GiB"
+            yield _differs("GpuMemory", "NVML's memory of a GPU", size, f">={least:.10g} GiB")
 
     def _of_software(self, one: Candidate, notes: list[str]) -> Iterator[Reason]:
         if self._drivers and not _is_allowed(one.driver, self._drivers):
