@@ -161,51 +161,34 @@ def _nccl() -> dict[str, Any]:
 def _nccl_env() -> dict[str, Any]:
     from hostagent.nccl.envdescribed import DESCRIPTIONS
     from hostagent.nccl.environment import SCHEMA_VERSION, Environment
-    from hostagent.report.described import described
 
-    body = schema(Environment)
-    body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
-    return _headed(
-        "nccl-env",
-        SCHEMA_VERSION,
-        "hostagent nccl env",
-        "What NCCL of a job is given on some hosts, or why nothing. Names are only ever added: readers must accept those that they do not "
-        "know.",
-        described(_extensible(body), texts=DESCRIPTIONS),
-    )
+    text = "What NCCL of a job is given on some hosts, or why nothing."
+    return _answer("nccl-env", SCHEMA_VERSION, text, Environment, DESCRIPTIONS)
 
 
 def _fleet() -> dict[str, Any]:
     from hostagent.gate.fleet import SCHEMA_VERSION, Fleet
     from hostagent.gate.fleetdescribed import DESCRIPTIONS
-    from hostagent.report.described import described
 
-    body = schema(Fleet)
-    body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
-    return _headed(
-        "fleet",
-        SCHEMA_VERSION,
-        "hostagent fleet",
-        "Many nodes at one look, by their summaries. Names are only ever added: readers must accept those that they do not know.",
-        described(_extensible(body), texts=DESCRIPTIONS),
-    )
+    return _answer("fleet", SCHEMA_VERSION, "Many nodes at one look, by their summaries.", Fleet, DESCRIPTIONS)
 
 
 def _gate() -> dict[str, Any]:
     from hostagent.gate.answer import SCHEMA_VERSION, Answer
     from hostagent.gate.described import DESCRIPTIONS, with_codes
+
+    text = "Whether a job may be placed, on which nodes, and if not, why. Codes are only ever added, too."
+    return with_codes(_answer("gate", SCHEMA_VERSION, text, Answer, DESCRIPTIONS))  # type: ignore[no-any-return]
+
+
+def _answer(name: str, version: int, text: str, kind: type, texts: Mapping[str, str]) -> dict[str, Any]:
+    """Of a command whose document is one class: `text` says what it is, `texts` what each name in it is."""
     from hostagent.report.described import described
 
-    body = schema(Answer)
-    body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
-    return _headed(
-        "gate",
-        SCHEMA_VERSION,
-        "hostagent gate",
-        "Whether a job may be placed, on which nodes, and if not, why. Names and codes are only ever added: readers must accept those that "
-        "they do not know.",
-        with_codes(described(_extensible(body), texts=DESCRIPTIONS)),
-    )
+    body = schema(kind)
+    body["properties"]["schema_version"] = {"const": version}
+    description = f"{text} Names are only ever added: readers must accept those that they do not know."
+    return _headed(name, version, f"hostagent {name.replace('-', ' ')}", description, described(_extensible(body), texts=texts))
 
 
 def _plan() -> dict[str, Any]:

@@ -23,7 +23,7 @@ _LONG_RUN = 40
 _BETWEEN = (b"\n", b"\r", b",", b": ", b":\t", b":\n", b"- ", b"? ", b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")
 #: libyaml compares each of these lines with all before it.
 _MAX_TAG_LINES = 100
-#: Numbers that somebody chose, as keys of one mapping, take the square of their number; merges always do.
+#: Chosen numbers as keys of one mapping take the square of their number; merges always do.
 _MAX_SLOW_KEYS = 1000
 _SLOW_KEYS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "merge"))
 #: Characters: whole numbers of 64 bits in base 2 with underscores, and of base 60 (``1:30:00``), whose value takes the square.

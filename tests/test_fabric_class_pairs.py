@@ -200,6 +200,7 @@ def test_ports_that_were_not_listed_are_no_host_without_rails():
     """One that vanishes while it is read leaves no list; a host without a port has an empty one."""
     gone = {"unread": "absent", "detail": "mlx5_1"}
     assert made(lambda host: host.facts["fabric"].update(rdma=gone)) == ({"unread": "error"}, {"unread": "error"})
+    assert made(lambda host: host.rails[2].update(role=gone)) == ({"unread": "error"}, {"unread": "error"})
     assert all(isinstance(one, str) for one in made(lambda host: host.facts["fabric"].update(rdma=[])))
 
 

@@ -36,7 +36,7 @@ IO_ALLOWED = {
     "hostagent/report/daemonlock.py": "the lock of a state directory",
     "hostagent/daemon/statedir.py": "who runs it",
     "hostagent/daemon/events.py": "waits for what happens",
-    "hostagent/daemon/asker.py": "asks the kernel whose a connection is",
+    "hostagent/daemon/asker.py": "asks the kernel for the user of a connection",
     "hostagent/daemon/connection.py": "one connection of HTTP",
     "hostagent/daemon/http.py": "serves HTTP",
     "hostagent/daemon/page.py": "urllib.parse, and the file of the token",

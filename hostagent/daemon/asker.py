@@ -1,6 +1,6 @@
 """Who is at the other end of a connection: the user of a process of this machine, or the address of another machine.
 
-The user by sock_diag(7), which knows of each socket whose it is; asked of one socket by its two ends it looks through none of the others.
+The user by sock_diag(7), which knows the user of each socket; asked of one socket by its two ends it looks through none of the others.
 """
 
 import errno
@@ -39,7 +39,7 @@ class Askers:
         self._has_told = False  # so that it has what it takes
 
     def of(self, line: socket.socket, address: "tuple[object, ...]") -> object:
-        """`address`: as accept(2) says it. "" for a process of this machine whose user the kernel does not tell."""
+        """`address`: as accept(2) says it. "" for a process of this machine where the kernel does not know its user."""
         here = line.getsockname()
         asker, family, addresses = _between(str(address[0]), here[0])
         if not addresses:

@@ -83,7 +83,7 @@ class Connection:
                 self._answer(*_answered(bytes(self._asked), self._page))
             elif self._left < 0:
                 self._answer(_refusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE))
-        except ssl.SSLError:  # why is told who asks, in the words of TLS
+        except ssl.SSLError:  # TLS itself sends the peer the reason
             self._is_answered = True
         if self._tls and (words := self._outgoing.read()):
             self._unsent = memoryview(bytes(self._unsent) + words)

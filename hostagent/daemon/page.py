@@ -88,11 +88,11 @@ class Page:
     def _readyz(self, *, is_verbose: bool) -> Answer:
         rows = list(self._readiness())
         is_ready = all(is_good for _, is_good, _ in rows)
-        told = "".join(f"[{'+' if is_good else '-'}]{name} {why or 'ok'}\n" for name, is_good, why in rows)
+        lines = "".join(f"[{'+' if is_good else '-'}]{name} {why or 'ok'}\n" for name, is_good, why in rows)
         status = HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE
         if is_ready and not is_verbose:
             return Answer(status, "ok\n")
-        return Answer(status, f"{told}{'ok' if is_ready else 'not ready'}\n")
+        return Answer(status, f"{lines}{'ok' if is_ready else 'not ready'}\n")
 
     def _readiness(self) -> Any:
         said, judged_by, _, waiting = self._board.look()
@@ -125,7 +125,7 @@ class Page:
         return Answer(HTTPStatus.OK, text, _JSON)
 
     def token(self) -> tuple[bytes, str]:
-        """What whoever asks for a guarded page has to name, as its file has it now, and why that cannot be used, "" where it can."""
+        """The token that a guarded page asks for, as its file has it now, and why that cannot be used, "" where it can."""
         path = self._settings.auth_token_file
         try:
             return token_in(read_small(path, _TOKEN_BYTES, obeyed())).encode(), ""
@@ -135,7 +135,7 @@ class Page:
             return b"", f"the token of {path} (--auth-token-file) cannot be used: {error}"
 
     def _token_in_time(self) -> tuple[bytes, str]:
-        """As `token`, by a thread, one at a time: of a disk that hangs, whoever asks for other pages hears nothing."""
+        """As `token`, by a thread, one at a time: a disk that hangs delays no request for other pages."""
         found: list[tuple[bytes, str]] = []
         if not (self._reads and self._reads.is_alive()):
             self._reads = threading.Thread(target=lambda: found.append(self.token()), daemon=True)

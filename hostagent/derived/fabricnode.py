@@ -164,5 +164,4 @@ def _nccl(found: nccl_of_host.Nccl) -> of_nccl.Nccl:
 
 
 def _setting(one: nccl_of_host.NcclSetting) -> of_nccl.Setting:
-    value = one.value if one.is_known else Unread("not-recorded", "hostagent does not know this name: its value is not kept")
-    return of_nccl.Setting(one.name, value, one.wins, one.origin)
+    return of_nccl.Setting(one.name, one.kept, one.wins, one.origin)

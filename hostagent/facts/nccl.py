@@ -42,6 +42,11 @@ class NcclSetting:
     line: int  # of the file, from 1; 0 of the environment
     wins: bool  # it is what NCCL sees; the others of this name are ignored
 
+    @property
+    def kept(self) -> "str | Unread":
+        """The value, or why there is none."""
+        return self.value if self.is_known else Unread("not-recorded", "hostagent does not know this name: its value is not kept")
+
 
 @frozen
 class Nccl:

@@ -12,8 +12,9 @@ from hostagent.gate.wording import NOT_THERE, count_of, predicate, shown
 from hostagent.nccl.classinputs import CLASS_INPUTS, CUT, HOST_INPUTS, VERSION, release
 
 NOT_READ = "not read"
-#: What begins a message where no shown input differs.
-DIFFERS_IN_CUT, OTHER_RELEASE = "differs in an input that was cut", "is of another release of hostagent"
+#: What two classes differ in where no shown input differs, and what begins a message about it.
+CUT_INPUT, RELEASE = "an input that was cut", "another release of hostagent"
+DIFFERS_IN_CUT, OTHER_RELEASE = f"differs in {CUT_INPUT}", f"is of {RELEASE}"
 _BEFORE = 20
 _OURS = str(VERSION)
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from hostagent.facts.frozen import frozen
 from hostagent.gate.candidate import badness, finite, rank
+from hostagent.gate.classes import CUT_INPUT, RELEASE
 from hostagent.gate.eligibility import AHEAD_S
 from hostagent.gate.wording import not_read
 from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS, release
@@ -322,7 +323,7 @@ def _class(name: str, nodes: Sequence[_NodeSummary], largest: str, wanted: Seque
     differs = () if name == largest else _differences(_mapping(nodes[0].inputs), _mapping(wanted[0].inputs))
     hidden = ""
     if name != largest and not differs:
-        hidden = "an input that was cut" if release(name) == release(largest) else "another release of hostagent"
+        hidden = CUT_INPUT if release(name) == release(largest) else RELEASE
     return Class(
         _text(name, len(name)), _gpus(nodes[0]), tuple(one.name for one in nodes), _domains(nodes), differs, hidden, tuple(_odd(nodes))
     )

@@ -1,12 +1,12 @@
 """What a job needs, as it asks the gate."""
 
 import functools
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from hostagent.errors import HostagentError, did_you_mean
+from hostagent.gate.candidate import finite
 from hostagent.gate.versions import parse_demand, parse_version
 from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
 
@@ -49,7 +49,7 @@ class Request:
                 raise _wrong(name, value, "a whole number of at least 1")
         for name in ("gpu_memory_gib", "max_age_s"):
             value = getattr(self, name)
-            if value is not None and not _is_positive(value):
+            if value is not None and not (finite(value) or 0) > 0:
                 raise _wrong(name, value, "a number above 0")
         for name in _FLAGS:
             if type(getattr(self, name)) is not bool:
@@ -105,15 +105,6 @@ def _texts(name: str, found: Any) -> tuple[str, ...]:
         if type(one) is not str or not one:
             raise _wrong(name, one, "a name")
     return values
-
-
-def _is_positive(value: Any) -> bool:
-    if type(value) not in (int, float):
-        return False
-    try:
-        return math.isfinite(value) and value > 0
-    except OverflowError:
-        return False
 
 
 def _wrong(name: str, found: Any, wanted: str) -> FieldError:

@@ -87,8 +87,8 @@ class PatchClient:
             return Reply("", {}, error.message)
         except Exception as error:  # whatever a library raises, no transition is lost
             inner = _innermost(error)
-            told = reason(inner) if isinstance(inner, OSError) else f"{type(inner).__name__}: {inner}"
-            return Reply("", {}, f"the API server was not reached: {self._shown(told)}")
+            why = reason(inner) if isinstance(inner, OSError) else f"{type(inner).__name__}: {inner}"
+            return Reply("", {}, f"the API server was not reached: {self._shown(why)}")
         finally:
             line.forget()
 

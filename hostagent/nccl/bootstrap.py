@@ -1,5 +1,6 @@
 """Which interface the ranks of a job should meet over, and how NCCL_SOCKET_IFNAME names it on all nodes: or node by node."""
 
+import contextlib
 import ipaddress
 from collections.abc import Mapping, Sequence
 
@@ -109,8 +110,7 @@ def candidates(node: Node) -> tuple[Candidate, ...]:
             continue
         if isinstance(one.addresses, Unread):
             gaps.append(one.addresses)
-        networks = [ipaddress.ip_interface(text) for text in _listed(one)]
-        global_ones = [each for each in networks if not each.ip.is_link_local]
+        global_ones = [each for each in _listed(one) if not each.ip.is_link_local]
         if global_ones and _is_plain(one.name):
             rdma = _devices(known, one)
             carries = 2 if rail_devices.intersection(rdma) else 1 if rdma else 0
@@ -141,17 +141,12 @@ def _may_be(one: Interface, kinds: tuple[str, ...]) -> "bool | Unread":
     return next((value for value in values if isinstance(value, Unread)), True)
 
 
-def _listed(one: Interface) -> list[str]:
+def _listed(one: Interface) -> "list[ipaddress.IPv4Interface | ipaddress.IPv6Interface]":
     """Those that are addresses: a report may say anything. One whose addresses were not read is none that could be chosen."""
-    if isinstance(one.addresses, Unread):
-        return []
-    found: list[str] = []
-    for text in one.addresses:
-        try:
-            ipaddress.ip_interface(text)
-        except ValueError:
-            continue
-        found.append(text)
+    found: list[ipaddress.IPv4Interface | ipaddress.IPv6Interface] = []
+    for text in () if isinstance(one.addresses, Unread) else one.addresses:
+        with contextlib.suppress(ValueError):
+            found.append(ipaddress.ip_interface(text))
     return found
 
 
@@ -187,7 +182,7 @@ def _addresses(node: Node) -> tuple[Address, ...]:
     return tuple(
         Address(one.name, index, str(each.ip), each.network.prefixlen, _is_running(one))
         for index, one in enumerate(listed, 2)
-        for each in map(ipaddress.ip_interface, _listed(one))
+        for each in _listed(one)
     )
 
 

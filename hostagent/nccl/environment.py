@@ -75,11 +75,11 @@ def derive(nodes: Sequence[Node], version: "Version | None" = None, now: "float 
     refusals += unlike
     rows = ROWS if own or stack or unlike else (*ROWS, PLUGINS)
     refusals += compared(nodes, rows)
-    told, more, notes = standing.proposal(nodes, version, stack, brings_its_own=own)
+    variables, more, notes = standing.proposal(nodes, version, stack, brings_its_own=own)
     refusals += _new(more, refusals)
-    refusals += standing.settings_refusals(nodes, told, version or OLDEST)
-    notes = (*notes, *(one.message for one in compared(nodes, NOTED)), *standing.notes(nodes, told))
-    answer = _Answer(version, told, stack, notes)
+    refusals += standing.settings_refusals(nodes, variables, version or OLDEST)
+    notes = (*notes, *(one.message for one in compared(nodes, NOTED)), *standing.notes(nodes, variables))
+    answer = _Answer(version, variables, stack, notes)
     return _emitted(nodes, answer) if not refusals else _refused(nodes, answer, tuple(refusals))
 
 
@@ -91,7 +91,7 @@ def _new(more: Sequence[Refusal], told: Sequence[Refusal]) -> list[Refusal]:
 
 class _Answer(NamedTuple):
     version: "Version | None"
-    told: Sequence[Told]
+    variables: Sequence[Told]
     stack: "Stack | None"
     notes: tuple[str, ...]
 
@@ -106,7 +106,7 @@ def _refused(nodes: Sequence[Node], answer: _Answer, refusals: tuple[Refusal, ..
 
 def _emitted(nodes: Sequence[Node], answer: _Answer) -> Environment:
     own: dict[str, list[Variable]] = {node.name: [] for node in nodes}
-    for one in answer.told:
+    for one in answer.variables:
         for node, value in one.by_node.items():
             own[node].append(Variable(one.name, value, one.why))
     stack = answer.stack
@@ -115,7 +115,7 @@ def _emitted(nodes: Sequence[Node], answer: _Answer) -> Environment:
         emitted=True,
         nodes=_names(nodes),
         nccl_version=answer.words,
-        variables=tuple(Variable(one.name, one.common, one.why) for one in answer.told if one.common),
+        variables=tuple(Variable(one.name, one.common, one.why) for one in answer.variables if one.common),
         by_node=tuple(NodeVariables(node, tuple(listed)) for node, listed in own.items() if listed),
         provider=Provider(stack.name, stack.plugin, stack.script, stack.how) if stack else None,
         refusals=(),

@@ -5,7 +5,7 @@ job together. A class begins with the version of its list of inputs, so that a r
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.hashes import hexdigest
@@ -99,11 +99,17 @@ def _read(of: Callable[[Node], str], node: Node) -> "str | Unread":
         gap = error.unread
         if gap.why not in _NONE:
             return gap
-        fabric = node.facts.fabric
-        lists = (node.facts.gpus, *(() if isinstance(fabric, Unread) else (fabric.rdma, fabric.nics)))
-        if any(gap is one for one in lists):  # a host without has an empty list: this one was not read whole
+        if any(gap is one for one in _never_none(node)):
             return Unread("error", gap.detail or gap.why, gap.question)
         return in_words(())
+
+
+def _never_none(node: Node) -> Iterator[object]:
+    """What every node has: lists, empty where there is no such device, and a role of each port. An absent one was not read whole."""
+    yield node.facts.gpus
+    if not isinstance(node.facts.fabric, Unread):
+        yield from (node.facts.fabric.nics, node.facts.fabric.rdma)
+        yield from () if isinstance(node.facts.fabric.rdma, Unread) else (port.role for port in node.facts.fabric.rdma)
 
 
 def fabric_class(found: Mapping[str, "str | Unread"]) -> "str | Unread":

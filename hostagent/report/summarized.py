@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 from hostagent.errors import HostagentError
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, Why
+from hostagent.nccl.classinputs import CUT
 from hostagent.report import SCHEMA_VERSION as REPORT_VERSION
 from hostagent.report import Report, Verdicts
 from hostagent.report.gpulabels import product_label
@@ -33,8 +34,8 @@ _NARROW = 20
 _GIB = 1024**3
 _SHORTENED: Why = "not-recorded"
 _LINK_LAYERS = ("InfiniBand", "Ethernet")
-#: Between the names of an input, and in the place of those that were cut.
-_BETWEEN, _CUT = ", ", "…"
+#: Between the names of an input.
+_BETWEEN = ", "
 #: GPUs for virtual machines (kubevirt-gpu-device-plugin): no container gets them.
 _OF_MACHINES = "nvidia.com/pgpu"
 #: Parts of a report that no summary has, in the shape that `Report` wants.
@@ -327,13 +328,13 @@ def cut_at_names(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     names = text.split(_BETWEEN)
-    kept, room = list[str](), most - len(f"{_CUT} (+{len(names)})")
+    kept, room = list[str](), most - len(f"{CUT}{len(names)})")
     for name in names:
         room -= len(name) + len(_BETWEEN)
         if room < 0:
             break
         kept.append(name)
-    return _BETWEEN.join((*kept, f"{_CUT} (+{len(names) - len(kept)})"))
+    return _BETWEEN.join((*kept, f"{CUT}{len(names) - len(kept)})"))
 
 
 def _nccl(node: Any) -> Nccl:
@@ -342,7 +343,7 @@ def _nccl(node: Any) -> Nccl:
 
     if isinstance(node, Unread):
         return Nccl(node, node)
-    version = inputs(node)["nccl"]
+    version = inputs(node, ("nccl",))["nccl"]
     if isinstance(version, str) and version == "none":
         version = Unread("absent", "no libnccl on this host")
     found = derive([node])

@@ -38,7 +38,7 @@ class Kept(NamedTuple):
 
 
 class Cage(NamedTuple):
-    """What holds from now on: as it is told to people, and stands on a tape."""
+    """What holds from now on, in words: for reports and tapes."""
 
     capabilities: tuple[str, ...]
     user: int
@@ -51,7 +51,7 @@ class Cage(NamedTuple):
 
 
 def is_cage(found: "dict[str, Any]") -> bool:
-    """Whether it is what `Cage.plain` makes, whoever says so."""
+    """Whether a value has the shape that `Cage.plain` makes."""
     match found:
         case {"capabilities": [*names], "user": int(), "sockets": bool(), "system_calls": bool(), "landlock": int(), **rest}:
             return not rest and all(isinstance(name, str) for name in names)

@@ -47,7 +47,7 @@ def test_summaries_are_read_where_the_command_takes_them(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "words"),
     [
         ({**SUMMARY, "schema_version": 2}, "found schema_version 2, wanted 1"),
         ({**SUMMARY, "schema_version": True}, "found schema_version True, wanted 1"),
@@ -58,15 +58,15 @@ def test_summaries_are_read_where_the_command_takes_them(tmp_path):
     ],
     ids=range(6),
 )
-def test_what_is_neither_names_both(tmp_path, document, told):
+def test_what_is_neither_names_both(tmp_path, document, words):
     (tmp_path / "a.json").write_text(json.dumps(document))
     with pytest.raises(HostagentError) as refused:
         list(read_reports((str(tmp_path),), summaries=True))
-    assert told in refused.value.message
+    assert words in refused.value.message
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "words"),
     [
         (b"", "it is empty"),
         (b"[]", "found an empty list, wanted a report"),
@@ -85,11 +85,11 @@ def test_what_is_neither_names_both(tmp_path, document, told):
     ],
     ids=range(14),
 )
-def test_what_is_no_report_is_one_sentence(tmp_path, data, told):
+def test_what_is_no_report_is_one_sentence(tmp_path, data, words):
     (tmp_path / "x\x1b.json").write_bytes(data)
     with pytest.raises(HostagentError) as refused:
         names(tmp_path / "x\x1b.json")
-    assert told in refused.value.message
+    assert words in refused.value.message
     assert refused.value.message.isprintable()
 
 

@@ -10,7 +10,6 @@ from hostagent.typed import plain
 
 _LIBRARY = ("path", "version", "cuda")
 _CHOICE = ("network", "interface", "hcas", "gdr")
-_NOT_KEPT = Unread("not-recorded", "hostagent does not know this name: its value is not kept")
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 
@@ -37,7 +36,7 @@ def _plugin(one: NcclPlugin) -> dict[str, Any]:
 def _setting(one: NcclSetting) -> dict[str, Any]:
     return {
         "name": one.name,
-        "value": one.value if one.is_known else plain(_NOT_KEPT),
+        "value": plain(one.kept),
         "from": one.origin,
         "line": one.line,
         "wins": one.wins,

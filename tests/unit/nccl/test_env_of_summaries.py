@@ -23,7 +23,7 @@ def of(documents, version=None, now=NOW):
     return derive_from_summaries([Source(f"{number}.json", one) for number, one in enumerate(documents)], version, now)
 
 
-def told(found):
+def refused(found):
     assert found.emitted == (not found.refusals)
     assert found.emitted or (found.variables, found.by_node, found.provider) == ((), (), None)
     return [(one.code, one.nodes) for one in found.refusals]
@@ -50,7 +50,7 @@ def changed(document, path, value):
 @pytest.mark.parametrize("more", [{}, {"layer": "InfiniBand"}, {"rails": 0}, {"settings": [setting("NCCL_TOPO_FILE", "/x.xml")]}])
 def test_hosts_that_agree_get_what_their_full_reports_give(version, more):
     found, full = of(summaries(**more), version), derive([node(one) for one in fleet(3, **more)], version)
-    assert told(found) == []
+    assert refused(found) == []
     assert values(found) == values(full) != {}
     assert (found.nodes, found.nccl_version, found.by_node) == (full.nodes, full.nccl_version, ())
     assert {one.why for one in found.variables} == {"as the summaries of all 3 nodes have it"}
@@ -58,7 +58,7 @@ def test_hosts_that_agree_get_what_their_full_reports_give(version, more):
 
 def test_without_nccl_on_the_hosts_it_is_what_every_version_knows():
     found = of(summaries(libraries=()))
-    assert (told(found), found.nccl_version) == ([], "unknown")
+    assert (refused(found), found.nccl_version) == ([], "unknown")
     assert values(found) == values(derive([node(one) for one in fleet(3, libraries=())]))
 
 
@@ -93,7 +93,7 @@ def test_one_that_differs_or_was_not_read_is_named(what):
     documents = summaries()
     documents[1] = changed(documents[1], path, value)
     found = of(documents)
-    assert told(found) == ([(code, nodes)] if code else [])
+    assert refused(found) == ([(code, nodes)] if code else [])
     if code == "needs_reports":
         assert (
             f"Full reports are needed of {', '.join(nodes)}: run 'hostagent check --format json -o FILE' there" in found.refusals[0].message
@@ -107,7 +107,7 @@ def test_the_first_input_that_differs_is_told_as_reports_have_it():
     for one in reports[1]["facts"]["fabric"]["nics"]:
         one["mtu"] = 1500
     found = of([summarized(one) for one in reports])
-    assert told(found) == [("netdev_mtu", ("node2",))]
+    assert refused(found) == [("netdev_mtu", ("node2",))]
     assert [found.refusals[0]] == list(derive([node(one) for one in reports]).refusals)
 
 
@@ -116,32 +116,32 @@ def test_settings_of_the_hosts_that_differ_are_refused_and_those_of_the_log_are_
     documents[1] = summarized(report("node2", number=2, settings=[setting("NCCL_ALGO", "Ring")]))
     assert [one.message for one in of(documents).refusals] == ["NCCL_ALGO: 2 of 3 nodes have no such setting; node2 has Ring"]
     documents[1] = summarized(report("node2", number=2, settings=[setting("NCCL_DEBUG", "INFO"), setting("NCCL_NET", "Socket")]))
-    assert told(of(documents)) == []
+    assert refused(of(documents)) == []
 
 
 def test_settings_that_are_not_all_shown_need_reports():
     many = [setting("NCCL_ALGO", "Ring, … (+12)")]
     documents = [summarized(one) for one in fleet(2, settings=many)]
-    assert told(of(documents)) == []  # of one class of the host: they are equal
+    assert refused(of(documents)) == []  # of one class of the host: they are equal
     documents[1]["fabric"]["host_class"] = "1-another"
-    assert told(of(documents)) == [("needs_reports", ("node1", "node2"))]
+    assert refused(of(documents)) == [("needs_reports", ("node1", "node2"))]
     del documents[1]["fabric"]["inputs"]["settings"]
-    assert told(of(documents)) == [("needs_reports", ("node1", "node2"))]
+    assert refused(of(documents)) == [("needs_reports", ("node1", "node2"))]
 
 
 def test_a_version_of_the_job_needs_reports_where_settings_depend_on_it():
     """Before 2.21.5 NCCL does not find the GID itself."""
-    assert told(of(summaries(), (2, 28, 9))) == []
-    assert told(of(summaries(libraries=()), V)) == []
-    assert told(of(summaries(), (2, 20, 5))) == [("needs_reports", ALL)]
-    assert told(of(summaries(libraries=()), (2, 18, 3))) == [("needs_reports", ALL)]
-    assert told(of(summaries(plugins=[SHARP]))) == []
-    assert told(of(summaries(plugins=[SHARP]), V)) == [("needs_reports", ALL)]  # NCCL_NET is left out for a plug-in that the job lacks
+    assert refused(of(summaries(), (2, 28, 9))) == []
+    assert refused(of(summaries(libraries=()), V)) == []
+    assert refused(of(summaries(), (2, 20, 5))) == [("needs_reports", ALL)]
+    assert refused(of(summaries(libraries=()), (2, 18, 3))) == [("needs_reports", ALL)]
+    assert refused(of(summaries(plugins=[SHARP]))) == []
+    assert refused(of(summaries(plugins=[SHARP]), V)) == [("needs_reports", ALL)]  # NCCL_NET is left out for a plug-in that the job lacks
 
 
 def test_a_providers_network_needs_reports():
     for document in (summaries(plugins=[GIB]), [summarized(gke(one)) for one in fleet(3)]):
-        assert told(of(document)) == [("needs_reports", ALL)]
+        assert refused(of(document)) == [("needs_reports", ALL)]
         assert "may be a provider's" in of(document).refusals[0].message
 
 
@@ -151,18 +151,18 @@ def gke(made):
 
 def test_one_host_twice_and_two_of_one_name():
     one, other = summaries(2)
-    assert ("twice", ("node1 (0.json)", "node1 (1.json)")) in told(of([one, one]))
+    assert ("twice", ("node1 (0.json)", "node1 (1.json)")) in refused(of([one, one]))
     assert of([one, {**other, "node": "node1"}]).nodes == ("node1 (0.json)", "node1 (1.json)")
 
 
 def test_a_full_report_among_summaries_brings_settings_that_its_summary_left_out():
     reports, documents = fleet(2), summaries(2)
     documents[1]["nccl"]["env"] = {"unread": "not-recorded"}
-    assert told(of(documents)) == [("needs_reports", ("node2",))]
+    assert refused(of(documents)) == [("needs_reports", ("node2",))]
     sources = [Source("0.json", documents[0]), Source("1.json", documents[1], node(reports[1]))]
-    assert told(derive_from_summaries(sources, None, NOW)) == []
+    assert refused(derive_from_summaries(sources, None, NOW)) == []
     sources[1] = Source("1.json", documents[1], node({**reports[1], "partial": True}))
-    assert told(derive_from_summaries(sources, None, NOW)) == [("partial", ("node2",))]
+    assert refused(derive_from_summaries(sources, None, NOW)) == [("partial", ("node2",))]
 
 
 FAULTS = st.fixed_dictionaries({
@@ -180,7 +180,7 @@ FAULTS = st.fixed_dictionaries({
 def test_summaries_never_give_what_full_reports_would_not(usual, other, odd, version):
     reports = [report(f"node{number}", number=number + 1, **(other if number < odd else usual)) for number in range(3)]
     found = of([summarized(one) for one in reports], version)
-    told(found)
+    refused(found)
     if found.emitted:
         full = derive([node(one) for one in reports], version)
         assert full.emitted, full.refusals
@@ -202,7 +202,7 @@ def test_a_document_of_another_shape_is_refused_or_changes_nothing(data):
         place = place[keys[-1]]
     is_time = keys == ["valid_until"]
     found = of([changed(base[0], keys, data.draw(JUNK)), base[1]])
-    told(found)
+    refused(found)
     assert is_time or not found.emitted or values(found) == values(of(base))
     for form in FORMS:
         assert "\x1b" not in render_environment(fitted(found, form), form)
@@ -246,8 +246,8 @@ class TestComparedSettings:
 def test_the_interface_is_the_hosts_own_where_names_differ():
     one, other = fleet(2)
     other["facts"]["fabric"]["nics"][0] = nic("ens3", "10.0.0.9/16", mtu=1500)
-    assert told(of([summarized(one), summarized(other)])) == [("needs_reports", ("node1", "node2"))]
+    assert refused(of([summarized(one), summarized(other)])) == [("needs_reports", ("node1", "node2"))]
     other = fleet(2)[1]
     other["facts"]["fabric"]["rdma"] = [port(number, f"ibp{number}s0") for number in range(8)]
     assert variables_of(of([summarized(one)]), "node1")
-    assert told(of([summarized(one), summarized(other)])) == [("needs_reports", ("node1", "node2"))]
+    assert refused(of([summarized(one), summarized(other)])) == [("needs_reports", ("node1", "node2"))]
