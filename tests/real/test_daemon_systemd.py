@@ -148,7 +148,9 @@ def test_the_unit_starts_reads_all_that_a_check_reads_and_stops(machine):
     assert inside["cages"] == outside["cages"]
     assert {*inside["cages"]} == {"nvidia", "rdma"}, "both libraries of drivers were asked, each in its cage"
     assert all(one["system_calls"] and one["landlock"] and one["user"] == 65533 for one in inside["cages"].values())
-    assert judged(inside)["gpu.xid_log_complete", ""][0] == "pass", "the kernel log was read"
+    assert judged(inside)["gpu.xid_log_complete", ""][0] in ("pass", "warn"), (
+        "the kernel log was read; a machine that is long up has lost its beginning"
+    )
     assert judged(inside)["nvswitch.unused_packages", ""][0] == "warn", "rpm was asked"
     assert machine.shown("hostagent", "DeviceAllow") == "", "a rule on one device closes all others"
 
