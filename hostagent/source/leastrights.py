@@ -10,6 +10,7 @@ import sys
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
+import hostagent
 from hostagent.source.base import MIB
 from hostagent.source.rights import Cage, forbid_new_privileges, keep_only, limit
 
@@ -32,9 +33,11 @@ _LIBRARIES = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache")
 
 
 def image_reader(root: str) -> Cage:
-    """For the process that reads the image at `root`: it reads there, and loads modules."""
+    """For the process that reads the image at `root`: it reads there, and loads modules, also those of a package that is no longer on
+    Python's path.
+    """
     limit({resource.RLIMIT_AS: _MOST_MEMORY, resource.RLIMIT_FSIZE: _MOST_FILE, resource.RLIMIT_NOFILE: _MOST_FILES})
-    reads = {root, sys.prefix, sys.base_prefix, *filter(os.path.isdir, sys.path), *_LIBRARIES}
+    reads = {root, sys.prefix, sys.base_prefix, *hostagent.__path__, *filter(os.path.isdir, sys.path), *_LIBRARIES}
     return _confined(_IMAGE, ("read-only", "memory"), reads=reads)
 
 
