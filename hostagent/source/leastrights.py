@@ -33,8 +33,8 @@ _LIBRARIES = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache")
 
 
 def image_reader(root: str) -> Cage:
-    """For the process that reads the image at `root`: it reads there, and loads modules, also those of a package that is no longer on
-    Python's path.
+    """For the process that reads the image at `root`: it reads there, and loads modules; those of hostagent also where its directory was
+    taken off Python's path (`hostagent.__main__`).
     """
     limit({resource.RLIMIT_AS: _MOST_MEMORY, resource.RLIMIT_FSIZE: _MOST_FILE, resource.RLIMIT_NOFILE: _MOST_FILES})
     reads = {root, sys.prefix, sys.base_prefix, *hostagent.__path__, *filter(os.path.isdir, sys.path), *_LIBRARIES}

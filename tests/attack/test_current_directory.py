@@ -34,6 +34,15 @@ def test_no_relative_entry_of_pythonpath_is_a_place_of_modules(entry, named, her
     assert "of somebody else" not in done.stdout
 
 
+def test_an_image_is_read_where_pythonpath_names_the_directory_of_hostagent_itself(tmp_path):
+    """A clone is such a directory: it is taken off the path, and the process that reads the image loads hostagent from there."""
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/os-release").write_text("ID=debian\nVERSION_ID=12\n")
+    argv, environment = [HOSTAGENT, "check", "--root", str(tmp_path), "--only", "os"], {**os.environ, "PYTHONPATH": ":"}
+    done = subprocess.run(argv, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.partition(" ")[0]) == (0, "READY"), done.stdout + done.stderr
+
+
 COMMANDS = (
     ("check", "-o", "rel"),
     ("check", "--also", "json=rel"),

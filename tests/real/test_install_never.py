@@ -111,9 +111,8 @@ def test_a_gpu_in_use_refuses_with_who_uses_it_and_in_use_installs_beside_it(mac
     for name in ("nvidia", "nvidia_uvm"):
         host.module(name, OLD, users=1)
     with host.up():
-        host.sh(
-            "printf 'Character devices:\\n  1 nvidia\\n' >/run/devices && mount --bind /run/devices /proc/devices"
-        )  # the major of the node above
+        # the major of the node above
+        host.sh("printf 'Character devices:\\n  1 nvidia\\n' >/run/devices && mount --bind /run/devices /proc/devices")
         job = subprocess.Popen(host.enter(sys.executable, "-c", HOLD, "/dev/nvidia0"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         try:
             job.stdout.readline()
