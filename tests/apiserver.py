@@ -1,7 +1,9 @@
 """A small API server over TLS, its keys, and a kubeconfig for it."""
 
+import contextlib
 import http.server
 import json
+import socket
 import ssl
 import subprocess
 import threading
@@ -22,18 +24,26 @@ def make_keys(folder):
 
 class Api:
     """Answers each request with the next of `answers` (code, headers, body), the last for ever, and keeps what was asked. Headers that are
-    None do not end.
+    None do not end; the code None is no answer. `keeps`: connections stay open (HTTP/1.1).
     """
 
-    def __init__(self, keys, *answers):
-        self.answers, self.asked, api = list(answers), [], self
+    def __init__(self, keys, *answers, keeps=False):
+        self.answers, self.asked, self.methods, self.lines, api = list(answers), [], [], [], self
 
         class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1" if keeps else "HTTP/1.0"
+
             def do_PATCH(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
+                size = int(self.headers.get("Content-Length", 0))
+                body = json.loads(self.rfile.read(size)) if size else None
                 peer = self.connection.getpeercert()
-                api.asked.append((self.path, dict(self.headers), json.loads(body), dict(one[0] for one in peer["subject"]) if peer else {}))
+                api.asked.append((self.path, dict(self.headers), body, dict(one[0] for one in peer["subject"]) if peer else {}))
+                api.methods.append(self.command)
+                api.lines.append(self.connection)
                 code, headers, given = api.answers.pop(0) if len(api.answers) > 1 else api.answers[0]
+                self.close_connection = self.close_connection or code is None or callable(given)
+                if code is None:
+                    return
                 self.send_response(code)
                 for name, value in (headers or {}).items():
                     self.send_header(name, value)
@@ -45,6 +55,8 @@ class Api:
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
+
+            do_GET = do_POST = do_PUT = do_PATCH  # noqa: N815
 
             def log_message(self, *_):
                 pass
@@ -62,6 +74,12 @@ class Api:
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self.thread.start()
         return self
+
+    def drop(self):
+        """Closes every connection."""
+        for one in self.lines:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
 
     def __exit__(self, *_):
         self.server.shutdown()

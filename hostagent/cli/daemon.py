@@ -16,11 +16,11 @@ from hostagent.smallfile import reason
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared
-    from hostagent.daemon.log import Log
     from hostagent.daemon.loop import Listener, Load, Loop, Wake
     from hostagent.daemon.notify import Notify
     from hostagent.daemon.settings import Settings
     from hostagent.daemon.tellers import Teller
+    from hostagent.log import Log
 
 #: The other one has nothing of an installation: its folder is closed to everybody but root.
 RUN, KEPT = "/run/hostagent", "/var/lib/hostagent-daemon"
@@ -146,11 +146,11 @@ def command(ctx: click.Context, /, host_root: str | None, snapshot: str | None, 
 
 
 def _run(settings: "Settings") -> int:
-    from hostagent.daemon.listening import listening
-    from hostagent.daemon.log import Log
     from hostagent.daemon.notify import Notify
     from hostagent.daemon.teller import access_of, serve
     from hostagent.daemon.tellers import Teller
+    from hostagent.http.listening import listening
+    from hostagent.log import Log
 
     if settings.dry_run:
         from hostagent.daemon.shown import Shown

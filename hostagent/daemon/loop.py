@@ -11,7 +11,6 @@ from hostagent.app import Prepared
 from hostagent.daemon import history, passes, record, said, statedir
 from hostagent.daemon.conditions import measured
 from hostagent.daemon.documents import Documents
-from hostagent.daemon.log import Log
 from hostagent.daemon.notify import Notify
 from hostagent.daemon.passes import Between, Pass
 from hostagent.daemon.saying import Saying, Trigger
@@ -20,6 +19,7 @@ from hostagent.daemon.stuck import Stuck
 from hostagent.daemon.told import AGENT_STALE, CONFIRM_S, FIRST_PASS, State, advance, at_once, first, stale
 from hostagent.errors import HostagentError
 from hostagent.facts.hostfacts import HostFacts
+from hostagent.log import Log
 from hostagent.report import Report
 from hostagent.report.nodewords import Transition
 from hostagent.source import memory

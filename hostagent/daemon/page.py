@@ -5,13 +5,14 @@ import threading
 import time
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qs
 
 from hostagent.daemon.board import Board
 from hostagent.daemon.metrics import metrics
 from hostagent.daemon.processes import used
 from hostagent.daemon.settings import Settings
+from hostagent.http.answer import JSON, METRICS, Answer, Encoded
 from hostagent.kube.config import obeyed
 from hostagent.report.nodewords import compact
 from hostagent.secret.inuse import token_in
@@ -23,16 +24,6 @@ _READ_S = 1.0
 #: Seconds beyond a pass' own deadline after which a loop that is not heard does not live, and beyond the time in which a pass has to be
 #: judged: that nothing is known is published before the daemon is started again.
 _SLACK_S = 30.0
-TEXT = "text/plain; charset=utf-8"
-_JSON, _METRICS = "application/json", "text/plain; version=0.0.4; charset=utf-8"
-
-
-class Answer(NamedTuple):
-    """One answer, whole."""
-
-    status: HTTPStatus
-    text: str
-    kind: str = TEXT
 
 
 class Page:
@@ -43,7 +34,7 @@ class Page:
         self._tells_kubernetes, self._is_loopback = tells_kubernetes, is_loopback
         self._reads: threading.Thread | None = None
         self._made: dict[str, tuple[Any, Any, str]] = {}  # by page, from which saying and from what else it was made last, and the text
-        self._encoded: dict[str, tuple[str, bytes]] = {}  # by media type, the last text and its bytes
+        self.encoded = Encoded()
 
     def answer(self, path: str, query: str, authorization: str) -> Answer:
         """To GET. `authorization`: the header, "" for none."""
@@ -58,13 +49,6 @@ class Page:
             return Answer(HTTPStatus.NOT_FOUND, f"found no such page, wanted one of {', '.join(pages)}\n")
         return pages[path]()
 
-    def encoded(self, answer: Answer) -> bytes:
-        """The bytes of its text: one and the same for all who are given the same text, because many may read it slowly."""
-        before = self._encoded.get(answer.kind)
-        if before is None or before[0] is not answer.text:
-            before = self._encoded[answer.kind] = (answer.text, answer.text.encode("utf-8", "backslashreplace"))
-        return before[1]
-
     def _once(self, page: str, said: Any, beside: Any, make: Callable[[], str]) -> str:
         """The text of a page, made once from the same."""
         before = self._made.get(page)
@@ -75,7 +59,7 @@ class Page:
     def _metrics(self) -> Answer:
         said, deliveries = self._board.look()[0], self._board.deliveries()
         beside = deliveries, int(time.monotonic())  # what the processes use is as it was in this second
-        return Answer(HTTPStatus.OK, self._once("metrics", said, beside, lambda: metrics(said, deliveries, used())), _METRICS)
+        return Answer(HTTPStatus.OK, self._once("metrics", said, beside, lambda: metrics(said, deliveries, used())), METRICS)
 
     def _livez(self) -> Answer:
         seen, now, settings = self._board.look(), time.monotonic(), self._settings
@@ -122,7 +106,7 @@ class Page:
             return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "no pass has ended yet\n")
         summary = said.summary
         text = said.report if name == "report" else self._once(name, said, "", lambda: compact(summary) + "\n")
-        return Answer(HTTPStatus.OK, text, _JSON)
+        return Answer(HTTPStatus.OK, text, JSON)
 
     def token(self) -> tuple[bytes, str]:
         """The token that a guarded page asks for, as its file has it now, and why that cannot be used, "" where it can."""

@@ -11,17 +11,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hostagent.daemon.board import Board
-from hostagent.daemon.log import Log
 from hostagent.daemon.metrics import of_node
 from hostagent.daemon.outlets import features, written
 from hostagent.daemon.saying import Saying
 from hostagent.daemon.settings import Settings
 from hostagent.errors import HostagentError
+from hostagent.log import Log
 from hostagent.secret.inuse import InUse
 from hostagent.source import memory
 
 if TYPE_CHECKING:
-    from hostagent.daemon.listening import Listening
+    from hostagent.http.listening import Listening
     from hostagent.kube.config import Access
 
 _MAX_MESSAGE = 64 * 1024 * 1024
@@ -43,9 +43,9 @@ def serve(line: socket.socket, settings: Settings, access: "Access | None", log:
     sinks = [*_sinks(settings, access, log, secrets), *(() if settings.once else (lambda board: _watch(board, settings, log),))]
     threads = [threading.Thread(target=run, args=(board,), daemon=True) for run in sinks]
     if http:
-        from hostagent.daemon.http import listen
-        from hostagent.daemon.listening import is_loopback
         from hostagent.daemon.page import Page
+        from hostagent.http.listening import is_loopback
+        from hostagent.http.server import listen
 
         board.tick(time.monotonic())
         page = Page(settings, board, tells_kubernetes=access is not None, is_loopback=is_loopback(http.line))

@@ -83,19 +83,27 @@ def in_cluster(environment: Mapping[str, str], account: str = ACCOUNT) -> Access
     return Access(server, f"{account}/ca.crt", "", "", "", f"{account}/token", "", "", "", "", None)
 
 
-def kubeconfig(path: str) -> Access:
-    """Of its current context. Raises ``HostagentError``."""
+def kubeconfig(path: str, *more: str, context: str = "") -> Access:
+    """Of `context`, else of the current one. Of several files each name counts as the first one has it, and paths in a file are relative
+    to it, as for kubectl. Raises ``HostagentError``.
+    """
+    documents = [(_loaded(one) or {}, os.path.dirname(one)) for one in (path, *more)]
+    files = os.pathsep.join((path, *more))
     try:
-        document = parse_foreign_yaml(read_small(path, _MAX_BYTES, obeyed()))
+        return _parsed(documents, context)
+    except ValueError as error:
+        raise HostagentError(f"the kubeconfig {files} cannot be used: {InUse().without(str(error))[:_SHOWN]}", _NEXT) from None
+    except (KeyError, TypeError, StopIteration, AttributeError, ShapeError) as error:
+        why = InUse().without(str(error))[: 5 * _SHOWN]  # names of contexts are long
+        which = f"the context {context!r:.80}" if context else "a current context"
+        raise HostagentError(f"{files} is no kubeconfig with {which}: {why}", _NEXT) from None
+
+
+def _loaded(path: str) -> Any:
+    try:
+        return parse_foreign_yaml(read_small(path, _MAX_BYTES, obeyed()))
     except (OSError, ValueError) as error:
         raise HostagentError(f"the kubeconfig {path} cannot be used: {_why(error)}", _NEXT) from None  # an error of YAML quotes its line
-    try:
-        return _parsed(document, os.path.dirname(path))
-    except ValueError as error:
-        raise HostagentError(f"the kubeconfig {path} cannot be used: {InUse().without(str(error))[:_SHOWN]}", _NEXT) from None
-    except (KeyError, TypeError, StopIteration, AttributeError, ShapeError) as error:
-        told = InUse().without(str(error))[:_SHOWN]
-        raise HostagentError(f"{path} is no kubeconfig with a current context: {told}", _NEXT) from None
 
 
 def obeyed() -> Collection[int]:
@@ -103,34 +111,41 @@ def obeyed() -> Collection[int]:
     return (0,) if os.geteuid() == 0 else (0, os.geteuid())
 
 
-def _parsed(document: Any, folder: str) -> Access:
-    name = document["current-context"]
-    context = _named(document["contexts"], name, "context")
-    cluster = _named(document["clusters"], context["cluster"], "cluster")
-    user = _named(document["users"], context["user"], "user")
+#: A part of a kubeconfig, and the folder of its file.
+_Part = tuple[Mapping[str, Any], str]
+
+
+def _parsed(documents: "list[tuple[Any, str]]", asked: str) -> Access:
+    name = asked or next(filter(None, (one.get("current-context") for one, _ in documents)), None)
+    if name is None:
+        raise KeyError("current-context")
+    context, _ = _named(documents, name, "context")
+    cluster_part = _named(documents, context["cluster"], "cluster")
+    user_part = _named(documents, context["user"], "user")
+    (cluster, _), (user, users_folder) = cluster_part, user_part
     if cluster.get("insecure-skip-tls-verify"):
         raise ValueError("found insecure-skip-tls-verify, wanted the certificate of the cluster's authority")
     foreign = next((key for key in _NOT_OURS if user.get(key)), "")
     if foreign:
         raise ValueError(f"found a user with {foreign}, wanted a token, tokenFile, client certificate or exec")
 
-    def place(key: str, part: Mapping[str, Any]) -> str:
-        value = _word(part, key)
-        return os.path.join(folder, value) if value else ""
+    def place(key: str, part: _Part) -> str:
+        value = _word(part[0], key)
+        return os.path.join(part[1], value) if value else ""
 
     program = user.get("exec")
     return Access(
         server=_shaped(server_address, cluster, "server"),
-        ca=place("certificate-authority", cluster),
+        ca=place("certificate-authority", cluster_part),
         ca_data=_decoded(cluster, "certificate-authority-data"),
         server_name=_word(cluster, "tls-server-name"),
         token=_shaped(token_in, user, "token") if user.get("token") else "",
-        token_file=place("tokenFile", user),
-        cert=place("client-certificate", user),
+        token_file=place("tokenFile", user_part),
+        cert=place("client-certificate", user_part),
         cert_data=_decoded(user, "client-certificate-data"),
-        key=place("client-key", user),
+        key=place("client-key", user_part),
         key_data=_decoded(user, "client-key-data"),
-        program=_program(program, folder) if program else None,
+        program=_program(program, users_folder) if program else None,
         proxy=_shaped(proxy_address, cluster, "proxy-url") if cluster.get("proxy-url") else "",
     )
 
@@ -150,9 +165,14 @@ def _shaped(shape: Callable[[str], str], part: Mapping[str, Any], key: str) -> s
         raise ValueError(f"{key}: {error}") from None
 
 
-def _named(rows: Any, name: str, key: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = next(row[key] for row in rows if row["name"] == name)
-    return found
+def _named(documents: "list[tuple[Any, str]]", name: str, key: str) -> _Part:
+    """The first one of that name. Raises ``StopIteration`` with the names that there are."""
+    rows = [(row, folder) for document, folder in documents for row in document.get(f"{key}s") or ()]
+    for row, folder in rows:
+        if row["name"] == name:
+            return row[key], folder
+    names = ", ".join(sorted(str(row["name"]) for row, _ in rows)) or "none"
+    raise StopIteration(f"found no {key} {name!r:.80}, only: {names}")
 
 
 def _decoded(part: Mapping[str, Any], key: str) -> str:

@@ -17,13 +17,13 @@ from urllib.parse import quote
 import pytest
 
 from hostagent.daemon.board import Board
-from hostagent.daemon.log import Log
 from hostagent.daemon.page import Page
 from hostagent.daemon.settings import Settings
 from hostagent.errors import HostagentError
 from hostagent.evidence import Evidence
 from hostagent.kube.client import PatchClient
 from hostagent.kube.config import in_cluster, kubeconfig
+from hostagent.log import Log
 from hostagent.source.configz import ask
 from hostagent.source.files import Files
 from hostagent.source.paths import Root

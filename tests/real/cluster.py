@@ -1,6 +1,7 @@
 """A real API server over a real etcd on ports of this machine, for tests: started once, shared by all, ended with the tests.
 
 It is asked as an administrator by a static token; the daemon under test has a real token that is bound to a pod of a node (TokenRequest).
+The scheduler and the controller-manager run where a test asks for them. Each program can be paused, ended and started again.
 """
 
 import base64
@@ -12,10 +13,13 @@ import signal
 import socket
 import ssl
 import subprocess
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import requests
 import yaml
@@ -25,6 +29,16 @@ from tests.real.conftest import need_real
 ROOT = Path(__file__).parents[2]
 _ADMIN = "admin-of-the-tests"
 _ACCOUNT = "system:serviceaccount:hostagent:hostagent"
+SERVER, SCHEDULER, CONTROLLERS = "kube-apiserver", "kube-scheduler", "kube-controller-manager"
+#: The media types of a PATCH.
+MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
+#: What GPU feature discovery writes: the controller selects nodes by it.
+GPU = {"nvidia.com/gpu.present": "true"}
+_CAPACITY = {"cpu": "64", "memory": "512Gi", "pods": "110"}
+#: Ten thousand nodes of 30 kB, written again every few minutes, come near the default of 2 GiB.
+_ETCD_QUOTA = "--quota-backend-bytes=8589934592"
+#: Connections are kept, by thread.
+_kept = threading.local()
 
 
 def program(name: str) -> str:
@@ -35,17 +49,61 @@ def program(name: str) -> str:
     return need_real(given or f"kubernetes-1.35/{name}", "bash tests/real/install_kubernetes.sh")
 
 
+class Part:
+    """One program of the control plane. It ends with the thread that starts it: PR_SET_PDEATHSIG counts threads, not processes."""
+
+    def __init__(self, argv: Iterable[Any], log: Path) -> None:
+        self.argv, self.log = ["setpriv", "--pdeathsig", "KILL", *map(str, argv)], log
+        self.start()
+
+    def start(self) -> None:
+        """Also after `end`."""
+        with self.log.open("ab") as stream:
+            self.process = subprocess.Popen(self.argv, stdout=stream, stderr=stream, stdin=subprocess.DEVNULL)
+
+    def end(self) -> None:
+        """By SIGKILL."""
+        self.process.kill()
+        self.process.wait()
+
+    def pause(self) -> None:
+        """It takes connections, and answers nothing."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    @property
+    def tail(self) -> str:
+        """The end of its log."""
+        return self.log.read_text(errors="replace")[-2000:]
+
+
 class Cluster(NamedTuple):
-    """Where it answers, and the file with the authority of its certificate."""
+    """Where it answers, the file with the authority of its certificate, and its programs by name."""
 
     url: str
     ca: str
     folder: str
+    parts: "dict[str, Part]"
 
-    def ask(self, method: str, path: str, body: Any = None, *, token: str = _ADMIN, kind: str = "application/json") -> requests.Response:
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": kind}
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        token: str = _ADMIN,
+        kind: str = "application/json",
+        headers: "Mapping[str, str] | None" = None,
+    ) -> requests.Response:
+        """`headers`: more of them, such as `acting_as`."""
+        if not hasattr(_kept, "session"):
+            _kept.session = requests.Session()
+        sent = {"Authorization": f"Bearer {token}", "Content-Type": kind, **(headers or {})}
         data = None if body is None else json.dumps(body)
-        return requests.request(method, self.url + path, data=data, headers=headers, verify=self.ca, timeout=20)
+        answer: requests.Response = _kept.session.request(method, self.url + path, data=data, headers=sent, verify=self.ca, timeout=20)
+        return answer
 
     def admin(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
         answer = self.ask(method, path, body, **more)
@@ -57,7 +115,53 @@ class Cluster(NamedTuple):
         self.ask("DELETE", f"/api/v1/nodes/{name}")
         self.admin("POST", "/api/v1/nodes", {"metadata": {"name": name, **more.get("metadata", {})}, "spec": more.get("spec", {})})
         status = {"status": more.get("status", {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]})}
-        return self.admin("PATCH", f"/api/v1/nodes/{name}/status", status, kind="application/strategic-merge-patch+json")
+        return self.admin("PATCH", f"/api/v1/nodes/{name}/status", status, kind=STRATEGIC)
+
+    def nodes(
+        self,
+        names: Iterable[str],
+        *,
+        ready: str = "True",
+        labels: Mapping[str, str] = GPU,
+        annotations: "Mapping[str, str] | None" = None,
+        taints: "Iterable[Mapping[str, str]] | None" = (),
+    ) -> None:
+        """New nodes that pods fit on; `ready`: the kubelet's condition. `taints`: all that they have; None leaves the one that the API
+        server adds to each new node (node.kubernetes.io/not-ready), which the controller-manager takes away.
+        """
+        metadata = {"labels": dict(labels), "annotations": dict(annotations or {})}
+        kubelet = {"type": "Ready", "status": ready, "reason": "KubeletReady" if ready == "True" else "KubeletNotReady"}
+        status = {"conditions": [kubelet], "capacity": _CAPACITY, "allocatable": _CAPACITY}
+
+        def make(name: str) -> None:
+            one = {"metadata": {"name": name, **metadata}, "status": status}
+            if self.ask("POST", "/api/v1/nodes", one).status_code == 409:
+                self.ask("DELETE", f"/api/v1/nodes/{name}")
+                self.admin("POST", "/api/v1/nodes", one)
+            if taints is not None:
+                self.taint(name, taints)
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(make, names))
+
+    def taint(self, name: str, taints: "Iterable[Mapping[str, str]]") -> Any:
+        """All taints of a node, whatever it had."""
+        listed = [dict(one) for one in taints]
+        return self.admin("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": listed or None}}, kind=MERGE)
+
+    def taints(self, name: str) -> "list[dict[str, str]]":
+        """Of a node, as they are now."""
+        return list(self.get(name)["spec"].get("taints", []))
+
+    def pod(self, name: str, **spec: Any) -> Any:
+        """A new pod of namespace default, for the scheduler; `spec`: such as nodeName, nodeSelector, tolerations."""
+        body = {"metadata": {"name": name}, "spec": {"containers": [{"name": "job", "image": "none"}], **spec}}
+        return self.admin("POST", "/api/v1/namespaces/default/pods", body)
+
+    def node_of(self, pod: str) -> str:
+        """The node that a pod of namespace default is bound to; "" while it is Pending, and where there is no such pod."""
+        answer = self.ask("GET", f"/api/v1/namespaces/default/pods/{pod}")
+        return str(answer.json()["spec"].get("nodeName", "")) if answer.ok else ""
 
     def get(self, name: str) -> Any:
         return self.admin("GET", f"/api/v1/nodes/{name}")
@@ -72,10 +176,20 @@ class Cluster(NamedTuple):
             ask["spec"]["boundObjectRef"] = {"kind": "Pod", "apiVersion": "v1", "name": pod, "uid": made["metadata"]["uid"]}
         elif bound:
             ask["spec"]["boundObjectRef"] = {"kind": "Node", "apiVersion": "v1", "name": node, "uid": self.get(node)["metadata"]["uid"]}
-        answer = self.admin("POST", "/api/v1/namespaces/hostagent/serviceaccounts/hostagent/token", ask)
+        return self._token("hostagent", "hostagent", ask)
+
+    def token_of(self, namespace: str, account: str, *, seconds: int = 3600) -> str:
+        """Of any service account, bound to nothing; the account is made where there is none."""
+        accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+        self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+        self.ask("POST", accounts, {"metadata": {"name": account}})
+        return self._token(namespace, account, {"spec": {"expirationSeconds": seconds, "audiences": []}})
+
+    def _token(self, namespace: str, account: str, ask: Any) -> str:
+        answer = self.admin("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", ask)
         return str(answer["status"]["token"])
 
-    def kubeconfig(self, path: Path, token: str, server: str = "") -> Path:
+    def kubeconfig(self, path: Path, token: str = _ADMIN, server: str = "") -> Path:
         """For `token`, readable by root alone."""
         document = {
             "apiVersion": "v1",
@@ -88,6 +202,73 @@ class Cluster(NamedTuple):
         path.write_text(json.dumps(document))
         path.chmod(0o600)
         return path
+
+    @contextlib.contextmanager
+    def running(self, *names: str) -> "Iterator[None]":
+        """With `SCHEDULER`, `CONTROLLERS`, or both."""
+        folder = Path(self.folder)
+        config = self.kubeconfig(folder / "admin.kubeconfig")
+        try:
+            for name in names:
+                self.parts[name] = Part([program(name), "--kubeconfig", config, *_MORE[name]], folder / f"{name}.log")
+            yield
+        finally:
+            for name in names:
+                if name in self.parts:
+                    self.parts.pop(name).end()
+
+    @contextlib.contextmanager
+    def paused(self, name: str = SERVER) -> "Iterator[None]":
+        """One program is stopped (SIGSTOP): connections stay open and silent."""
+        self.parts[name].pause()
+        try:
+            yield
+        finally:
+            self.parts[name].resume()
+
+    @contextlib.contextmanager
+    def ended(self, name: str = SERVER) -> "Iterator[None]":
+        """One program is killed, and on leaving started again, on the same port and with the same data."""
+        self.parts[name].end()
+        try:
+            yield
+        finally:
+            self.parts[name].start()
+            self.wait_ready()
+
+    def wait_ready(self, within_s: float = 60) -> None:
+        """Until the API server works."""
+        ends = time.monotonic() + within_s
+        while time.monotonic() < ends:
+            for one in self.parts.values():
+                assert one.process.poll() is None, one.tail
+            with contextlib.suppress(OSError, requests.RequestException, ssl.SSLError):
+                if self.ask("GET", "/readyz").ok:
+                    return
+            time.sleep(0.1)
+        raise AssertionError(self.parts[SERVER].tail)
+
+
+#: No pod is evicted and no node marked because no kubelet writes: an hour of grace.
+_MORE = {
+    SCHEDULER: ("--leader-elect=false", "--secure-port=0"),
+    CONTROLLERS: ("--leader-elect=false", "--secure-port=0", "--node-monitor-grace-period=1h", "--node-startup-grace-period=1h"),
+}
+
+
+def acting_as(user: str, groups: Iterable[str] = (), **extra: str) -> "dict[str, str]":
+    """Headers by which the administrator acts as another user. Keys of `extra` may have any characters. One group at most: a header
+    stands once.
+    """
+    listed = list(groups)
+    assert len(listed) <= 1
+    named = {f"Impersonate-Extra-{quote(key, safe='')}": value for key, value in extra.items()}
+    return {"Impersonate-User": user, **({"Impersonate-Group": listed[0]} if listed else {}), **named}
+
+
+def acting_as_agent(node: str) -> "dict[str, str]":
+    """As the daemon's account in a pod of `node`: the policy of daemonset/base is evaluated as for its token."""
+    return acting_as(_ACCOUNT, **{"authentication.kubernetes.io/node-name": node})
 
 
 def objects(folder: Path) -> Iterator[Any]:
@@ -125,30 +306,29 @@ def _may_label(cluster: Cluster, token: str, value: str) -> bool:
 
 
 @contextlib.contextmanager
-def started(folder: Path) -> Any:
-    """A control plane of its own, ended on leaving."""
+def started(folder: Path, more: Iterable[str] = ()) -> "Iterator[Cluster]":
+    """A control plane of its own, ended on leaving. `more`: `SCHEDULER`, `CONTROLLERS`."""
     etcd_port, peer_port, api_port = _ports(3)
     folder.mkdir(parents=True, exist_ok=True)
     tokens, key = folder / "tokens.csv", folder / "sa.key"
     tokens.write_text(f'{_ADMIN},admin,admin,"system:masters"\n')
     tokens.chmod(0o600)
     subprocess.run(["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
-    etcd, server = program("etcd"), program("kube-apiserver")
+    etcd, server = program("etcd"), program(SERVER)
     peer, client = f"http://127.0.0.1:{peer_port}", f"http://127.0.0.1:{etcd_port}"
-    running = []
+    cluster = Cluster(f"https://127.0.0.1:{api_port}", str(folder / "certs" / "apiserver.crt"), str(folder), {})
     try:
         options = ["--data-dir", folder / "etcd", "--listen-client-urls", client, "--advertise-client-urls", client, "--unsafe-no-fsync"]
         peers = ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"]
-        running.append(_start([etcd, *options, *peers], folder / "etcd.log"))
-        running.append(_start([server, *_flags(folder, client, api_port, tokens, key)], folder / "apiserver.log"))
-        cluster = Cluster(f"https://127.0.0.1:{api_port}", str(folder / "certs" / "apiserver.crt"), str(folder))
-        _wait_ready(cluster, running, folder)
+        cluster.parts["etcd"] = Part([etcd, *options, *peers, _ETCD_QUOTA], folder / "etcd.log")
+        cluster.parts[SERVER] = Part([server, *_flags(folder, client, api_port, tokens, key)], folder / "apiserver.log")
+        cluster.wait_ready()
         apply_base(cluster)
-        yield cluster
+        with cluster.running(*more):
+            yield cluster
     finally:
-        for one in running:
-            one.kill()
-            one.wait()
+        for one in cluster.parts.values():
+            one.end()
         shutil.rmtree(folder / "etcd", ignore_errors=True)
 
 
@@ -168,23 +348,6 @@ def _flags(folder: Path, etcd: str, port: int, tokens: Path, key: Path) -> list[
         "--service-cluster-ip-range=10.0.0.0/24",
         "--allow-privileged=true",
     ]
-
-
-def _start(argv: list[Any], log: Path) -> "subprocess.Popen[bytes]":
-    """It ends when this process does, however that ends."""
-    with log.open("wb") as stream:
-        return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *map(str, argv)], stdout=stream, stderr=stream, stdin=subprocess.DEVNULL)
-
-
-def _wait_ready(cluster: Cluster, running: Any, folder: Path) -> None:
-    ends = time.monotonic() + 60
-    while time.monotonic() < ends:
-        assert all(one.poll() is None for one in running), (folder / "apiserver.log").read_text()[-2000:]
-        with contextlib.suppress(OSError, requests.RequestException, ssl.SSLError):
-            if cluster.ask("GET", "/readyz").ok:
-                return
-        time.sleep(0.1)
-    raise AssertionError((folder / "apiserver.log").read_text()[-2000:])
 
 
 def _ports(count: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""A daemon as a user starts it, over a made tree or a recording, for tests."""
+"""A service of hostagent as a user starts it, such as the daemon over a made tree or a recording, for tests."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,33 +24,34 @@ def port() -> int:
             return number
 
 
-class Daemon:
-    """Ended on leaving; what it says on standard error is in `errors`."""
+class Service:
+    """A process of hostagent that answers HTTP on `port`. Ended on leaving; standard error is in the file `errors`."""
 
-    def __init__(self, folder: Path, *options: object, environment: "dict[str, str] | None" = None) -> None:
-        self.port, self.state = port(), folder / "state"
-        self.errors = folder / "errors"
-        listen = () if "--listen" in options else ("--listen", f"127.0.0.1:{self.port}")
-        argv = [sys.executable, "-m", "hostagent", "daemon", "--state-dir", self.state, *listen, *options]
+    def __init__(self, folder: Path, argv: "Iterable[object]", port: int, environment: "dict[str, str] | None" = None) -> None:
+        self.port, self.errors = port, folder / "errors"
         with self.errors.open("ab") as stream:
             self.process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *map(str, argv)],
+                ["setpriv", "--pdeathsig", "KILL", sys.executable, "-m", "hostagent", *map(str, argv)],
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,
                 env={**os.environ, **(environment or {})},
             )
 
-    def __enter__(self) -> "Daemon":  # noqa: PYI034  Python 3.10 has no Self
+    def __enter__(self) -> Any:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def kill(self) -> None:
+        """By SIGKILL."""
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
         self.process.wait()
 
     def get(self, path: str, **more: Any) -> requests.Response:
-        return requests.get(f"http://127.0.0.1:{self.port}{path}", timeout=10, **more)
+        return requests.get(f"http://127.0.0.1:{self.port}{path}", **{"timeout": 10, **more})
 
     def answers(self, path: str) -> bool:
         with contextlib.suppress(requests.ConnectionError):
@@ -64,6 +65,15 @@ class Daemon:
 
     def said(self) -> str:
         return self.errors.read_text(errors="replace")
+
+
+class Daemon(Service):
+    """`hostagent daemon`, with its state in `state`."""
+
+    def __init__(self, folder: Path, *options: object, environment: "dict[str, str] | None" = None) -> None:
+        chosen, self.state = port(), folder / "state"
+        listen = () if "--listen" in options else ("--listen", f"127.0.0.1:{chosen}")
+        super().__init__(folder, ["daemon", "--state-dir", self.state, *listen, *options], chosen, environment)
 
 
 def eventually(is_so: Callable[[], Any], within_s: float = 30.0) -> float:

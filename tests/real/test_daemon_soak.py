@@ -24,13 +24,13 @@ LOOP = """
 import sys, time
 from hostagent.cli.daemon import Reload, _load
 from hostagent.daemon.events import Events
-from hostagent.daemon.log import Log
+from hostagent.log import Log
 from hostagent.daemon.loop import Loop
 from hostagent.daemon.notify import Notify
 from hostagent.daemon.settings import Settings
 from hostagent.daemon.teller import serve
 from hostagent.daemon.tellers import Teller
-from hostagent.daemon.listening import listening
+from hostagent.http.listening import listening
 from hostagent.evidence import Evidence
 
 class OnWord(Events):

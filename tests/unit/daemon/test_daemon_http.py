@@ -12,15 +12,16 @@ from http import HTTPStatus
 
 import pytest
 
-from hostagent.daemon import http
 from hostagent.daemon import page as pages
-from hostagent.daemon.asker import Askers
 from hostagent.daemon.board import Board
-from hostagent.daemon.connection import Connection
-from hostagent.daemon.page import Answer, Page
+from hostagent.daemon.page import Page
 from hostagent.daemon.saying import Saying, packed
 from hostagent.daemon.settings import Settings
 from hostagent.evidence import Evidence
+from hostagent.http import server as http
+from hostagent.http.answer import Answer
+from hostagent.http.asker import Askers
+from hostagent.http.connection import Connection
 from hostagent.report.nodewords import NodeWords, compact
 from tests.real.conftest import need_real
 

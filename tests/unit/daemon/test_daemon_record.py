@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hostagent.cli.daemon import KEPT
 from hostagent.cli.daemonhistory import command
 from hostagent.daemon import record
-from hostagent.daemon.log import Log
 from hostagent.install.runs import FOLDER
 from hostagent.kube.nodestatus import event
+from hostagent.log import Log
 from hostagent.report.nodewords import Condition, Device, Transition
 from tests.unit.reports import judgement, report
 

@@ -12,7 +12,6 @@ import time
 import pytest
 
 from hostagent.errors import HostagentError
-from hostagent.kube import client as client_module
 from hostagent.kube.client import PatchClient
 from hostagent.kube.config import in_cluster, kubeconfig
 from tests.apiserver import Api, config, make_keys, program
@@ -31,8 +30,8 @@ def folder(tmp_path, keys):
     return tmp_path
 
 
-def client_of(path):
-    return PatchClient(lambda: kubeconfig(str(path)), "hostagent/1.2")
+def client_of(path, **more):
+    return PatchClient(lambda: kubeconfig(str(path)), "hostagent/1.2", **more)
 
 
 def patched(path):
@@ -178,9 +177,8 @@ def test_another_name_than_the_certificates_is_refused_and_may_be_given(folder, 
 
 
 @pytest.mark.parametrize("how", ["drip", "silence", "flood"])
-def test_an_answer_that_does_not_end_is_left_in_time(folder, keys, monkeypatch, how):
+def test_an_answer_that_does_not_end_is_left_in_time(folder, keys, how):
     """And while it is still on its way, nothing is begun beside it."""
-    monkeypatch.setattr(client_module, "TIMEOUT_S", 0.6)
     over = threading.Event()
 
     def give(stream):
@@ -191,20 +189,19 @@ def test_an_answer_that_does_not_end_is_left_in_time(folder, keys, monkeypatch, 
                 over.wait(0 if how == "flood" else 0.05)
 
     with Api(keys, (200, {}, give)) as api:
-        client = client_of(config(folder, api, {"token": "t"}))
+        client = client_of(config(folder, api, {"token": "t"}), timeout_s=0.6)
         first = client.patch_node_status("n", {}).problem
         second = client.patch_node_status("n", {}).problem
         over.set()
-        client._stuck.join(10)
-        assert not client._stuck.is_alive()
+        client._transport._running.join(10)
+        assert not client._transport._running.is_alive()
     assert "API server" in first
     assert "API server" in second
 
 
 @pytest.mark.parametrize("how", ["body", "headers"])
-def test_after_an_answer_that_does_not_end_the_next_request_is_made(folder, keys, monkeypatch, how):
+def test_after_an_answer_that_does_not_end_the_next_request_is_made(folder, keys, how):
     """A byte now and then is no timeout for any library: without an end from outside the first request would keep the others away for hours."""
-    monkeypatch.setattr(client_module, "TIMEOUT_S", 0.8)
     over = threading.Event()
 
     def give(stream):
@@ -216,7 +213,7 @@ def test_after_an_answer_that_does_not_end_the_next_request_is_made(folder, keys
 
     headers = {"Content-Length": "1000000"} if how == "body" else None
     with Api(keys, (200, headers, give), (200, {}, NODE)) as api:
-        client = client_of(config(folder, api, {"token": "t"}))
+        client = client_of(config(folder, api, {"token": "t"}), timeout_s=0.8)
         assert "did not answer" in client.patch_node_status("n", {}).problem
         over.set()
         assert client.patch_node_status("n", {}).problem == ""

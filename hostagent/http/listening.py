@@ -8,7 +8,7 @@ from hostagent.errors import HostagentError
 from hostagent.smallfile import reason
 
 if TYPE_CHECKING:
-    from hostagent.daemon.http import Certificates
+    from hostagent.http.server import Certificates
 
 _NEXT = "Give another one with --listen, or --listen '' for none"
 _BACKLOG = 1024
@@ -28,7 +28,7 @@ def listening(address: str, cert: str, key: str) -> Listening:
         return Listening(line, None)
     import ssl
 
-    from hostagent.daemon.http import Certificates
+    from hostagent.http.server import Certificates
 
     try:
         return Listening(line, Certificates(cert, key))

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from typing import Any
 
-from hostagent.daemon.asker import Askers
-from hostagent.daemon.connection import Connection
-from hostagent.daemon.page import Page
+from hostagent.http.answer import Page
+from hostagent.http.asker import Askers
+from hostagent.http.connection import Connection
 from hostagent.kube.config import obeyed
 from hostagent.smallfile import refuse_others
 

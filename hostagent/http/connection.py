@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from hostagent.daemon.page import TEXT, Page
+from hostagent.http.answer import TEXT, Page
 
 #: Seconds that it may take, and in which nothing may come or be taken; bytes of a request, and of what may come after it and is discarded.
 _LONGEST_S, _SILENT_S, _MOST_BYTES, _MOST_DISCARDED = 15.0, 5.0, 16 * 1024, 16 * 1024 * 1024

@@ -1,0 +1,154 @@
+"""``hostagent kubernetes``: why a node is closed, and the way out of a cluster."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import click
+
+from hostagent.cli import SETTINGS, Group, examples
+from hostagent.cli.streams import complain, put, say
+from hostagent.errors import HostagentError
+from hostagent.visible import visible
+
+if TYPE_CHECKING:
+    from hostagent.kube.api import Api
+
+_NODES = "/api/v1/nodes"
+_PAGE, _TRIES = 250, 8
+_OPTIONS = (
+    click.option("--kubeconfig", default="", type=click.Path(), help="Default: the pod's own account, else as kubectl.", metavar="FILE"),
+    click.option("--context", default="", help="Of the kubeconfig. Default: the current one.", metavar="NAME"),
+    click.option("--prefix", default="hostagent.dev", show_default=True, help="The agents' prefix of names.", metavar="DOMAIN"),
+)
+
+
+def _cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.group(
+    "kubernetes",
+    cls=Group,
+    context_settings=SETTINGS,
+    epilog=examples("hostagent kubernetes why --help", "hostagent kubernetes clean --help"),
+)
+def command() -> None:
+    """Say why a node is closed, or remove what hostagent has written to nodes."""
+
+
+@command.command("why", epilog=examples("hostagent kubernetes why gpu-7 --kubeconfig admin.conf"))
+@click.argument("node", metavar="NODE")
+@_cluster_options
+def why(node: str, kubeconfig: str, context: str, prefix: str) -> int:
+    """Say why hostagent keeps work away from NODE, by the controller and by its agent.
+
+    Exit 0: it is open. 1: it is closed. 2: usage, or the node could not be read.
+    """
+    from hostagent.controller.reasons import render_why
+
+    text, is_open = render_why(_get(_api(kubeconfig, context), node), prefix)
+    put(text)
+    return 0 if is_open else 1
+
+
+@command.command(
+    "clean",
+    epilog=examples(
+        "hostagent kubernetes clean --node gpu-7 --kubeconfig admin.conf", "hostagent kubernetes clean --all --taints --dry-run"
+    ),
+)
+@click.option("--node", default="", help="One node.", metavar="N")
+@click.option("--all", "is_all", is_flag=True, help="All nodes of the cluster.")
+@click.option("--taints", is_flag=True, help="Also the taints of hostagent: those with the effect NoSchedule.")
+@_cluster_options
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing.")
+def clean(node: str, is_all: bool, taints: bool, kubeconfig: str, context: str, prefix: str, dry_run: bool) -> int:
+    """Remove what hostagent has written to nodes: labels, annotations and conditions under the prefix.
+
+    Stop the controller and the agents first: they write again. Exit 0: nothing of it is left. 1: something is left, or would be removed.
+    2: usage, or the cluster could not be read.
+    """
+    if bool(node) == is_all:
+        raise click.UsageError("found both or none of --node and --all, wanted one of them")
+    from hostagent.controller.cleaning import heartbeat, leftovers
+
+    api = _api(kubeconfig, context)
+    beats: dict[str, str] = {}
+    count = 0
+    for item in _items(api, node):
+        name = str(item["metadata"]["name"])
+        found = leftovers(item, prefix, with_taints=taints)
+        if found:
+            count += 1
+            beats[name] = heartbeat(item, prefix)
+            say(f"{name}: {'would remove' if dry_run else 'removed'} {found if dry_run else _cleaned(api, item, prefix, taints=taints)}")
+    if dry_run or not count:
+        say(f"{count} {'node has' if count == 1 else 'nodes have'} something of hostagent" if count else "nothing of hostagent is left")
+        return 1 if count else 0
+    left = [(item, found) for item in _items(api, node) if (found := leftovers(item, prefix, with_taints=taints))]
+    for item, found in left:
+        name = str(item["metadata"]["name"])
+        say(f"{name}: {found} left")
+        if heartbeat(item, prefix) not in ("", beats.get(name, "")):
+            complain(f"Warning: the agent of {name} wrote a heartbeat meanwhile. Stop the agents, then clean again.")
+    if not left:
+        say("nothing of hostagent is left")
+    return 1 if left else 0
+
+
+def _api(kubeconfig: str, context: str) -> "Api":
+    from hostagent import __version__
+    from hostagent.kube.access import access_to
+    from hostagent.kube.api import Api
+
+    return Api(access_to(kubeconfig, context), f"hostagent/{__version__}")
+
+
+def _get(api: "Api", name: str) -> dict[str, Any]:
+    from hostagent.kube.api import NOT_FOUND, ApiError
+
+    try:
+        return api.get(f"{_NODES}/{quote(name, safe='')}")
+    except ApiError as error:
+        if error.code == NOT_FOUND:
+            raise HostagentError(f"found no node {visible(name)[:80]!r}", "See 'kubectl get nodes'") from None
+        raise
+
+
+def _items(api: "Api", node: str) -> Iterator[dict[str, Any]]:
+    """That node; all where it is ""."""
+    if node:
+        yield _get(api, node)
+        return
+    for page in api.pages(_NODES, limit=_PAGE):
+        yield from page.items
+
+
+def _cleaned(api: "Api", item: dict[str, Any], prefix: str, *, taints: bool) -> str:
+    """What was removed. Raises ``ApiError`` where the server refuses."""
+    from hostagent.controller.cleaning import leftovers, status_patch, taints_patch
+    from hostagent.controller.node import parse_whole
+    from hostagent.kube.api import CONFLICT, NOT_FOUND, ApiError
+
+    name = str(item["metadata"]["name"])
+    path, removed = f"{_NODES}/{quote(name, safe='')}", "nothing"
+    for _ in range(_TRIES):
+        found = leftovers(item, prefix, with_taints=taints)
+        whole = parse_whole(item, prefix, ())
+        removed = str(found) if removed == "nothing" else removed
+        try:
+            newest = api.patch(f"{path}/status", status_patch(item, found), "strategic") if any(found[:3]) else item
+            if whole and found.taints:
+                api.patch(path, taints_patch(newest, whole, found), "merge")
+        except ApiError as error:
+            if error.code == NOT_FOUND:
+                return "nothing: it is gone"
+            if error.code != CONFLICT:
+                raise
+            item = _get(api, name)
+        else:
+            return removed
+    return f"{removed}, not all: the node changes all the time"

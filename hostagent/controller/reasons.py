@@ -1,0 +1,53 @@
+"""Why a node is closed, for people: the controller's reason, its taints, and what the agent says itself."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from hostagent.controller.node import KEYS, SUMMARY, Whole, parse_whole, texts
+from hostagent.errors import HostagentError
+from hostagent.visible import visible
+
+_HEADLINE = 300
+
+
+def render_why(item: Mapping[str, Any], prefix: str) -> tuple[str, bool]:
+    """The text, and whether the node is open to jobs. Raises ``HostagentError`` for what is no node."""
+    whole = parse_whole(item, prefix, ())
+    if whole is None:
+        raise HostagentError("the answer of the API server is no node", "")
+    taints = [key for key in KEYS if whole.has(key)]
+    has_agent = bool(whole.node.has_verdict or whole.conditions or f"{prefix}/ready" in whole.labels)
+    is_open = not taints and (whole.node.ready == "true" or not has_agent)
+    lines = [f"{whole.node.name} is {'open' if is_open else 'closed'}{f': {visible(whole.why)}' if whole.why else ''}"]
+    lines += [f"  taint      {key}:NoSchedule{'' if key in whole.node.tainted else ' (not by the controller)'}" for key in taints]
+    lines += [f"  {line}" for line in _agent(whole, item, prefix)] if has_agent else ["  agent      none has written to this node"]
+    return "\n".join(lines) + "\n", is_open
+
+
+def _agent(whole: Whole, item: Mapping[str, Any], prefix: str) -> list[str]:
+    """What the agent wrote last."""
+    labels = ", ".join(
+        f"{name.removeprefix(prefix + '/')}={value}" for name, value in sorted(whole.labels.items()) if _is_verdict(name, prefix)
+    )
+    lines = [f"label      {visible(labels) or 'none'}", f"heartbeat  {visible(whole.node.heartbeat) or 'none'}"]
+    headline = _headline(texts((item.get("metadata") or {}).get("annotations")).get(f"{prefix}/{SUMMARY}", ""))
+    lines += [f"verdict    {headline}"] if headline else []
+    for kind, one in whole.conditions.items():
+        if one.get("status") != "True":
+            lines.append(visible(f"{kind} is {one.get('status')} ({one.get('reason')}): {one.get('message')}"))
+    return lines
+
+
+def _is_verdict(name: str, prefix: str) -> bool:
+    return name in (f"{prefix}/ready", f"{prefix}/multi-node-ready")
+
+
+def _headline(summary: str) -> str:
+    """Of the annotation, "" where it is none."""
+    try:
+        found = json.loads(summary) if summary else {}
+    except (ValueError, RecursionError):
+        return "its annotation summary is no JSON"
+    text = found.get("headline") if isinstance(found, dict) else ""
+    return visible(text)[:_HEADLINE] if isinstance(text, str) else ""

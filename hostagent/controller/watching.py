@@ -1,0 +1,191 @@
+"""Threads that list and watch the metadata of the selected nodes, and the rules of node-readiness-controller, into one queue."""
+
+import contextlib
+import queue
+import random
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from hostagent.controller.rules import NONE, PATH, Rules, parse_rules
+from hostagent.kube.api import GONE, NOT_FOUND, Api, ApiError, Watch
+
+NODES = "/api/v1/nodes"
+_PAGE = 500
+_KEPT = ("name", "uid", "resourceVersion", "labels", "annotations")
+#: Seconds between two lists of the rules, and before a list or watch that failed is tried again; at most before a list that the server
+#: has forgotten the beginning of.
+_RULES_S, _AGAIN_S, _JITTER_S = 30.0, 1.0, 3.0
+
+
+class Listed(NamedTuple):
+    """A list of nodes begins or ends: a node of this selector that was not in it is gone. ``is_lost``: changes before it are unknown."""
+
+    selector: str
+    is_over: bool
+    is_lost: bool = False
+
+
+class Changed(NamedTuple):
+    """Metadata of one node."""
+
+    selector: str
+    item: dict[str, Any]
+    is_gone: bool
+
+
+class Ruled(NamedTuple):
+    """The rules; None: they cannot be read, for `problem`."""
+
+    rules: Rules | None
+    problem: str
+
+
+Message = Listed | Changed | Ruled | Exception
+
+
+class Watcher(threading.Thread):
+    """One list and its watch, again and again until `end`."""
+
+    def __init__(self, api: Api, messages: "queue.Queue[Message]") -> None:
+        super().__init__(daemon=True)
+        self._api, self._messages, self._is_over = api, messages, threading.Event()
+        self._watch: Watch | None = None
+
+    def end(self) -> None:
+        """From another thread: it ends soon."""
+        self._is_over.set()
+        if self._watch:
+            self._watch.close()
+
+    def run(self) -> None:
+        """What is a bug ends the controller, by the queue: without this thread it would act on what is no longer so."""
+        try:
+            while not self._is_over.is_set():
+                try:
+                    self._once()
+                except ApiError as error:
+                    self._failed(error)
+                self._is_over.wait(_AGAIN_S)
+            self._api.close()
+        except Exception as error:
+            self._put(error)
+
+    def _put(self, message: Message) -> None:
+        """Wait while the queue is full."""
+        while not self._is_over.is_set():
+            with contextlib.suppress(queue.Full):
+                self._messages.put(message, timeout=_AGAIN_S)
+                return
+
+    def _once(self) -> None:
+        raise NotImplementedError
+
+    def _failed(self, error: ApiError) -> None:
+        raise NotImplementedError
+
+    def _events(self, path: str, version: str, selector: str, timeout_s: int) -> Any:
+        """Raises `ApiError`."""
+        self._watch = self._api.watch(path, version, selector=selector, form="metadata" if path == NODES else "whole", timeout_s=timeout_s)
+        if self._is_over.is_set():
+            self._watch.close()
+        return self._watch
+
+
+class NodeWatcher(Watcher):
+    """The nodes of one label selector."""
+
+    def __init__(self, api: Api, messages: "queue.Queue[Message]", selector: str, log: Callable[[str], None]) -> None:
+        super().__init__(api, messages)
+        self._selector, self._log, self._version, self._is_lost, self._problem = selector, log, "", False, ""
+        self._is_behind = threading.Event()
+
+    def _once(self) -> None:
+        if self._is_behind.is_set() or not self._version:
+            self._is_behind.clear()
+            self._version = self._listed()
+        for event in self._events(NODES, self._version, self._selector, random.randrange(240, 360)):  # noqa: S311  not all at once
+            if self._is_over.is_set():
+                return
+            self._problem = ""
+            metadata = event.object.get("metadata")
+            if isinstance(metadata, dict):
+                self._version = str(metadata.get("resourceVersion") or self._version)
+            if event.type != "BOOKMARK":
+                self._put(Changed(self._selector, _slim(event.object), event.type == "DELETED"))
+
+    def relist(self) -> None:
+        """From another thread: the watch is behind, and the list is read anew."""
+        self._is_behind.set()
+        if self._watch:
+            self._watch.close()
+
+    def _listed(self) -> str:
+        """The version that a watch begins at."""
+        self._put(Listed(self._selector, is_over=False, is_lost=self._is_lost))
+        version = ""
+        for page in self._api.pages(NODES, limit=_PAGE, selector=self._selector, form="metadata"):
+            version = page.resource_version
+            for item in page.items:
+                self._put(Changed(self._selector, _slim(item), is_gone=False))
+        self._put(Listed(self._selector, is_over=True))
+        self._is_lost = False
+        return version
+
+    def _failed(self, error: ApiError) -> None:
+        if error.code == GONE:
+            self._version, self._is_lost = "", True
+            self._is_over.wait(random.uniform(0, _JITTER_S))  # noqa: S311  spread over all that watch
+        elif error.message != self._problem:
+            self._problem = error.message
+            self._log(f"nodes are not watched: {error.message}")
+
+
+class RuleWatcher(Watcher):
+    """All rules: listed every half a minute, and watched in between."""
+
+    def _once(self) -> None:
+        items: dict[str, dict[str, Any]] = {}
+        version = ""
+        ends = time.monotonic() + _RULES_S
+        for page in self._api.pages(PATH, limit=_PAGE):
+            version = page.resource_version
+            items |= {_name(item): item for item in page.items}
+        self._tell(items)
+        with contextlib.suppress(ApiError):  # the list is what says that rules cannot be read
+            for event in self._events(PATH, version, "", int(_RULES_S)):
+                if self._is_over.is_set():
+                    return
+                if event.type in ("ADDED", "MODIFIED"):
+                    items[_name(event.object)] = event.object
+                elif event.type == "DELETED":
+                    items.pop(_name(event.object), None)
+                if event.type != "BOOKMARK":
+                    self._tell(items)
+                if time.monotonic() > ends:
+                    return
+
+    def _tell(self, items: dict[str, dict[str, Any]]) -> None:
+        try:
+            self._put(Ruled(parse_rules(items.values()), ""))
+        except ValueError as error:
+            self._put(Ruled(None, str(error)))
+
+    def _failed(self, error: ApiError) -> None:
+        is_unknown_kind = error.code == NOT_FOUND
+        self._put(
+            Ruled(NONE, "") if is_unknown_kind else Ruled(None, f"rules of node-readiness-controller cannot be read: {error.message}")
+        )
+        self._is_over.wait(_RULES_S if is_unknown_kind else _AGAIN_S)
+
+
+def _slim(item: dict[str, Any]) -> dict[str, Any]:
+    """Without what nobody here reads, which is most of it."""
+    metadata = item.get("metadata")
+    return {"metadata": {name: metadata.get(name) for name in _KEPT} if isinstance(metadata, dict) else {}}
+
+
+def _name(item: dict[str, Any]) -> str:
+    metadata = item.get("metadata")
+    return str(metadata.get("name")) if isinstance(metadata, dict) else ""

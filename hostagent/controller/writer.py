@@ -1,0 +1,154 @@
+"""Carries out what the controller decides: PATCHes of nodes and Events, or in a dry run nothing but a record of what they would be."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, Protocol
+from urllib.parse import quote
+
+from hostagent.controller.watching import NODES
+from hostagent.hashes import hexdigest
+from hostagent.kube.api import CONFLICT, Api, ApiError
+from hostagent.kube.nodestatus import EVENTS, stamp
+
+_EVENTS = f"/api/v1/namespaces/{EVENTS}/events"
+_COMPONENT = "hostagent-controller"
+Part = Literal["node", "status"]
+
+
+class Notice(NamedTuple):
+    """An Event about a node. ``key``: one Event counts all notices of one key."""
+
+    node: str
+    reason: str
+    message: str
+    key: str
+
+
+class NotLeader(ApiError):  # noqa: N818  no error of the server
+    """The lease was not renewed in time: nothing more is written."""
+
+    def __init__(self) -> None:
+        super().__init__("the lease is not held any more")
+
+
+class Writer(Protocol):
+    """Each method raises `ApiError`."""
+
+    is_dry: bool
+
+    def view(self, item: dict[str, Any]) -> dict[str, Any]:
+        """A node as it is for the controller."""
+
+    def patch(self, item: dict[str, Any], body: Mapping[str, Any], part: Part) -> dict[str, Any]:
+        """Change the node; its metadata afterwards."""
+
+    def notice(self, what: Notice, now: float) -> None:
+        """Make an Event, or count one more. `now`: seconds since the epoch."""
+
+
+class Live:
+    """Writes. `may_write` is asked immediately before each request."""
+
+    is_dry = False
+
+    def __init__(self, api: Api, may_write: Callable[[], bool]) -> None:
+        self._api, self._may_write = api, may_write
+        self._noticed: dict[str, tuple[str, int]] = {}  # by key: the name of the Event, and its count
+
+    def view(self, item: dict[str, Any]) -> dict[str, Any]:
+        """As it is."""
+        return item
+
+    def patch(self, item: dict[str, Any], body: Mapping[str, Any], part: Part) -> dict[str, Any]:
+        """By uid and resourceVersion of `item`, which are in `body`."""
+        if not self._may_write():
+            raise NotLeader
+        path = f"{NODES}/{quote(str(item['metadata']['name']), safe='')}"
+        if part == "status":
+            return self._api.patch(f"{path}/status", body, "strategic")
+        return self._api.patch(path, body, "merge")
+
+    def notice(self, what: Notice, now: float) -> None:
+        """A notice that is repeated counts on."""
+        if not self._may_write():
+            raise NotLeader
+        at = stamp(now)
+        name, count = self._noticed.get(what.key, ("", 0))
+        if name:
+            try:
+                self._api.patch(f"{_EVENTS}/{name}", {"count": count + 1, "lastTimestamp": at, "message": what.message}, "merge")
+            except ApiError as error:
+                if error.code != 404:  # Events are forgotten after an hour
+                    raise
+                name = ""
+        if not name:
+            name, count = f"{_COMPONENT}-{_short(what.key)}-{int(now * 1000):x}", 0
+            try:
+                self._api.create(_EVENTS, _event(what, name, at))
+            except ApiError as error:
+                if error.code != CONFLICT:
+                    raise
+        self._noticed[what.key] = name, count + 1
+
+
+class Dry:
+    """Writes nothing. What would have been written is laid over what is read, so that limits count as they would."""
+
+    is_dry = True
+
+    def __init__(self) -> None:
+        self._over: dict[str, tuple[str, dict[str, Any], str]] = {}  # by node: uid, parts of the object, heartbeat of a closing
+
+    def view(self, item: dict[str, Any]) -> dict[str, Any]:
+        """With what would have been written, until the agent writes itself."""
+        metadata = item.get("metadata") or {}
+        uid, parts, heartbeat = self._over.get(str(metadata.get("name")), ("", {}, ""))
+        if not parts or metadata.get("uid") != uid:
+            return item
+        annotations, labels = metadata.get("annotations") or {}, metadata.get("labels") or {}
+        is_silent = str(annotations.get(parts["heartbeat_name"])) == heartbeat
+        merged = {**metadata, "annotations": _merged(annotations, parts["annotations"])}
+        merged["labels"] = {**labels, **(parts["labels"] if is_silent else {})}
+        spec = {"spec": {**(item.get("spec") or {}), "taints": parts["taints"]}} if parts["taints"] is not None and "spec" in item else {}
+        return {**item, "metadata": merged, **spec}
+
+    def patch(self, item: dict[str, Any], body: Mapping[str, Any], part: Part) -> dict[str, Any]:
+        """`item` as `view` gave it."""
+        metadata, change = item["metadata"], body["metadata"]
+        name, prefix = str(metadata["name"]), next(iter(change["annotations"])).rpartition("/")[0]
+        _, before, heartbeat = self._over.get(name, ("", {}, ""))
+        parts = {
+            "heartbeat_name": f"{prefix}/heartbeat",
+            "annotations": {**before.get("annotations", {}), **change["annotations"]},
+            "labels": {**before.get("labels", {}), **change.get("labels", {})},
+            "taints": (body.get("spec") or {}).get("taints", before.get("taints")),
+        }
+        if part == "status":
+            heartbeat = str((metadata.get("annotations") or {}).get(parts["heartbeat_name"]))
+        self._over[name] = (str(metadata["uid"]), parts, heartbeat)
+        return self.view(item)
+
+    def notice(self, what: Notice, now: float) -> None:
+        """No Event."""
+
+
+def _merged(before: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in {**before, **change}.items() if value is not None}
+
+
+def _event(what: Notice, name: str, at: str) -> dict[str, Any]:
+    """`kubectl describe node` finds it by the node's name in the place of a uid, as the kubelet's own have it."""
+    return {
+        "metadata": {"name": name, "namespace": EVENTS},
+        "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": what.node, "uid": what.node},
+        "type": "Warning",
+        "reason": what.reason,
+        "message": what.message,
+        "source": {"component": _COMPONENT},
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "count": 1,
+    }
+
+
+def _short(key: str) -> str:
+    return hexdigest("sha256", key.encode())[:16]

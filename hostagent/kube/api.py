@@ -1,0 +1,217 @@
+"""Reads and changes objects of a cluster: GET, LIST in pages, WATCH with bookmarks, PATCH, POST and PUT.
+
+Source: Kubernetes, "Kubernetes API Concepts".
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+from urllib.parse import quote, urlencode
+
+from hostagent.errors import HostagentError
+from hostagent.kube.config import Access
+from hostagent.kube.transport import JSON, TIMEOUT_S, Answer, Request, Stream, Transport, UnreachedError
+from hostagent.secret.inuse import InUse
+
+#: ``metadata``: the object without spec and status (PartialObjectMetadata).
+Form = Literal["whole", "metadata"]
+Patch = Literal["merge", "strategic"]
+_KINDS = {"merge": "application/merge-patch+json", "strategic": "application/strategic-merge-patch+json"}
+_GROUP = "g=meta.k8s.io;v=v1"
+_MIB = 1024 * 1024
+#: Bytes of one page of a list.
+_MAX_PAGE = 64 * _MIB
+#: HTTP codes that do not prove that the cluster works: the server is overloaded, or behind it something is away.
+_NO_PROOF = (429,)
+_EVENTS = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
+GONE, CONFLICT, NOT_FOUND, INVALID, FORBIDDEN = 410, 409, 404, 422, 403
+
+
+class ApiError(HostagentError):
+    """The server refused. ``code``: HTTP's, 0 where no answer came, 200 or 201 where the answer is unreadable; ``reason``: of the Status,
+    such as AlreadyExists; ``fields``: that the Status names, such as metadata.uid; ``retry_after_s``: what the server asks to wait.
+    """
+
+    def __init__(self, message: str, code: int = 0, status: "Mapping[str, Any] | None" = None, retry_after_s: float = 0.0) -> None:
+        super().__init__(message, "")
+        self.code, self.retry_after_s = code, retry_after_s
+        self.reason = _text(status or {}, "reason")
+        causes = _part(status or {}, "details").get("causes")
+        self.fields = tuple(_text(one, "field") for one in causes if isinstance(one, dict)) if isinstance(causes, list) else ()
+
+
+class Page(NamedTuple):
+    """One page of a list; ``remaining``: objects behind it, as the server estimates (0 with selectors)."""
+
+    items: list[dict[str, Any]]
+    resource_version: str
+    remaining: int
+
+
+class Event(NamedTuple):
+    """``type``: ADDED, MODIFIED, DELETED or BOOKMARK."""
+
+    type: str
+    object: dict[str, Any]
+
+
+class Api:
+    """Requests of one thread. Every method raises `ApiError`."""
+
+    def __init__(
+        self,
+        access: Callable[[], Access],
+        agent: str,
+        secrets: "InUse | None" = None,
+        *,
+        on_answer: "Callable[[], None] | None" = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        """`access` and `secrets` as of `Transport`; `agent`: the User-Agent and the manager of our fields. `on_answer` is called after each
+        answer and each event of a watch, except server errors and 429.
+        """
+        self._transport = Transport(access, agent, secrets, keeps=True, timeout_s=timeout_s)
+        self._manager = {"fieldManager": agent.partition("/")[0]}
+        self._on_answer = on_answer or (lambda: None)
+
+    def close(self) -> None:
+        """The open connection."""
+        self._transport.close()
+
+    def get(self, path: str, *, form: Form = "whole") -> dict[str, Any]:
+        """One object."""
+        return self._object(Request("GET", path, accept=_accept(form, "")))
+
+    def pages(self, path: str, *, limit: int, selector: str = "", form: Form = "whole") -> Iterator[Page]:
+        """A list as of one moment, `limit` objects a page. A list that takes longer than the server remembers (5 minutes) ends with 410."""
+        following = ""
+        while True:
+            query = {"limit": str(limit), "labelSelector": selector, "continue": following}
+            found = self._object(Request("GET", _with(path, query), accept=_accept(form, "List"), most_bytes=_MAX_PAGE))
+            metadata, items = _part(found, "metadata"), found.get("items", "")
+            items = [] if items is None else items  # null: no object of that selector, in the form metadata
+            version = _text(metadata, "resourceVersion")
+            if not version or not _is_list(items) or not _text(found, "kind").endswith("List"):
+                raise ApiError("the answer of the API server is no list", 200)
+            following, remaining = _text(metadata, "continue"), metadata.get("remainingItemCount")
+            yield Page(items, version, remaining if isinstance(remaining, int) else 0)
+            if not following:
+                return
+
+    def watch(self, path: str, resource_version: str, *, selector: str = "", form: Form = "whole", timeout_s: int = 300) -> "Watch":
+        """Changes since `resource_version`, with bookmarks. The server ends it after `timeout_s`."""
+        query = {"watch": "1", "allowWatchBookmarks": "true", "resourceVersion": resource_version, "timeoutSeconds": str(timeout_s)}
+        request = Request("GET", _with(path, {**query, "labelSelector": selector}), accept=_accept(form, ""))
+        try:
+            stream = self._transport.stream(request, Watch.SILENT_S)
+        except UnreachedError as error:
+            raise ApiError(error.message) from None
+        if isinstance(stream, Answer):
+            self._accepted(stream)
+            raise ApiError("the answer of the API server is no watch", stream.code)
+        self._on_answer()
+        return Watch(stream, self._on_answer, self._error)
+
+    def patch(self, path: str, body: Mapping[str, Any], kind: Patch) -> dict[str, Any]:
+        """With ``metadata.uid`` and ``metadata.resourceVersion`` in `body` a newer object gives 409, a new one of its name 422 of
+        metadata.uid.
+        """
+        return self._object(Request("PATCH", _with(path, self._manager), json.dumps(body).encode(), _KINDS[kind], _accept("metadata", "")))
+
+    def create(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A new object; one of its name is 409."""
+        return self._object(Request("POST", _with(path, self._manager), json.dumps(body).encode()))
+
+    def replace(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The whole object, as of the resourceVersion in `body`; of a newer one 409."""
+        return self._object(Request("PUT", _with(path, self._manager), json.dumps(body).encode()))
+
+    def _object(self, request: Request) -> dict[str, Any]:
+        try:
+            answer = self._transport.send(request)
+        except UnreachedError as error:
+            raise ApiError(error.message) from None
+        found = self._accepted(answer)
+        if found is None:
+            raise ApiError("the answer of the API server is no object of Kubernetes", answer.code)
+        return found
+
+    def _accepted(self, answer: Answer) -> "dict[str, Any] | None":
+        if answer.code < 500 and answer.code not in _NO_PROOF:
+            self._on_answer()
+        found = _document(answer.data)
+        if answer.code not in (200, 201):
+            raise self._error(answer.code, found, answer.retry_after_s)
+        return found
+
+    def _error(self, code: int, status: "dict[str, Any] | None", retry_after_s: float = 0.0) -> ApiError:
+        text = self._transport.shown(_text(status or {}, "message"))
+        return ApiError(f"the API server answers {code}: {text}".rstrip(": "), code, status, retry_after_s)
+
+
+class Watch:
+    """Events of one WATCH. Ended by the server, by `close`, or by an `ApiError`: 410 where the server has forgotten its resourceVersion."""
+
+    #: Seconds in which the server sends an event or a bookmark (one a minute).
+    SILENT_S = 90.0
+
+    def __init__(self, stream: Stream, on_answer: Callable[[], None], error: Callable[[int, "dict[str, Any] | None"], ApiError]) -> None:
+        self._stream, self._on_answer, self._error = stream, on_answer, error
+
+    def __iter__(self) -> Iterator[Event]:
+        try:
+            for line in self._stream:
+                found = _document(line) or {}
+                kind, item = _text(found, "type"), found.get("object")
+                if not isinstance(item, dict) or kind not in _EVENTS:
+                    raise ApiError("an event of the API server is none of Kubernetes", 200)
+                if kind == "ERROR":
+                    raise self._error(_code(item.get("code")), item)
+                self._on_answer()
+                yield Event(kind, item)
+        except UnreachedError as error:
+            raise ApiError(error.message) from None
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """From any thread."""
+        self._stream.close()
+
+
+def _is_list(items: Any) -> bool:
+    return isinstance(items, list) and all(isinstance(one, dict) for one in items)
+
+
+def _text(part: Mapping[str, Any], key: str) -> str:
+    """A text, "" for anything else."""
+    value = part.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _part(whole: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """An object, an empty one for anything else."""
+    value = whole.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _code(value: Any) -> int:
+    return value if isinstance(value, int) and 400 <= value < 600 else 500
+
+
+def _accept(form: Form, suffix: str) -> str:
+    return JSON if form == "whole" else f"{JSON};as=PartialObjectMetadata{suffix};{_GROUP},{JSON}"
+
+
+def _with(path: str, query: Mapping[str, str]) -> str:
+    given = {name: value for name, value in query.items() if value}
+    text = urlencode(given, quote_via=quote, errors="replace")
+    return f"{path}?{text}" if given else path
+
+
+def _document(data: bytes) -> "dict[str, Any] | None":
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
