@@ -11,10 +11,10 @@ _NEXT = "Give --kubeconfig FILE, or set KUBECONFIG"
 
 def access_to(path: str, context: str, environment: Mapping[str, str] = os.environ, account: str = ACCOUNT) -> Callable[[], Access]:
     """Of `path` (--kubeconfig); else, without `context`, the service account of a pod; else $KUBECONFIG, a list of files; else
-    ~/.kube/config. What is returned reads the files anew with each call, because credentials rotate. Both raise ``HostagentError``.
+    ~/.kube/config. What is returned reads files that have changed anew, because credentials rotate. Both raise ``HostagentError``.
     """
     if path:
-        return lambda: kubeconfig(path, context=context)
+        return _Kubeconfig((path,), context)
     if not context and (found := in_cluster(environment, account)):
         return lambda: in_cluster(environment, account) or found
     listed = tuple(filter(None, environment.get("KUBECONFIG", "").split(os.pathsep)))
@@ -23,4 +23,27 @@ def access_to(path: str, context: str, environment: Mapping[str, str] = os.envir
     if not there:
         where = "of KUBECONFIG" if listed else "KUBECONFIG is empty"
         raise HostagentError(f"found no kubeconfig ({where}: {', '.join(paths)}), wanted one", _NEXT)
-    return lambda: kubeconfig(*there, context=context)
+    return _Kubeconfig(there, context)
+
+
+class _Kubeconfig:
+    """Parsed anew when one of its files has changed: that costs as much as the rest of a request."""
+
+    def __init__(self, paths: tuple[str, ...], context: str) -> None:
+        self._paths, self._context = paths, context
+        self._known: tuple[object, Access] | None = None
+
+    def __call__(self) -> Access:
+        state = tuple(_state(path) for path in self._paths)
+        if self._known is None or self._known[0] != state or None in state:
+            self._known = state, kubeconfig(*self._paths, context=self._context)
+        return self._known[1]
+
+
+def _state(path: str) -> "tuple[int, ...] | None":
+    """What changes with a file; None where it cannot be told."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

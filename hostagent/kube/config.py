@@ -26,7 +26,7 @@ from hostagent.yamlfile import YamlError, parse_foreign_yaml
 
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _MAX_BYTES = 1024 * 1024
-_NEXT = "See 'hostagent daemon --help' about --kubeconfig and --kubernetes"
+_NEXT = "See the --help of this command about --kubeconfig"
 #: Ways to show who we are that are not ours: a request without them would be somebody else's.
 _NOT_OURS = ("as", "as-groups", "as-uid", "as-user-extra", "auth-provider", "username", "password")
 _EXEC_S = 10.0

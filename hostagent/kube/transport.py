@@ -1,6 +1,7 @@
 """Sends requests to one API server. Each ends in time, and no error text has a secret."""
 
 import contextlib
+import queue
 import socket
 import threading
 import time
@@ -74,6 +75,40 @@ class _Line(Line):
         super().opened(line)
 
 
+class _Worker:
+    """A thread that makes one call after the other: a new thread for each request would cost a third of it."""
+
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[Callable[[], Any] | None] = queue.SimpleQueue()
+        self._outcomes: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._is_late = False
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def begin(self, call: Callable[[], Any]) -> bool:
+        """False while an earlier call has not ended."""
+        if self._is_late and not self.outcome(0):
+            return False
+        self._calls.put(call)
+        return True
+
+    def outcome(self, within_s: float) -> "list[Any]":
+        """What the call returned; nothing where it did not end in time."""
+        try:
+            found = [self._outcomes.get(timeout=within_s)] if within_s else [self._outcomes.get_nowait()]
+        except queue.Empty:
+            found = []
+        self._is_late = not found
+        return found
+
+    def end(self) -> None:
+        """When its call has ended."""
+        self._calls.put(None)
+
+    def _run(self) -> None:
+        while call := self._calls.get():
+            self._outcomes.put(call())
+
+
 _Found = TypeVar("_Found")
 
 
@@ -89,7 +124,7 @@ class Transport:
         self._access, self._agent, self._secrets, self._keeps = access, agent, secrets or InUse(), keeps
         self._timeout_s = timeout_s
         self._credential: tuple[Exec, Identity] | None = None  # of a program, which is not run for each request
-        self._running: threading.Thread | None = None
+        self._worker: _Worker | None = None
         self._kept: _Kept | None = None
 
     def send(self, request: Request) -> Answer:
@@ -110,7 +145,13 @@ class Transport:
         return self._in_time(lambda: self._streamed(request, line, silent_s), line)
 
     def close(self) -> None:
-        """The connection that was kept."""
+        """The connection that was kept, and the thread that used it."""
+        self._forget()
+        if self._worker:
+            self._worker.end()
+            self._worker = None
+
+    def _forget(self) -> None:
         if self._kept:
             self._kept.session.close()
             self._kept.line.forget()
@@ -121,18 +162,18 @@ class Transport:
         return visible(self._secrets.without(text)[:_SHOWN])
 
     def _in_time(self, call: Callable[[], _Found], line: _Line) -> _Found:
-        if self._running and self._running.is_alive():
+        self._worker = self._worker or _Worker()
+        if not self._worker.begin(lambda: self._outcome(call)):
             raise UnreachedError("the API server is still looked for")
-        outcomes: list[_Found | UnreachedError] = []
-        self._running = threading.Thread(target=lambda: outcomes.append(self._outcome(call)), daemon=True)
-        self._running.start()
-        self._running.join(self._timeout_s)
+        outcomes: list[_Found | UnreachedError] = self._worker.outcome(self._timeout_s)
         if not outcomes:
             line.end()
-            self._running.join(_END_S)
+            self._worker.outcome(_END_S)
             if self._kept and self._kept.line is line:
-                self.close()
+                self._forget()
             raise UnreachedError(f"the API server did not answer in {self._timeout_s:g} s")
+        if not self._keeps:
+            self.close()
         if isinstance(outcomes[0], UnreachedError):
             raise outcomes[0]
         return outcomes[0]
@@ -155,7 +196,7 @@ class Transport:
         except imported().ConnectionError:
             if before is None or line.is_over:
                 raise
-        self.close()  # the server has closed the kept connection: the same on a new one
+        self._forget()  # the server has closed the kept connection: the same on a new one
         return self._read(request, line)
 
     def _read(self, request: Request, line: _Line) -> Answer:
@@ -210,7 +251,7 @@ class Transport:
         """None where there is none, or where it would not be made the same again."""
         if self._kept and (self._kept.line, self._kept.access, self._kept.certificate) == (line, access, who.cert_pem):
             return self._kept.session
-        self.close()
+        self._forget()
         return None
 
     def _new_session(self, access: Access, who: Identity, line: Line, url: str) -> Any:
