@@ -4,13 +4,15 @@ from collections.abc import Iterable
 
 
 class HostagentError(Exception):
-    """What was found and wanted, and what to do next; `details` are sentences of their own. The command line prints all and exits 2."""
+    """What was found and wanted, and what to do next, "" where the message says it; `details` are sentences of their own. The command line
+    prints all and exits 2.
+    """
 
     def __init__(self, message: str, next_step: str, details: Iterable[str] = ()) -> None:
         self.message = message
         self.next_step = next_step
         self.details = tuple(details)
-        super().__init__(" ".join((ended(message), *self.details, next_step)))
+        super().__init__(" ".join(filter(None, (ended(message), *self.details, next_step))))
 
 
 def ended(sentence: str) -> str:

@@ -41,17 +41,27 @@ spec:
 """
 
 
+#: Of a cluster whose API server is away.
+_KUBECONFIG = """\
+current-context: gpu
+contexts: [{name: gpu, context: {cluster: gpu, user: admin}}]
+clusters: [{name: gpu, cluster: {server: 'https://127.0.0.1:1'}}]
+users: [{name: admin, user: {token: x}}]
+"""
+_AWAY = "the API server was not reached: connection refused"
 _LOG = "node1:7:7 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/IB/0/GDRDMA\n"
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """What the examples name: two recorded hosts, reports of eight, a fleet, a profile, a job and its log, an image."""
+    """What the examples name: two recorded hosts, reports of eight, a fleet, a profile, a job and its log, an image, a kubeconfig."""
     shutil.copytree(HOSTS.parent / "fleet", tmp_path / "fleet")
     for name, host in (("host.json", "hgx-h100-ubuntu2404"), ("other.json", "no-gpu-vm")):
         shutil.copy(HOSTS / host / "tape.json", tmp_path / name)
     (tmp_path / "mine.yaml").write_text("gpus: {count: 8}\n")
     (tmp_path / "job.yaml").write_text(_JOB)
+    (tmp_path / "admin.conf").write_text(_KUBECONFIG)
+    (tmp_path / "admin.conf").chmod(0o600)
     (tmp_path / "job.log").write_text(_LOG)
     (tmp_path / "logs").mkdir()
     shutil.copy(tmp_path / "job.log", tmp_path / "logs/node1.log")
@@ -70,11 +80,30 @@ def test_each_command_has_an_example_of_itself():
         assert any(" ".join(names) in line for owner, line in EXAMPLES if owner == " ".join(names)), names
 
 
-@pytest.mark.parametrize("example", sorted({line.strip() for _, line in EXAMPLES}))
+def shell(folder, example):
+    """How it is started."""
+    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "KUBECONFIG": "admin.conf"}
+    return {"args": ["/bin/bash", "-o", "pipefail", "-c", example], "cwd": folder, "env": environment, "text": True}
+
+
+def reaches_a_cluster(example):
+    return example.startswith(("hostagent kubernetes", "hostagent controller")) and "--help" not in example
+
+
+@pytest.mark.parametrize("example", sorted({line.strip() for _, line in EXAMPLES if reaches_a_cluster(line.strip())}))
+def test_an_example_that_needs_a_cluster_gets_as_far_as_to_its_api_server(folder, example):
+    """A controller waits for it, and ends when it is asked to."""
+    asked = shell(folder, f"exec timeout --preserve-status 60 {example}")
+    with subprocess.Popen(**asked, stderr=subprocess.PIPE) as process:
+        assert any(_AWAY in line for line in process.stderr)
+        if "controller" in example:
+            process.terminate()
+    assert process.returncode == (0 if "controller" in example else 2)
+
+
+@pytest.mark.parametrize("example", sorted({line.strip() for _, line in EXAMPLES if not reaches_a_cluster(line.strip())}))
 def test_an_example_works(folder, example):
-    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
-    argv = ["/bin/bash", "-o", "pipefail", "-c", example]
-    answer = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    answer = subprocess.run(**shell(folder, example), capture_output=True, check=False, timeout=120)
     # 1 is an answer there: not ready, different
     questions = ("hostagent check", "hostagent status", "hostagent topology", "hostagent setup", "snapshot diff")
     assert answer.returncode in (
@@ -89,7 +118,7 @@ def test_an_example_works(folder, example):
     assert "Error" not in answer.stderr
     assert "Traceback" not in answer.stderr
     assert answer.stdout or any(
-        path.name not in ("host.json", "other.json", "mine.yaml", "job.yaml", "job.log", "logs", "reports", "fleet", "image")
+        path.name not in ("host.json", "other.json", "mine.yaml", "job.yaml", "job.log", "logs", "reports", "fleet", "image", "admin.conf")
         for path in folder.iterdir()
     )
 

@@ -50,7 +50,7 @@ def told(perform: Callable[[], Outcome], began: Callable[[], bool]) -> Outcome:
     except HostagentError as error:
         if not began():
             raise
-        return Outcome("failed", f"{ended(error.message)} {error.next_step}")
+        return Outcome("failed", f"{ended(error.message)} {error.next_step}".rstrip())
     except (KeyboardInterrupt, Ended):
         if not began():
             raise

@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from hostagent.cli import SETTINGS, Group, examples
+from hostagent.cli.clusteroptions import checked_prefix
 from hostagent.cli.ending import Ended
 from hostagent.cli.options import Seconds, evidence, prepared_for, profile_option
 from hostagent.cli.streams import complain, put
@@ -89,6 +90,7 @@ class _Daemon(Group):
     "--prefix",
     default="hostagent.dev",
     show_default=True,
+    callback=checked_prefix,
     help="What names of conditions, labels and annotations begin with.",
     metavar="DOMAIN",
 )

@@ -12,8 +12,6 @@ from hostagent.errors import HostagentError
 from hostagent.evidence import Evidence
 from hostagent.source.paths import Root
 
-#: Kubernetes, "Labels and Selectors": a DNS subdomain.
-_PREFIX = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*")
 #: What Kubernetes, which knows no capitals, and Slurm, which does, may call a host.
 _NODE = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _PATHS = ("tls_cert", "tls_key", "auth_token_file", "kubeconfig", "nfd_file", "textfile")
@@ -37,8 +35,6 @@ def settings_of(
         )
     if bool(given["tls_cert"]) != bool(given["tls_key"]):
         raise click.UsageError("found one of --tls-cert and --tls-key, wanted both or none")
-    if not _PREFIX.fullmatch(given["prefix"]) or given["prefix"].endswith(("kubernetes.io", "k8s.io")):
-        raise click.UsageError(f"found --prefix {given['prefix']!r:.80}, wanted a domain of your own, such as hostagent.dev")
     name = node_name or os.environ.get("NODE_NAME", "")
     if name and not _NODE.fullmatch(name):
         whose = "--node-name" if node_name else "NODE_NAME"

@@ -7,6 +7,7 @@ from urllib.parse import quote
 import click
 
 from hostagent.cli import SETTINGS, Group, examples
+from hostagent.cli.clusteroptions import CONTEXT, KUBECONFIG, PREFIX, access
 from hostagent.cli.streams import complain, put, say
 from hostagent.errors import HostagentError
 from hostagent.visible import visible
@@ -16,11 +17,7 @@ if TYPE_CHECKING:
 
 _NODES = "/api/v1/nodes"
 _PAGE, _TRIES = 250, 8
-_OPTIONS = (
-    click.option("--kubeconfig", default="", type=click.Path(), help="Default: the pod's own account, else as kubectl.", metavar="FILE"),
-    click.option("--context", default="", help="Of the kubeconfig. Default: the current one.", metavar="NAME"),
-    click.option("--prefix", default="hostagent.dev", show_default=True, help="The agents' prefix of names.", metavar="DOMAIN"),
-)
+_OPTIONS = (KUBECONFIG, CONTEXT, PREFIX)
 
 
 def _cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -101,17 +98,16 @@ def clean(node: str, is_all: bool, taints: bool, kubeconfig: str, context: str, 
 
 def _api(kubeconfig: str, context: str) -> "Api":
     from hostagent import __version__
-    from hostagent.kube.access import access_to
     from hostagent.kube.api import Api
 
-    return Api(access_to(kubeconfig, context), f"hostagent/{__version__}")
+    return Api(access(kubeconfig, context), f"hostagent/{__version__}")
 
 
 def _get(api: "Api", name: str) -> dict[str, Any]:
     from hostagent.kube.api import NOT_FOUND, ApiError
 
     try:
-        return api.get(f"{_NODES}/{quote(name, safe='')}")
+        return _node(api.get(_path(name)))
     except ApiError as error:
         if error.code == NOT_FOUND:
             raise HostagentError(f"found no node {visible(name)[:80]!r}", "See 'kubectl get nodes'") from None
@@ -124,7 +120,20 @@ def _items(api: "Api", node: str) -> Iterator[dict[str, Any]]:
         yield _get(api, node)
         return
     for page in api.pages(_NODES, limit=_PAGE):
-        yield from page.items
+        yield from map(_node, page.items)
+
+
+def _node(item: dict[str, Any]) -> dict[str, Any]:
+    """Raises ``HostagentError`` for what is none."""
+    from hostagent.controller.node import parse_node
+
+    if parse_node(item, "", ()) is None:
+        raise HostagentError("the answer of the API server is no node", "")
+    return item
+
+
+def _path(name: str) -> str:
+    return f"{_NODES}/{quote(name, safe='')}"
 
 
 def _cleaned(api: "Api", item: dict[str, Any], prefix: str, *, taints: bool) -> str:
@@ -133,22 +142,21 @@ def _cleaned(api: "Api", item: dict[str, Any], prefix: str, *, taints: bool) -> 
     from hostagent.controller.node import parse_whole
     from hostagent.kube.api import CONFLICT, NOT_FOUND, ApiError
 
-    name = str(item["metadata"]["name"])
-    path, removed = f"{_NODES}/{quote(name, safe='')}", "nothing"
-    for _ in range(_TRIES):
-        found = leftovers(item, prefix, with_taints=taints)
-        whole = parse_whole(item, prefix, ())
-        removed = str(found) if removed == "nothing" else removed
+    path, removed = _path(str(item["metadata"]["name"])), "nothing"
+    for number in range(_TRIES):
         try:
+            item = _node(api.get(path)) if number else item
+            found = leftovers(item, prefix, with_taints=taints)
+            whole = parse_whole(item, prefix, ())
+            removed = str(found) if removed == "nothing" else removed
             newest = api.patch(f"{path}/status", status_patch(item, found), "strategic") if any(found[:3]) else item
             if whole and found.taints:
                 api.patch(path, taints_patch(newest, whole, found), "merge")
         except ApiError as error:
             if error.code == NOT_FOUND:
                 return "nothing: it is gone"
-            if error.code != CONFLICT:
+            if error.code != CONFLICT and "metadata.uid" not in error.fields:  # it has changed, or is another one now
                 raise
-            item = _get(api, name)
         else:
             return removed
     return f"{removed}, not all: the node changes all the time"

@@ -53,7 +53,8 @@ def _told(arguments: list[str]) -> int:
     except click.ClickException as error:
         complain(*_shown(error))
     except HostagentError as error:
-        complain(f"Error: {ended(error.message)}", *(f"  {detail}" for detail in error.details), ended(error.next_step))
+        next_step = [ended(error.next_step)] if error.next_step else []
+        complain(f"Error: {ended(error.message)}", *(f"  {detail}" for detail in error.details), *next_step)
     except KeyboardInterrupt:
         complain("Interrupted.")
         return _INTERRUPTED

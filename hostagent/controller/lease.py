@@ -28,7 +28,7 @@ class Lease:
         self._api, self._identity, self._clock = api, identity, clock
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._namespace = namespace
-        self._seen: tuple[Any, float] = (None, 0.0)  # holder and renewal of another candidate, and since when they are so
+        self._seen: tuple[Any, float] = (None, 0.0)  # the lease of another candidate, and since when it is so
         self._held_at = float("-inf")  # when the request that was granted last began
         self.problem = ""  # of the last try
 
@@ -41,7 +41,7 @@ class Lease:
         """One try to get or to keep it. Never raises."""
         began = self._clock()
         try:
-            is_granted = self._granted(began)
+            is_granted = self._granted()
             self.problem = ""
         except ApiError as error:
             is_granted, self.problem = False, "" if error.code == CONFLICT else error.message
@@ -60,7 +60,7 @@ class Lease:
                 free = {**_spec(found), "holderIdentity": "", "leaseDurationSeconds": 1}
                 self._api.replace(f"{self._path}/{NAME}", {**found, "spec": free})
 
-    def _granted(self, now: float) -> bool:
+    def _granted(self) -> bool:
         try:
             found = self._api.get(f"{self._path}/{NAME}")
         except ApiError as error:
@@ -71,19 +71,21 @@ class Lease:
             return True
         spec = _spec(found)
         holder = str(spec.get("holderIdentity") or "")
-        if holder not in ("", self._identity) and not self._is_over(spec, now):
+        if holder not in ("", self._identity) and not self._is_over(found):
             return False
         fresh = {**found, "spec": {**spec, **self._record(spec, is_new=holder != self._identity)}}
         self._api.replace(f"{self._path}/{NAME}", fresh)
         return True
 
-    def _is_over(self, spec: dict[str, Any], now: float) -> bool:
-        """Whether the holder has not renewed it for as long as it said."""
-        mark = (spec.get("holderIdentity"), spec.get("renewTime"), spec.get("leaseTransitions"))
-        if self._seen[0] != mark:
-            self._seen = mark, now
-        duration = spec.get("leaseDurationSeconds")
-        return now - self._seen[1] > (duration if isinstance(duration, int) else LEASE_S)
+    def _is_over(self, found: dict[str, Any]) -> bool:
+        """Whether the holder has not renewed it for as long as it said, and for our own duration. Asked when the answer has come: that is
+        after the holder's last renewal, the begin of the request may be before it.
+        """
+        now = self._clock()
+        if self._seen[0] != found:  # its resourceVersion is another one
+            self._seen = found, now
+        duration = _spec(found).get("leaseDurationSeconds")
+        return now - self._seen[1] > max(LEASE_S, duration if isinstance(duration, int) else 0)
 
     def _record(self, before: dict[str, Any], *, is_new: bool) -> dict[str, Any]:
         at = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())

@@ -66,7 +66,7 @@ class Controller:
         self._log.event("lead-ended")
 
     def _writer(self, api: Api) -> Writer:
-        return Dry() if self._settings.is_dry_run else Live(api, self._leads)
+        return Dry(self._settings.prefix) if self._settings.is_dry_run else Live(api, self._leads)
 
     def _leads(self) -> bool:
         return self._lease is None or self._lease.is_held

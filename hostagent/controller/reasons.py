@@ -33,10 +33,16 @@ def _agent(whole: Whole, item: Mapping[str, Any], prefix: str) -> list[str]:
     lines = [f"label      {visible(labels) or 'none'}", f"heartbeat  {visible(whole.node.heartbeat) or 'none'}"]
     headline = _headline(texts((item.get("metadata") or {}).get("annotations")).get(f"{prefix}/{SUMMARY}", ""))
     lines += [f"verdict    {headline}"] if headline else []
+    return lines + _conditions(whole)
+
+
+def _conditions(whole: Whole) -> list[str]:
+    """Those that are not True; what several of them say alike stands once."""
+    kinds: dict[str, list[str]] = {}
     for kind, one in whole.conditions.items():
         if one.get("status") != "True":
-            lines.append(visible(f"{kind} is {one.get('status')} ({one.get('reason')}): {one.get('message')}"))
-    return lines
+            kinds.setdefault(f"{one.get('status')} ({one.get('reason')}): {one.get('message')}", []).append(kind)
+    return [visible(f"{', '.join(found)} {'is' if len(found) == 1 else 'are'} {text}") for text, found in kinds.items()]
 
 
 def _is_verdict(name: str, prefix: str) -> bool:

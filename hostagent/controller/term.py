@@ -31,8 +31,9 @@ _QUEUE = 1000
 _PAGE, _TURN, _TRIES = 100, 20, 8
 #: Seconds that the queue is waited for; and times the duration of a look at waiting nodes that found nothing to do until the next one.
 _WAIT_S, _SHARE = 0.25, 50.0
-#: Seconds before a node is tried again after an error, at least and at most; between two looks at nodes that a rule is leaving.
-_AGAIN_S, _LONGEST_S, _ENDING_S = 1.0, 60.0, 1.0
+#: Seconds before a node is tried again after an error, at least and at most; between two looks at nodes that a rule is leaving; for which
+#: they go on after it has gone: its owner may clean once more, by a cache that is behind.
+_AGAIN_S, _LONGEST_S, _ENDING_S, _ENDED_S = 1.0, 60.0, 1.0, 10.0
 
 
 class Tools(NamedTuple):
@@ -70,7 +71,7 @@ class Term:
         self._unlisted = set(settings.selectors)
         self._full: Iterator[list[dict[str, Any]]] | None = None
         self._full_at = float("-inf")
-        self._silence_at = self._ending_at = float("-inf")
+        self._silence_at = self._ending_at = self._ending_until = float("-inf")
         self._silent_in: dict[str, int] = {}  # silent nodes that are open, and the look in which they were found
         self._looks = 0
         self._first_pass: dict[tuple[str, str], float] = {}  # by uid and key, when an agent was seen to begin
@@ -256,7 +257,9 @@ class Term:
         """Their owner takes its taints off before they go: each is put back."""
         now = self._clock()
         rules = self._fleet.rules
-        if rules is not None and rules.is_ending and now >= self._ending_at:
+        if rules is not None and rules.is_ending:
+            self._ending_until = now + _ENDED_S
+        if self._ending_at <= now < self._ending_until:
             self._ending_at = now + _ENDING_S
             self._recheck_tainted()
         nodes = (self._fleet.nodes[name] for name in list(self._recheck) if name in self._fleet.nodes)
@@ -463,7 +466,8 @@ class Term:
     def _notice(self, what: Notice, *, once: bool = False) -> None:
         if once and what.key in self._noticed:
             return
-        self._noticed.add(what.key)
+        if once:
+            self._noticed.add(what.key)
         try:
             self._writer.notice(what, time.time())
         except NotLeader:

@@ -105,6 +105,8 @@ class NodeWatcher(Watcher):
         if self._is_behind.is_set() or not self._version:
             self._is_behind.clear()
             self._version = self._listed()
+            if self._is_behind.is_set():  # meanwhile
+                return
         for event in self._events(NODES, self._version, self._selector, random.randrange(240, 360)):  # noqa: S311  not all at once
             if self._is_over.is_set():
                 return

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 from urllib.parse import quote
 
+from hostagent.controller.node import HEARTBEAT
 from hostagent.controller.watching import NODES
 from hostagent.hashes import hexdigest
 from hostagent.kube.api import CONFLICT, Api, ApiError
@@ -12,6 +13,8 @@ from hostagent.kube.nodestatus import EVENTS, stamp
 _EVENTS = f"/api/v1/namespaces/{EVENTS}/events"
 _COMPONENT = "hostagent-controller"
 Part = Literal["node", "status"]
+#: Events that are counted on when they happen again.
+_REMEMBERED = 1000
 
 
 class Notice(NamedTuple):
@@ -88,6 +91,8 @@ class Live:
                 if error.code != CONFLICT:
                     raise
         self._noticed[what.key] = name, count + 1
+        if len(self._noticed) > _REMEMBERED:
+            del self._noticed[next(iter(self._noticed))]
 
 
 class Dry:
@@ -95,7 +100,9 @@ class Dry:
 
     is_dry = True
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str) -> None:
+        """`prefix`: of our names."""
+        self._heartbeat = f"{prefix}/{HEARTBEAT}"
         self._over: dict[str, tuple[str, dict[str, Any], str]] = {}  # by node: uid, parts of the object, heartbeat of a closing
 
     def view(self, item: dict[str, Any]) -> dict[str, Any]:
@@ -105,7 +112,7 @@ class Dry:
         if not parts or metadata.get("uid") != uid:
             return item
         annotations, labels = metadata.get("annotations") or {}, metadata.get("labels") or {}
-        is_silent = str(annotations.get(parts["heartbeat_name"])) == heartbeat
+        is_silent = str(annotations.get(self._heartbeat)) == heartbeat
         merged = {**metadata, "annotations": _merged(annotations, parts["annotations"])}
         merged["labels"] = {**labels, **(parts["labels"] if is_silent else {})}
         spec = {"spec": {**(item.get("spec") or {}), "taints": parts["taints"]}} if parts["taints"] is not None and "spec" in item else {}
@@ -114,16 +121,16 @@ class Dry:
     def patch(self, item: dict[str, Any], body: Mapping[str, Any], part: Part) -> dict[str, Any]:
         """`item` as `view` gave it."""
         metadata, change = item["metadata"], body["metadata"]
-        name, prefix = str(metadata["name"]), next(iter(change["annotations"])).rpartition("/")[0]
-        _, before, heartbeat = self._over.get(name, ("", {}, ""))
+        name = str(metadata["name"])
+        uid, before, heartbeat = self._over.get(name, ("", {}, ""))
+        before = before if uid == metadata["uid"] else {}
         parts = {
-            "heartbeat_name": f"{prefix}/heartbeat",
             "annotations": {**before.get("annotations", {}), **change["annotations"]},
             "labels": {**before.get("labels", {}), **change.get("labels", {})},
             "taints": (body.get("spec") or {}).get("taints", before.get("taints")),
         }
         if part == "status":
-            heartbeat = str((metadata.get("annotations") or {}).get(parts["heartbeat_name"]))
+            heartbeat = str((metadata.get("annotations") or {}).get(self._heartbeat))
         self._over[name] = (str(metadata["uid"]), parts, heartbeat)
         return self.view(item)
 

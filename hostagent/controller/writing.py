@@ -137,10 +137,11 @@ def reason(whole: Whole, key: str, at: Moment) -> str:
 def closing(whole: Whole, at: Moment, silent_s: float) -> Mapping[str, Any]:
     """Strategic-merge patch of the status of a node whose agent is silent: everything that the agent said last is unknown now."""
     since = stamp(at.now)
-    text = f"hostagent has been silent for {silent_s / 60:.0f} min: what it said last may no longer be so"
+    length = f"{silent_s / 60:.0f} min" if silent_s >= 120 else f"{silent_s:.0f} s"
+    text = f"hostagent has been silent for {length}: what it reported last may no longer be so"
     annotations = {
         f"{at.prefix}/{CLOSED}": SILENT,
-        f"{at.prefix}/{WHY}": f"silent since {since}: no heartbeat of hostagent for {silent_s:.0f} s",
+        f"{at.prefix}/{WHY}": f"silent since {since}: no heartbeat of hostagent for {length}",
     }
     labels = {f"{at.prefix}/{name}": "unknown" for name in LABELS.values()}
     conditions = [
