@@ -28,14 +28,18 @@ from hostagent.kube.sink import Reply
 from hostagent.report.nodewords import NodeWords
 from tests.real.cluster import STRATEGIC, Cluster, acting_as_agent, apply
 from tests.real.daemonrun import Service, eventually, port
+from tests.real.readinessrules import MULTI_NOT_READY, NOT_READY
 
 _ROOT = Path(__file__).parents[2]
 _TAPE = _ROOT / "tests/hosts/hgx-h100-roce/tape.json"
 _ACCEPT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 _SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-#: What the account may read, of each role one path.
-_READ = ("/api/v1/nodes?limit=1", "/apis/coordination.k8s.io/v1/namespaces/hostagent/leases/hostagent-controller")
+#: The controller's; and what its account may read, of each role one path.
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/hostagent/leases/hostagent-controller"
+_READ = ("/api/v1/nodes?limit=1", LEASE)
+#: The keys of hostagent's taints, and its labels that say a verdict.
+OURS, _LABELS = (NOT_READY, MULTI_NOT_READY), ("ready", "multi-node-ready")
 _SINGLE = ("Ready", "DriverReady", "ToolkitReady")
 _REASONS = {"ready": "Ready", "degraded": "Degraded", "not_ready": "GpuXid", "unknown": "CouldNotRead"}
 
@@ -66,6 +70,15 @@ class Controller(Service):
             return sample(self.get("/metrics", timeout=3).text, name, **labels)
         return None
 
+    @property
+    def is_leader(self) -> bool:
+        """By its metrics."""
+        return self.metric("hostagent_controller_is_leader") == 1
+
+    def leads(self, within_s: float = 40) -> float:
+        """Wait until it is leader and has read all nodes: how many seconds that took."""
+        return eventually(lambda: self.is_leader and self.metric("hostagent_controller_settled") == 1, within_s)
+
     def pause(self) -> None:
         """By SIGSTOP."""
         self.process.send_signal(signal.SIGSTOP)
@@ -84,6 +97,55 @@ class Controller(Service):
         """CPU seconds since it began, in user and kernel mode."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / 100
+
+
+def why(cluster: Cluster, node: str) -> "tuple[int, str]":
+    """`hostagent kubernetes why`, as an administrator: exit code and text."""
+    asked = ["kubernetes", "why", node, "--kubeconfig", str(cluster.kubeconfig(Path(cluster.folder) / "why.kubeconfig"))]
+    done = subprocess.run([sys.executable, "-m", "hostagent", *asked], capture_output=True, text=True, check=False, timeout=60)
+    return done.returncode, done.stdout + done.stderr
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What hostagent has on a node. ``keys``: of its taints with NoSchedule; ``conditions``: status and reason; names without prefix."""
+
+    keys: "tuple[str, ...]"
+    labels: "dict[str, str]"
+    marks: "dict[str, str]"
+    conditions: "dict[str, tuple[str, str]]"
+
+    @property
+    def is_tainted(self) -> bool:
+        """With each key once."""
+        return sorted(self.keys) == sorted((NOT_READY, MULTI_NOT_READY))
+
+    @property
+    def is_silent(self) -> bool:
+        """Closed for silence, whole: conditions, labels, mark and taints."""
+        are_unknown = bool(self.conditions) and set(self.conditions.values()) == {("Unknown", "AgentSilent")}
+        is_marked = self.marks.get("closed") == "silent" and "why" in self.marks
+        return are_unknown and is_marked and self.is_tainted and self.labels == {"ready": "unknown", "multi-node-ready": "unknown"}
+
+    @property
+    def is_open(self) -> bool:
+        """Ready, with no taint and no mark of the controller."""
+        is_ready = self.conditions.get("Ready", ("",))[0] == "True" and self.labels.get("ready") == "true"
+        return is_ready and not self.keys and not self.marks.keys() & {"closed", "tainted", "why"}
+
+
+def seen(cluster: Cluster, node: str, prefix: str = "hostagent.dev") -> Seen:
+    """As it is now."""
+    item = cluster.get(node)
+    metadata, begins = item["metadata"], f"{prefix}/"
+    taints = tuple(one["key"] for one in item["spec"].get("taints", []) if one["effect"] == "NoSchedule" and one["key"] in OURS)
+    listed = [one for one in item["status"].get("conditions", []) if one["type"].startswith(begins)]
+    return Seen(
+        taints,
+        {name: metadata.get("labels", {})[begins + name] for name in _LABELS if begins + name in metadata.get("labels", {})},
+        {name.removeprefix(begins): text for name, text in metadata.get("annotations", {}).items() if name.startswith(begins)},
+        {one["type"].removeprefix(begins): (one["status"], one.get("reason", "")) for one in listed},
+    )
 
 
 def sample(text: str, name: str, **labels: str) -> "float | None":
