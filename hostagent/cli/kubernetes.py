@@ -90,10 +90,14 @@ def clean(node: str, is_all: bool, taints: bool, kubeconfig: str, context: str, 
         name = str(item["metadata"]["name"])
         say(f"{name}: {found} left")
         if heartbeat(item, prefix) not in ("", beats.get(name, "")):
-            complain(f"Warning: the agent of {name} wrote a heartbeat meanwhile. Stop the agents, then clean again.")
+            _warn(name)
     if not left:
         say("nothing of hostagent is left")
     return 1 if left else 0
+
+
+def _warn(name: str) -> None:
+    complain(f"Warning: the agent of {name} wrote a heartbeat meanwhile. Stop the agents, then clean again.")
 
 
 def _api(kubeconfig: str, context: str) -> "Api":
@@ -138,14 +142,17 @@ def _path(name: str) -> str:
 
 def _cleaned(api: "Api", item: dict[str, Any], prefix: str, *, taints: bool) -> str:
     """What was removed. Raises ``ApiError`` where the server refuses."""
-    from hostagent.controller.cleaning import leftovers, status_patch, taints_patch
+    from hostagent.controller.cleaning import heartbeat, leftovers, status_patch, taints_patch
     from hostagent.controller.node import parse_whole
     from hostagent.kube.api import CONFLICT, NOT_FOUND, ApiError
 
-    path, removed = _path(str(item["metadata"]["name"])), "nothing"
+    path, removed, beat = _path(str(item["metadata"]["name"])), "nothing", heartbeat(item, prefix)
     for number in range(_TRIES):
         try:
             item = _node(api.get(path)) if number else item
+            if heartbeat(item, prefix) not in ("", beat):
+                beat = heartbeat(item, prefix)
+                _warn(str(item["metadata"]["name"]))
             found = leftovers(item, prefix, with_taints=taints)
             whole = parse_whole(item, prefix, ())
             removed = str(found) if removed == "nothing" else removed
