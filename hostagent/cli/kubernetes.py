@@ -81,7 +81,7 @@ def clean(node: str, is_all: bool, taints: bool, kubeconfig: str, context: str, 
         if found:
             count += 1
             beats[name] = heartbeat(item, prefix)
-            say(f"{name}: {'would remove' if dry_run else 'removed'} {found if dry_run else _cleaned(api, item, prefix, taints=taints)}")
+            say(f"{name}: {f'would remove {found}' if dry_run else _cleaned(api, item, prefix, taints=taints)}")
     if dry_run or not count:
         say(f"{count} {'node has' if count == 1 else 'nodes have'} something of hostagent" if count else "nothing of hostagent is left")
         return 1 if count else 0
@@ -141,12 +141,12 @@ def _path(name: str) -> str:
 
 
 def _cleaned(api: "Api", item: dict[str, Any], prefix: str, *, taints: bool) -> str:
-    """What was removed. Raises ``ApiError`` where the server refuses."""
+    """What was done. Raises ``ApiError`` where the server is not reached."""
     from hostagent.controller.cleaning import heartbeat, leftovers, status_patch, taints_patch
     from hostagent.controller.node import parse_whole
     from hostagent.kube.api import CONFLICT, NOT_FOUND, ApiError
 
-    path, removed, beat = _path(str(item["metadata"]["name"])), "nothing", heartbeat(item, prefix)
+    path, removed, beat = _path(str(item["metadata"]["name"])), "", heartbeat(item, prefix)
     for number in range(_TRIES):
         try:
             item = _node(api.get(path)) if number else item
@@ -155,15 +155,17 @@ def _cleaned(api: "Api", item: dict[str, Any], prefix: str, *, taints: bool) -> 
                 _warn(str(item["metadata"]["name"]))
             found = leftovers(item, prefix, with_taints=taints)
             whole = parse_whole(item, prefix, ())
-            removed = str(found) if removed == "nothing" else removed
+            removed = removed or f"removed {found}"
             newest = api.patch(f"{path}/status", status_patch(item, found), "strategic") if any(found[:3]) else item
             if whole and found.taints:
                 api.patch(path, taints_patch(newest, whole, found), "merge")
         except ApiError as error:
             if error.code == NOT_FOUND:
-                return "nothing: it is gone"
-            if error.code != CONFLICT and "metadata.uid" not in error.fields:  # it has changed, or is another one now
+                return "the node is gone"
+            if not error.code:
                 raise
+            if error.code != CONFLICT and "metadata.uid" not in error.fields:  # it has changed, or is another one now
+                return f"not removed: {error.message}"
         else:
             return removed
     return f"{removed}, not all: the node changes all the time"

@@ -31,9 +31,9 @@ _QUEUE = 1000
 _PAGE, _TURN, _TRIES = 100, 20, 8
 #: Seconds that the queue is waited for; and times the duration of a look at waiting nodes that found nothing to do until the next one.
 _WAIT_S, _SHARE = 0.25, 50.0
-#: Seconds before a node is tried again after an error, at least and at most; between two looks at nodes that a rule is leaving; for which
-#: they go on after it has gone: its owner may clean once more, by a cache that is behind.
-_AGAIN_S, _LONGEST_S, _ENDING_S, _ENDED_S = 1.0, 60.0, 1.0, 10.0
+#: Seconds before a node is tried again after an error, at least and at most; in which whoever had a taint by a rule that is gone may still
+#: take it off, by a cache that is behind.
+_AGAIN_S, _LONGEST_S, _LEAVING_S = 1.0, 60.0, 10.0
 
 
 class Tools(NamedTuple):
@@ -71,7 +71,7 @@ class Term:
         self._unlisted = set(settings.selectors)
         self._full: Iterator[list[dict[str, Any]]] | None = None
         self._full_at = float("-inf")
-        self._silence_at = self._ending_at = self._ending_until = float("-inf")
+        self._silence_at = self._leaving_until = float("-inf")
         self._silent_in: dict[str, int] = {}  # silent nodes that are open, and the look in which they were found
         self._looks = 0
         self._first_pass: dict[tuple[str, str], float] = {}  # by uid and key, when an agent was seen to begin
@@ -115,7 +115,7 @@ class Term:
         self._looks += 1
         self._fleet.next_look()
         self._look_for_silence()
-        self._look_at_ending_rules()
+        self._look_again()
         self._look_at_waiting()
         self._read_on()
         self._report()
@@ -147,6 +147,7 @@ class Term:
         if message.problem:
             self._tools.log.problem(f"{message.problem}: no taint is set or removed")
         self._fleet.own(message.rules)
+        self._leaving_until = self._clock() + _LEAVING_S
         self._retries = {name: one for name, one in self._retries.items() if one.failures}  # who holds a taint back may have changed
         self._recheck_tainted()
         self._full, self._full_at = None, float("-inf")  # all are read once more: labels that rules select by, and taints
@@ -174,8 +175,10 @@ class Term:
         if message.selector in self._listing:
             self._listing[message.selector].add(node.name)
         known = self._fleet.nodes.get(node.name)
-        if not self._unlisted and (known is None or known.uid != node.uid):
-            self._recheck[node.name] = None  # the kubelet may have registered it with a taint of ours
+        is_new = known is None or known.uid != node.uid  # the kubelet may have registered it with a taint of ours
+        is_touched = known is not None and known.resource_version != node.resource_version and bool(node.tainted)
+        if not self._unlisted and (is_new or (is_touched and self._is_rule_leaving)):
+            self._recheck[node.name] = None
         if known and known.heartbeat != node.heartbeat:
             self._end_first_pass(node.uid)
         self._fleet.see(node, self._clock())
@@ -253,19 +256,21 @@ class Term:
 
     # -- taints
 
-    def _look_at_ending_rules(self) -> None:
-        """Their owner takes its taints off before they go: each is put back."""
+    def _look_again(self) -> None:
+        """At nodes of which more than metadata is to be seen."""
         now = self._clock()
-        rules = self._fleet.rules
-        if rules is not None and rules.is_ending:
-            self._ending_until = now + _ENDED_S
-        if self._ending_at <= now < self._ending_until:
-            self._ending_at = now + _ENDING_S
-            self._recheck_tainted()
         nodes = (self._fleet.nodes[name] for name in list(self._recheck) if name in self._fleet.nodes)
         for node in itertools.islice((one for one in nodes if self._is_due(one, now)), _TURN):
             del self._recheck[node.name]
             self._at(node, self._settle)
+
+    @property
+    def _is_rule_leaving(self) -> bool:
+        """Its owner takes its taints off before a deleted rule goes: each change of a node may be that, and metadata does not say."""
+        rules = self._fleet.rules
+        if rules is not None and rules.is_ending:
+            self._leaving_until = self._clock() + _LEAVING_S
+        return self._clock() < self._leaving_until
 
     def _recheck_tainted(self) -> None:
         self._recheck |= dict.fromkeys(name for name, node in self._fleet.nodes.items() if node.tainted)

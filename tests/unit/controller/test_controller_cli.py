@@ -225,7 +225,7 @@ def test_clean_looks_again_at_a_node_that_was_made_anew_and_passes_over_one_that
     first = [listed({"metadata": metadata}, {"metadata": {**metadata, "name": "m"}}), another, (200, {}, anew), (200, {}, anew)]
     with Api(keys, *first, (409, {}, {}), (404, {}, {}), listed()) as api:
         code, text = run(folder, "kubernetes", "clean", "--all", "--kubeconfig", config(folder, api, {"token": "t"}))
-    assert (code, text.splitlines()) == (0, ["n: removed 1 label", "m: removed nothing: it is gone", "nothing of hostagent is left"])
+    assert (code, text.splitlines()) == (0, ["n: removed 1 label", "m: the node is gone", "nothing of hostagent is left"])
     assert [body["metadata"]["uid"] for _, _, body, _ in api.asked if body] == ["u1", "u2", "u1"]
 
 
