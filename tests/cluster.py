@@ -10,7 +10,8 @@ NODES = "/api/v1/nodes"
 
 
 def conflict(code=409, field=""):
-    return ApiError("refused", code, {"details": {"causes": [{"field": field}]}} if field else None)
+    status = {"reason": "NotFound" if code == 404 else "Conflict", **({"details": {"causes": [{"field": field}]}} if field else {})}
+    return ApiError("refused", code, status)
 
 
 def merged(old, new):
@@ -89,7 +90,7 @@ class Cluster:
         found = [copy.deepcopy(node) for _, node in sorted(self.nodes.items()) if path == NODES and selected(node, selector)]
         self.full_reads += form == "whole" and path == NODES and limit > 1
         for start in range(0, max(1, len(found)), limit):
-            yield Page(found[start : start + limit], str(self.version), 0)
+            yield Page(found[start : start + limit], str(self.version))
 
     def patch(self, path, body, kind):
         self._answer()

@@ -36,9 +36,14 @@ def _selector(_: click.Context, __: click.Parameter, value: str) -> str:
 KUBECONFIG = click.option(
     "--kubeconfig", default="", type=click.Path(), help="Default: the pod's own account, else as kubectl.", metavar="FILE"
 )
-CONTEXT = click.option("--context", default="", help="Of the kubeconfig. Default: the current one.", metavar="NAME")
+CONTEXT = click.option("--context", default="", help="Context of the kubeconfig. Default: its current one.", metavar="NAME")
 PREFIX = click.option(
-    "--prefix", default="hostagent.dev", show_default=True, callback=checked_prefix, help="The agents' prefix of names.", metavar="DOMAIN"
+    "--prefix",
+    default="hostagent.dev",
+    show_default=True,
+    callback=checked_prefix,
+    help="Prefix of labels, annotations and conditions; the agents' own.",
+    metavar="DOMAIN",
 )
 NODE_SELECTOR = click.option(
     "--node-selector",

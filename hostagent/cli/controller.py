@@ -14,7 +14,7 @@ from hostagent.cli.streams import complain
 if TYPE_CHECKING:
     from hostagent.controller.limits import Limit
 
-#: Seconds: a healthy agent's heartbeats are at most so far apart, with the pauses after failures.
+#: Seconds: a healthy agent's heartbeats are 420 s apart at most, 720 s with its pauses after failures; and a pass.
 _LONGEST_GAP_S = 750
 _NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -25,14 +25,26 @@ _NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 @NODE_SELECTOR
 @click.option(
     "--stale-after",
-    default=900.0,
+    default=900,
     show_default=True,
     type=Seconds(5, 86400),
     help="Seconds without a heartbeat after which a node is closed.",
     metavar="S",
 )
-@click.option("--max-silent", default="20%", show_default=True, help="Nodes that silence may close: a number or a percentage.", metavar="N")
-@click.option("--max-tainted", default="50%", show_default=True, help="Nodes that may be tainted: a number or a percentage.", metavar="N")
+@click.option(
+    "--max-silent",
+    default="20%",
+    show_default=True,
+    help="Nodes that silence may close: a number or a percentage; never less than 2.",
+    metavar="N",
+)
+@click.option(
+    "--max-tainted",
+    default="50%",
+    show_default=True,
+    help="Nodes that may be tainted: a number or a percentage; never less than 2.",
+    metavar="N",
+)
 @click.option(
     "--taints",
     type=click.Choice(["auto", "on", "off"]),
@@ -41,20 +53,26 @@ _NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
     help="auto: those that no rule of node-readiness-controller owns. on: look at no rules. off: set and remove none.",
 )
 @click.option(
-    "--multi-node-taint", type=click.Choice(["on", "off"]), default="on", show_default=True, help="The taint for jobs on several nodes."
+    "--multi-node-taint",
+    type=click.Choice(["on", "off"]),
+    default="on",
+    show_default=True,
+    help="Whether to set the taint for jobs on several nodes.",
 )
 @click.option("--dry-run", is_flag=True, help="Write nothing: log and count what would be written.")
 @click.option("--no-leader-elect", is_flag=True, help="Take no Lease: this is the only controller.")
-@click.option("--namespace", default="hostagent", show_default=True, help="Of the Lease.", metavar="NS")
+@click.option("--namespace", default="hostagent", show_default=True, help="Namespace of the Lease.", metavar="NS")
 @click.option(
     "--listen", default="127.0.0.1:9477", show_default=True, help="Serve HTTP at this address; '' is off.", metavar="ADDRESS:PORT"
 )
 @PREFIX
-@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Lines on standard error.")
+@click.option(
+    "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of the lines on standard error."
+)
 def command(kubeconfig: str, context: str, listen: str, log_format: Literal["text", "json"], **given: Any) -> int:
-    """Keep work away from nodes that are not ready, and from nodes whose agent is silent.
+    """Taint nodes that are not ready, and nodes whose agent (hostagent daemon) is silent.
 
-    One for a cluster, as a Deployment. SIGTERM ends it: exit 0. 2: usage, or it could not run.
+    One for a cluster: docs/controller.md goes from a dry run to on. SIGTERM ends it: exit 0. 2: usage, or it could not run.
     """
     from hostagent import __version__
     from hostagent.controller.loop import Controller, Page
@@ -69,7 +87,9 @@ def command(kubeconfig: str, context: str, listen: str, log_format: Literal["tex
     found = access(kubeconfig, context)
     http = listening(listen, "", "") if listen else None
     if settings.stale_after_s < _LONGEST_GAP_S:
-        log.problem(f"--stale-after is {settings.stale_after_s:g} s: a healthy agent may be silent for {_LONGEST_GAP_S} s")
+        log.problem(
+            f"--stale-after is {settings.stale_after_s:g} s: heartbeats of a healthy agent can be 720 s apart, use {_LONGEST_GAP_S} or more"
+        )
     controller = Controller(settings, lambda heard: Api(found, f"hostagent-controller/{__version__}", secrets, on_answer=heard), log)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, controller.stop)
@@ -90,16 +110,16 @@ def _settings(
     if not _NAMESPACE.fullmatch(namespace):
         raise click.UsageError(f"found --namespace {namespace!r:.80}, wanted the name of a namespace")
     return Settings(
-        prefix,
-        (node_selector,) if node_selector else default_selectors(prefix),
-        given["stale_after"],
-        _limit("--max-silent", max_silent),
-        _limit("--max-tainted", max_tainted),
-        given["taints"],
-        multi_node_taint == "on",
-        given["dry_run"],
-        not given["no_leader_elect"],
-        namespace,
+        prefix=prefix,
+        selectors=(node_selector,) if node_selector else default_selectors(prefix),
+        stale_after_s=given["stale_after"],
+        max_silent=_limit("--max-silent", max_silent),
+        max_tainted=_limit("--max-tainted", max_tainted),
+        taints=given["taints"],
+        is_multi_node=multi_node_taint == "on",
+        is_dry_run=given["dry_run"],
+        is_elected=not given["no_leader_elect"],
+        namespace=namespace,
     )
 
 

@@ -36,13 +36,13 @@ def command() -> None:
     """Say why a node is closed, or remove what hostagent has written to nodes."""
 
 
-@command.command("why", epilog=examples("hostagent kubernetes why gpu-7 --kubeconfig admin.conf"))
+@command.command("why", short_help="Say why a node is closed.", epilog=examples("hostagent kubernetes why gpu-7 --kubeconfig admin.conf"))
 @click.argument("node", metavar="NODE")
 @_cluster_options
 def why(node: str, kubeconfig: str, context: str, prefix: str) -> int:
-    """Say why hostagent keeps work away from NODE, by the controller and by its agent.
+    """Say why NODE is closed: the controller's reason, the taints, and the conditions of its agent.
 
-    Exit 0: it is open. 1: it is closed. 2: usage, or the node could not be read.
+    Exit 0: it is open. 1: it is closed, or not ready. 2: usage, or the node could not be read.
     """
     from hostagent.controller.reasons import render_why
 
@@ -53,17 +53,18 @@ def why(node: str, kubeconfig: str, context: str, prefix: str) -> int:
 
 @command.command(
     "clean",
+    short_help="Remove what hostagent has written to nodes.",
     epilog=examples(
         "hostagent kubernetes clean --node gpu-7 --kubeconfig admin.conf", "hostagent kubernetes clean --all --taints --dry-run"
     ),
 )
 @click.option("--node", default="", help="One node.", metavar="N")
 @click.option("--all", "is_all", is_flag=True, help="All nodes of the cluster.")
-@click.option("--taints", is_flag=True, help="Also the taints of hostagent: those with the effect NoSchedule.")
+@click.option("--taints", is_flag=True, help="Also readiness.k8s.io/hostagent-not-ready and -multi-node-not-ready with NoSchedule.")
 @_cluster_options
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing.")
 def clean(node: str, is_all: bool, taints: bool, kubeconfig: str, context: str, prefix: str, dry_run: bool) -> int:
-    """Remove what hostagent has written to nodes: labels, annotations and conditions under the prefix.
+    """Remove labels, annotations and conditions under the prefix from nodes, with --taints also the taints.
 
     Stop the controller and the agents first: they write again. Exit 0: nothing of it is left. 1: something is left, or would be removed.
     2: usage, or the cluster could not be read.
@@ -74,16 +75,17 @@ def clean(node: str, is_all: bool, taints: bool, kubeconfig: str, context: str, 
 
     api = _api(kubeconfig, context)
     beats: dict[str, str] = {}
-    count = 0
+    count = tainted = 0
     for item in _items(api, node):
         name = str(item["metadata"]["name"])
         found = leftovers(item, prefix, with_taints=taints)
+        tainted += not taints and bool(leftovers(item, prefix, with_taints=True).taints)
         if found:
             count += 1
             beats[name] = heartbeat(item, prefix)
             say(f"{name}: {f'would remove {found}' if dry_run else _cleaned(api, item, prefix, taints=taints)}")
     if dry_run or not count:
-        say(f"{count} {'node has' if count == 1 else 'nodes have'} something of hostagent" if count else "nothing of hostagent is left")
+        say(_sum(count, tainted))
         return 1 if count else 0
     left = [(item, found) for item in _items(api, node) if (found := leftovers(item, prefix, with_taints=taints))]
     for item, found in left:
@@ -92,12 +94,21 @@ def clean(node: str, is_all: bool, taints: bool, kubeconfig: str, context: str, 
         if heartbeat(item, prefix) not in ("", beats.get(name, "")):
             _warn(name)
     if not left:
-        say("nothing of hostagent is left")
+        say(_sum(0, tainted))
     return 1 if left else 0
 
 
+def _sum(count: int, tainted: int) -> str:
+    """`count`: nodes with something; `tainted`: those of which the taints were not asked for."""
+    if count:
+        return f"{count} {'node has' if count == 1 else 'nodes have'} labels, annotations, conditions or taints of hostagent"
+    if tainted:
+        return f"no label, annotation or condition of hostagent is left; taints are on {tainted} nodes: --taints removes them"
+    return "nothing of hostagent is left"
+
+
 def _warn(name: str) -> None:
-    complain(f"Warning: the agent of {name} wrote a heartbeat meanwhile. Stop the agents, then clean again.")
+    complain(f"Warning: the agent of {name} is still running: it wrote a heartbeat meanwhile. Stop the agents, then clean again.")
 
 
 def _api(kubeconfig: str, context: str) -> "Api":

@@ -22,7 +22,7 @@ class Contact:
             self._last = now
 
     def restart(self) -> None:
-        """Changes may have been missed: all that was heard counts from now on."""
+        """Restart the time of contact."""
         with self._guard:
             self._since = self._last = self._clock()
 

@@ -1,5 +1,6 @@
 """What the controller counts, and its metrics. Text exposition format of Prometheus."""
 
+import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -13,6 +14,7 @@ class Counts:
     """Written by the loop, read by HTTP: each value is replaced whole."""
 
     def __init__(self) -> None:
+        self._guard = threading.Lock()
         self.is_leader = False
         self.heard_at = 0.0  # monotonic seconds: the loop lives
         self.reset()
@@ -25,6 +27,13 @@ class Counts:
         self.nodes: Mapping[State, int] = dict.fromkeys(STATES, 0)
         self.stopped: Mapping[str, str] = dict.fromkeys(LIMITS, "")  # the node that is left open, "" for none
         self.problems: Mapping[str, str] = {}
+
+    def problem(self, what: str, text: str) -> bool:
+        """Keeps what cannot be read or written, "" when it can again. Whether it is new. By any thread."""
+        with self._guard:
+            before = self.problems.get(what, "")
+            self.problems = {**self.problems, what: text}
+        return bool(text) and not before
 
     def metrics(self) -> str:
         """All of them."""

@@ -1,8 +1,9 @@
 """The selected nodes, as their metadata was seen last: who has a verdict, who is silent, who waits for a taint or for its end. No I/O."""
 
+import heapq
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Literal, NamedTuple
 
 from hostagent.controller.node import KEYS, MULTI_NODE, NOT_READY, Node
 from hostagent.controller.rules import Rules
@@ -10,6 +11,24 @@ from hostagent.controller.rules import Rules
 State = Literal["ready", "not_ready", "unknown", "silent", "no_agent"]
 STATES: tuple[State, ...] = ("ready", "not_ready", "unknown", "silent", "no_agent")
 _STATES: Mapping[str, State] = {"true": "ready", "false": "not_ready", "unknown": "unknown"}
+
+
+class Difference(NamedTuple):
+    """Keys of taints of the controller: those that a node is to have and has not, and the other way round."""
+
+    missing: frozenset[str]
+    surplus: frozenset[str]
+
+
+class _Turn(NamedTuple):
+    """Of nodes that ask for a taint: those that are not ready before those that are unknown, and for all jobs before jobs on several nodes;
+    in the order in which they were seen to.
+    """
+
+    is_unknown: bool
+    is_multi: bool
+    turn: int
+    name: str
 
 
 class Fleet:
@@ -20,31 +39,32 @@ class Fleet:
         self.nodes: dict[str, Node] = {}
         self.rules: Rules | None = None  # None: who owns a taint is unknown, and none is set or removed
         self._keys = keys
-        self._heard: dict[str, float] = {}  # when the heartbeat was seen to change last, the longest ago first
-        self._returned: set[str] = set()  # closed for silence, and heard since
-        self._waiting: dict[str, int] = {}  # what something is to be done about, and in which look that was seen first
-        self._look = 0
+        self._changed_at: dict[str, float] = {}  # when the heartbeat was seen to change last, the longest ago first
+        self._returned: set[str] = set()  # closed for silence, and their heartbeat has changed since
+        self._free: dict[str, bool] = {}  # nodes that no limit keeps from being written to, and whether a taint is added
+        self._asking: dict[str, _Turn] = {}  # nodes that would get their first taint
+        self._turn = 0
         self._verdicts = self._closed = self._counted = 0
 
     def see(self, node: Node, now: float) -> None:
-        """What is older than what is known changes nothing (resource versions are numbers that grow, Kubernetes 1.35)."""
+        """Ignores older versions (resource versions are numbers that grow, Kubernetes 1.35)."""
         before = self.nodes.get(node.name)
         is_same = before is not None and before.uid == node.uid
-        if before is not None and is_same and _is_older(node, before):
+        if is_older(node, before):
             return
         if before is not None:
             self._count(before, -1)
         self.nodes[node.name] = node
         self._count(node, 1)
         if before is None or not is_same or before.heartbeat != node.heartbeat:
-            self._heard.pop(node.name, None)
-            self._heard[node.name] = now
+            self._changed_at.pop(node.name, None)
+            self._changed_at[node.name] = now
             self._returned.discard(node.name)
             if before is not None and is_same and before.is_marked and node.is_marked:
                 self._returned.add(node.name)
         if not node.is_marked:
             self._returned.discard(node.name)
-        self._wait(node)
+        self._update_waiting(node)
 
     def forget(self, name: str, uid: str = "") -> None:
         """`uid`: only where it is that node."""
@@ -52,7 +72,7 @@ class Fleet:
         if node is None or uid not in ("", node.uid):
             return
         self._count(node, -1)
-        for known in (self.nodes, self._heard, self._waiting):
+        for known in (self.nodes, self._changed_at, self._free, self._asking):
             known.pop(name, None)
         self._returned.discard(name)
 
@@ -60,33 +80,61 @@ class Fleet:
         """Rules have changed, or cannot be read: None."""
         self.rules = rules
         for node in list(self.nodes.values()):
-            self._wait(node)
+            self._update_waiting(node)
 
-    def next_look(self) -> None:
-        """What comes from now on came later than what waits."""
-        self._look += 1
+    def next_turn(self) -> None:
+        """Nodes that wait from now on come after those that wait already."""
+        self._turn += 1
 
     def silent(self, now: float, stale_after_s: float) -> Iterator[Node]:
         """Nodes with a verdict whose heartbeat has not changed for so long, by their name; those that are closed already too."""
         found = []
-        for name, heard_at in self._heard.items():
-            if now - heard_at < stale_after_s:
+        for name, changed_at in self._changed_at.items():
+            if now - changed_at < stale_after_s:
                 break
             found.append(name)
         yield from (self.nodes[name] for name in sorted(found) if self.nodes[name].has_verdict)
 
-    def waiting(self) -> list[Node]:
-        """Nodes about which something is to be done: whose taints go first, then in the order in which the limit lets them in."""
-        return sorted((self.nodes[name] for name in self._waiting), key=self._turn)
+    def free(self) -> list[Node]:
+        """Nodes to write to whatever the limits: they lose a taint or a mark, or have one taint already. Those that gain none first."""
+        return [self.nodes[name] for name in sorted(self._free, key=lambda name: (self._free[name], name))]
+
+    def asking(self, count: int, is_admitted: Callable[[Node], bool]) -> list[Node]:
+        """The first `count` nodes in the order of admission that would get their first taint."""
+        return [
+            self.nodes[one.name]
+            for one in heapq.nsmallest(count, (one for one in self._asking.values() if is_admitted(self.nodes[one.name])))
+        ]
+
+    def is_waiting(self, name: str) -> bool:
+        """Whether there is something to write to the node."""
+        return name in self._free or name in self._asking
+
+    def forget_versions(self, names: Iterable[str]) -> None:
+        """What is seen next is newer: the server may have been restored."""
+        for name in names:
+            if node := self.nodes.get(name):
+                self.nodes[name] = node._replace(resource_version="")
 
     def wanted(self, node: Node) -> frozenset[str]:
         """The taints that the node is to have."""
         return frozenset(key for key in self._keys if node.readiness(key) != "true")
 
-    def owned(self, labels: Mapping[str, str]) -> "frozenset[str] | None":
-        """Of a node with `labels`, the taints that are the controller's; None where that is unknown."""
-        rules = self.rules
-        return None if rules is None else frozenset(key for key in KEYS if not rules.owner(key, labels))
+    def owned(self, node: Node) -> "frozenset[str] | None":
+        """The taints that are the controller's on the node; None where that is unknown. Of a key that the controller does not set it owns
+        what it has set before.
+        """
+        if self.rules is None:
+            return None
+        return frozenset(key for key in KEYS if (key in self._keys or key in node.tainted) and not self.rules.owner(key, node.labels))
+
+    def difference(self, node: Node) -> "Difference | None":
+        """Between the taints that the node is to have and those that the controller has set; None where the owner of taints is unknown."""
+        owned = self.owned(node)
+        if owned is None:
+            return None
+        right, tainted = self.wanted(node) & owned, frozenset(node.tainted)
+        return Difference(right - tainted, tainted - right)
 
     def has_returned(self, node: Node) -> bool:
         """Whether its agent was heard after the node was closed for silence."""
@@ -102,10 +150,10 @@ class Fleet:
         """Nodes with a verdict that are closed for silence."""
         return self._closed
 
-    def others_counted(self, node: Node) -> int:
-        """Nodes with a verdict that have a taint of the controller or are closed for silence, without this one."""
-        known = self.nodes.get(node.name)
-        return self._counted - (known is not None and _counts(known))
+    @property
+    def counted(self) -> int:
+        """Nodes with a verdict that have a taint of the controller or are closed for silence."""
+        return self._counted
 
     @property
     def has_agents(self) -> bool:
@@ -123,35 +171,31 @@ class Fleet:
             return "no_agent"
         return "silent" if node.is_closed or node.name in silent else _STATES[node.ready]
 
-    def _wait(self, node: Node) -> None:
-        if not self._needs(node):
-            self._waiting.pop(node.name, None)
-        elif node.name not in self._waiting:
-            self._waiting[node.name] = self._look
-
-    def _needs(self, node: Node) -> bool:
-        if self.has_returned(node):
-            return True
-        owned = self.owned(node.labels)
-        return owned is not None and set(node.tainted) != self.wanted(node) & owned
-
-    def _turn(self, node: Node) -> tuple[bool, bool, bool, int, str]:
-        owned = self.owned(node.labels) or frozenset()
-        missing = (self.wanted(node) & owned) - set(node.tainted)
-        key = NOT_READY if NOT_READY in missing else MULTI_NODE
-        return (bool(missing), node.readiness(key) != "false", key != NOT_READY, self._waiting[node.name], node.name)
+    def _update_waiting(self, node: Node) -> None:
+        missing, surplus = self.difference(node) or Difference(frozenset(), frozenset())
+        before = self._asking.pop(node.name, None)
+        self._free.pop(node.name, None)
+        if surplus or self.has_returned(node) or (missing and node.tainted):
+            self._free[node.name] = bool(missing)
+        elif missing:
+            key = NOT_READY if NOT_READY in missing else MULTI_NODE
+            turn = before.turn if before else self._turn
+            self._asking[node.name] = _Turn(node.readiness(key) != "false", key != NOT_READY, turn, node.name)
 
     def _count(self, node: Node, by: int) -> None:
         self._verdicts += by * node.has_verdict
         self._closed += by * (node.has_verdict and node.is_closed)
-        self._counted += by * _counts(node)
+        self._counted += by * counts(node)
 
 
-def _counts(node: Node) -> bool:
+def counts(node: Node) -> bool:
+    """For the limit of tainted nodes."""
     return node.has_verdict and (node.is_closed or bool(node.tainted))
 
 
-def _is_older(node: Node, than: Node) -> bool:
-    """False where the versions are no numbers."""
+def is_older(node: Node, than: "Node | None") -> bool:
+    """By resource version, also where a node was made anew: all versions are of one store. False where they are no numbers."""
+    if than is None:
+        return False
     versions = (node.resource_version, than.resource_version)
     return all(one.isascii() and one.isdigit() for one in versions) and int(versions[0]) < int(versions[1])

@@ -13,6 +13,8 @@ from hostagent.kube.api import CONFLICT, NOT_FOUND, Api, ApiError
 NAME = "hostagent-controller"
 #: Seconds: others wait so long for a renewal; between two renewals; without one nothing more is written.
 LEASE_S, RENEW_S, HOLD_S = 15, 5.0, 10.0
+#: Seconds that another holder's duration may say.
+_LONGEST_S = 60
 
 
 def boottime() -> float:
@@ -28,13 +30,13 @@ class Lease:
         self._api, self._identity, self._clock = api, identity, clock
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._namespace = namespace
-        self._seen: tuple[Any, float] = (None, 0.0)  # the lease of another candidate, and since when it is so
+        self._seen: tuple[Any, float] = (None, float("-inf"))  # the lease of another candidate, and since when it is so
         self._held_at = float("-inf")  # when the request that was granted last began
         self.problem = ""  # of the last try
 
     @property
     def is_held(self) -> bool:
-        """Whether this candidate may write now: nobody else has taken over for some seconds more, even if this process was stopped."""
+        """Whether this candidate may write: no other candidate can hold it yet, even if this process was stopped."""
         return self._clock() - self._held_at < HOLD_S
 
     def renew(self) -> bool:
@@ -50,7 +52,7 @@ class Lease:
         return is_granted
 
     def release(self) -> None:
-        """Another candidate need not wait."""
+        """Frees the Lease at once."""
         if not self.is_held:
             return
         self._held_at = float("-inf")
@@ -66,26 +68,29 @@ class Lease:
         except ApiError as error:
             if error.code != NOT_FOUND:
                 raise
+            if self._clock() - self._seen[1] <= LEASE_S:
+                return False  # somebody has deleted it: its holder may still write
             metadata = {"name": NAME, "namespace": self._namespace}
             self._api.create(self._path, {"metadata": metadata, "spec": self._record({}, is_new=True)})
             return True
         spec = _spec(found)
         holder = str(spec.get("holderIdentity") or "")
         if holder not in ("", self._identity) and not self._is_over(found):
+            self._held_at = float("-inf")
             return False
         fresh = {**found, "spec": {**spec, **self._record(spec, is_new=holder != self._identity)}}
         self._api.replace(f"{self._path}/{NAME}", fresh)
         return True
 
     def _is_over(self, found: dict[str, Any]) -> bool:
-        """Whether the holder has not renewed it for as long as it said, and for our own duration. Asked when the answer has come: that is
-        after the holder's last renewal, the begin of the request may be before it.
+        """Whether the holder has not renewed it for as long as the lease says, in our bounds. Asked when the answer has come: that is after
+        the holder's last renewal, the begin of the request may be before it.
         """
         now = self._clock()
         if self._seen[0] != found:  # its resourceVersion is another one
             self._seen = found, now
         duration = _spec(found).get("leaseDurationSeconds")
-        return now - self._seen[1] > max(LEASE_S, duration if isinstance(duration, int) else 0)
+        return now - self._seen[1] > min(max(LEASE_S, duration if isinstance(duration, int) else 0), _LONGEST_S)
 
     def _record(self, before: dict[str, Any], *, is_new: bool) -> dict[str, Any]:
         at = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())

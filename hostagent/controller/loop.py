@@ -83,11 +83,12 @@ class Controller:
         assert self._lease is not None
         problem = ""
         while not self._is_over.is_set():
+            began = time.monotonic()
             is_held = self._lease.renew()
             if self._lease.problem not in ("", problem):
                 self._log.problem(f"the lease is not renewed: {self._lease.problem}")
             problem = self._lease.problem
-            self._is_over.wait(RENEW_S if is_held else _TRY_S)
+            self._is_over.wait(max(0.0, began + RENEW_S - time.monotonic()) if is_held else _TRY_S)
 
 
 class Page:
@@ -107,7 +108,7 @@ class Page:
     def _livez(self) -> Answer:
         silent_s = time.monotonic() - self._counts.heard_at
         if silent_s > _LIVES_S:
-            return Answer(HTTPStatus.SERVICE_UNAVAILABLE, f"the loop was last heard {silent_s:.0f} s ago\n")
+            return Answer(HTTPStatus.SERVICE_UNAVAILABLE, f"the main loop has not run for {silent_s:.0f} s\n")
         return Answer(HTTPStatus.OK, "ok\n")
 
     def _readyz(self) -> Answer:

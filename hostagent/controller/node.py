@@ -11,7 +11,12 @@ EFFECT = "NoSchedule"
 #: Annotations, without prefix: of the agent, and of the controller.
 SUMMARY, HEARTBEAT = "summary", "heartbeat"
 CLOSED, TAINTED, WHY = "closed", "tainted", "why"
+ANNOTATIONS = (SUMMARY, HEARTBEAT, CLOSED, TAINTED, WHY)
 SILENT = "silent"
+#: The reason of conditions whose agent is silent.
+AGENT_SILENT = "AgentSilent"
+#: Characters of an annotation that are looked at: each of ours is shorter.
+LONGEST = 256
 #: Labels, without prefix, by the key of their taint.
 LABELS = {NOT_READY: "ready", MULTI_NODE: "multi-node-ready"}
 Readiness = Literal["true", "false", "unknown"]
@@ -51,6 +56,7 @@ class Whole(NamedTuple):
     taints: tuple[Mapping[str, Any], ...]
     conditions: Mapping[str, Mapping[str, Any]]
     why: str
+    is_cordoned: bool = False
 
     def has(self, key: str) -> bool:
         """Whether it has the taint `key` with NoSchedule, whoever set it."""
@@ -59,6 +65,11 @@ class Whole(NamedTuple):
     def other_effects(self, key: str) -> tuple[str, ...]:
         """Of taints of the same key that are not the controller's."""
         return tuple(str(one.get("effect")) for one in self.taints if one.get("key") == key and not is_taint(one, key))
+
+    @property
+    def is_overwritten(self) -> bool:
+        """Whether it is marked as silent, and its agent has written its conditions since."""
+        return self.node.is_marked and bool(self.conditions) and all(one.get("reason") != AGENT_SILENT for one in self.conditions.values())
 
     def is_first_pass(self, key: str) -> bool:
         """Whether the agent has just begun, and has not judged the node yet."""
@@ -73,7 +84,7 @@ def parse_node(item: Mapping[str, Any], prefix: str, keys: Collection[str]) -> "
     name, uid = metadata.get("name"), metadata.get("uid")
     if not isinstance(name, str) or not isinstance(uid, str):
         return None
-    marks = annotations.get(f"{prefix}/{TAINTED}", "").split(",")
+    marks = annotations.get(f"{prefix}/{TAINTED}", "")[:LONGEST].split(",")
     return Node(
         name=name,
         uid=uid,
@@ -81,7 +92,7 @@ def parse_node(item: Mapping[str, Any], prefix: str, keys: Collection[str]) -> "
         ready=_readiness(labels.get(f"{prefix}/{LABELS[NOT_READY]}")),
         multi_node=_readiness(labels.get(f"{prefix}/{LABELS[MULTI_NODE]}")),
         has_verdict=f"{prefix}/{SUMMARY}" in annotations,
-        heartbeat=annotations.get(f"{prefix}/{HEARTBEAT}", ""),
+        heartbeat=annotations.get(f"{prefix}/{HEARTBEAT}", "")[:LONGEST],
         is_marked=annotations.get(f"{prefix}/{CLOSED}") == SILENT,
         tainted=tuple(key for key in KEYS if key in marks),
         labels={key: labels[key] for key in keys if key in labels},
@@ -97,7 +108,8 @@ def parse_whole(item: Mapping[str, Any], prefix: str, keys: Collection[str]) -> 
     listed = _rows(_part(item.get("status")).get("conditions"))
     ours = {str(one["type"])[len(begins) :]: one for one in listed if str(one.get("type")).startswith(begins)}
     why = texts(metadata.get("annotations")).get(f"{prefix}/{WHY}", "")
-    return Whole(node, texts(metadata.get("labels")), _rows(_part(item.get("spec")).get("taints")), ours, why)
+    spec = _part(item.get("spec"))
+    return Whole(node, texts(metadata.get("labels")), _rows(spec.get("taints")), ours, why, spec.get("unschedulable") is True)
 
 
 def texts(value: Any) -> dict[str, str]:

@@ -12,17 +12,25 @@ _HEADLINE = 300
 
 
 def render_why(item: Mapping[str, Any], prefix: str) -> tuple[str, bool]:
-    """The text, and whether the node is open to jobs. Raises ``HostagentError`` for what is no node."""
+    """The text, and whether the node is ready and open. Raises ``HostagentError`` for what is no node."""
     whole = parse_whole(item, prefix, ())
     if whole is None:
         raise HostagentError("the answer of the API server is no node", "")
     taints = [key for key in KEYS if whole.has(key)]
     has_agent = bool(whole.node.has_verdict or whole.conditions or f"{prefix}/ready" in whole.labels)
-    is_open = not taints and (whole.node.ready == "true" or not has_agent)
-    lines = [f"{whole.node.name} is {'open' if is_open else 'closed'}{f': {visible(whole.why)}' if whole.why else ''}"]
-    lines += [f"  taint      {key}:NoSchedule{'' if key in whole.node.tainted else ' (not by the controller)'}" for key in taints]
-    lines += [f"  {line}" for line in _agent(whole, item, prefix)] if has_agent else ["  agent      none has written to this node"]
-    return "\n".join(lines) + "\n", is_open
+    is_ready = whole.node.ready == "true" or not has_agent
+    if taints:
+        is_ours = set(taints) <= set(whole.node.tainted) and whole.why.startswith("closed")
+        state = visible(whole.why) if is_ours else "closed"
+    else:
+        state = "open" if is_ready else "not ready, and has no taint of hostagent: pods may still be scheduled on it"
+    lines = [f"{whole.node.name} is {state}"]
+    lines += [
+        f"  taint      {key}:NoSchedule{'' if key in whole.node.tainted else ' (without a mark of the controller)'}" for key in taints
+    ]
+    lines += ["  cordoned   by somebody else"] if whole.is_cordoned else []
+    lines += [f"  {line}" for line in _agent(whole, item, prefix)] if has_agent else ["  agent      has not written to this node"]
+    return "\n".join(lines) + "\n", is_ready and not taints
 
 
 def _agent(whole: Whole, item: Mapping[str, Any], prefix: str) -> list[str]:

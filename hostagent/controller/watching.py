@@ -8,15 +8,19 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from hostagent.controller.contact import Contact
+from hostagent.controller.node import ANNOTATIONS, LONGEST, texts
 from hostagent.controller.rules import NONE, PATH, Rules, parse_rules
 from hostagent.kube.api import GONE, NOT_FOUND, Api, ApiError, Watch
 
 NODES = "/api/v1/nodes"
 _PAGE = 500
-_KEPT = ("name", "uid", "resourceVersion", "labels", "annotations")
+_KEPT = ("name", "uid", "resourceVersion", "labels")
 #: Seconds between two lists of the rules, and before a list or watch that failed is tried again; at most before a list that the server
 #: has forgotten the beginning of.
 _RULES_S, _AGAIN_S, _JITTER_S = 30.0, 1.0, 3.0
+#: Seconds that a server may ask to wait; between two answers, so that contact is known; watches that fail before nodes are listed again.
+_LONGEST_S, _PROBE_S, _REFUSED = 60.0, 5.0, 3
 
 
 class Listed(NamedTuple):
@@ -96,9 +100,10 @@ class Watcher(threading.Thread):
 class NodeWatcher(Watcher):
     """The nodes of one label selector."""
 
-    def __init__(self, api: Api, messages: "queue.Queue[Message]", selector: str, log: Callable[[str], None]) -> None:
+    def __init__(self, api: Api, messages: "queue.Queue[Message]", selector: str, report: Callable[[str], None]) -> None:
+        """`report` takes each problem, and "" when it is over."""
         super().__init__(api, messages)
-        self._selector, self._log, self._version, self._is_lost, self._problem = selector, log, "", False, ""
+        self._selector, self._report, self._version, self._is_lost, self._failures = selector, report, "", False, 0
         self._is_behind = threading.Event()
 
     def _once(self) -> None:
@@ -110,12 +115,17 @@ class NodeWatcher(Watcher):
         for event in self._events(NODES, self._version, self._selector, random.randrange(240, 360)):  # noqa: S311  not all at once
             if self._is_over.is_set():
                 return
-            self._problem = ""
+            self._is_well()
             metadata = event.object.get("metadata")
             if isinstance(metadata, dict):
                 self._version = str(metadata.get("resourceVersion") or self._version)
             if event.type != "BOOKMARK":
                 self._put(Changed(self._selector, _slim(event.object), event.type == "DELETED"))
+
+    def _is_well(self) -> None:
+        if self._failures:
+            self._failures = 0
+            self._report("")
 
     def relist(self) -> None:
         """From another thread: the watch is behind, and the list is read anew."""
@@ -136,12 +146,16 @@ class NodeWatcher(Watcher):
         return version
 
     def _failed(self, error: ApiError) -> None:
+        """A watch that is refused again and again is replaced by lists: what they bring is old, and better than nothing."""
         if error.code == GONE:
             self._version, self._is_lost = "", True
             self._is_over.wait(random.uniform(0, _JITTER_S))  # noqa: S311  spread over all that watch
-        elif error.message != self._problem:
-            self._problem = error.message
-            self._log(f"nodes are not watched: {error.message}")
+            return
+        self._failures += 1
+        self._report(f"nodes are not watched: {error.message}")
+        if self._failures % _REFUSED == 0:
+            self._version = ""
+        self._is_over.wait(max(min(error.retry_after_s, _LONGEST_S), min(2.0 ** (self._failures // _REFUSED) - 1.0, _RULES_S)))
 
 
 class RuleWatcher(Watcher):
@@ -179,13 +193,35 @@ class RuleWatcher(Watcher):
         self._put(
             Ruled(NONE, "") if is_unknown_kind else Ruled(None, f"rules of node-readiness-controller cannot be read: {error.message}")
         )
-        self._is_over.wait(_RULES_S if is_unknown_kind else _AGAIN_S)
+        self._is_over.wait(_RULES_S if is_unknown_kind else max(_AGAIN_S, min(error.retry_after_s, _LONGEST_S)))
+
+
+class Prober(Watcher):
+    """Where nothing else is answered for some seconds it asks for anything: that it is answered shows that a heartbeat would be heard. A
+    thread of its own, because a write may hang.
+    """
+
+    def __init__(self, api: Api, messages: "queue.Queue[Message]", contact: Contact) -> None:
+        super().__init__(api, messages)
+        self._contact = contact
+
+    def _once(self) -> None:
+        if self._contact.quiet_s() >= _PROBE_S:
+            next(iter(self._api.pages(NODES, limit=1, form="metadata")), None)
+
+    def _failed(self, error: ApiError) -> None:
+        self._is_over.wait(min(error.retry_after_s, _LONGEST_S))
 
 
 def _slim(item: dict[str, Any]) -> dict[str, Any]:
-    """Without what nobody here reads, which is most of it."""
+    """Keeps what the controller uses: others' annotations may be long, and so may what somebody writes into ours."""
     metadata = item.get("metadata")
-    return {"metadata": {name: metadata.get(name) for name in _KEPT} if isinstance(metadata, dict) else {}}
+    if not isinstance(metadata, dict):
+        return {"metadata": {}}
+    annotations = {
+        name: text[:LONGEST] for name, text in texts(metadata.get("annotations")).items() if name.rpartition("/")[2] in ANNOTATIONS
+    }
+    return {"metadata": {**{name: metadata.get(name) for name in _KEPT}, "annotations": annotations}}
 
 
 def _name(item: dict[str, Any]) -> str:

@@ -5,13 +5,11 @@ verdict. Each carries uid and resourceVersion of the node that it was decided on
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hostagent.controller.node import CLOSED, EFFECT, KEYS, LABELS, SILENT, TAINTED, WHY, Whole, is_taint
+from hostagent.controller.node import AGENT_SILENT, CLOSED, EFFECT, KEYS, LABELS, SILENT, TAINTED, WHY, Whole, is_taint
 from hostagent.facts.frozen import frozen
 from hostagent.kube.nodestatus import stamp
 from hostagent.visible import visible
 
-#: The reason of conditions whose agent is silent.
-AGENT_SILENT = "AgentSilent"
 _WHY_CHARACTERS = 300
 
 
@@ -121,27 +119,27 @@ def _why(whole: Whole, plan: _Plan, at: Moment, *, is_closed: bool) -> "str | No
 
 
 def reason(whole: Whole, key: str, at: Moment) -> str:
-    """Why the node has the taint `key`, since when, by its own conditions."""
+    """Why the node has the taint `key`, by its own conditions, and since when, by the controller's clock."""
     since = stamp(at.now)
     if not whole.node.has_verdict:
-        return f"no verdict since {since}: hostagent has not judged this node"
+        return f"closed since {since}: hostagent has not judged this node"
     kind = "Ready" if LABELS[key] == "ready" else "MultiNodeReady"
     condition = whole.conditions.get(kind, {})
     status, code = str(condition.get("status") or "missing"), str(condition.get("reason") or "")
     label = whole.node.readiness(key)
-    words = {"Ready": "not ready", "MultiNodeReady": "not ready for jobs on several nodes"}[kind]
-    said = f"{kind} is {status}" if status != "True" else f"label {LABELS[key]} is {label}"
-    return visible(f"{words} since {since}: {said}{f' ({code})' if code and status != 'True' else ''}")[:_WHY_CHARACTERS]
+    closed = {"Ready": "closed", "MultiNodeReady": "closed to jobs on several nodes"}[kind]
+    cause = f"{kind} is {status}{f' ({code})' if code else ''}" if status != "True" else f"label {LABELS[key]} is {label}"
+    return visible(f"{closed} since {since}: {cause}")[:_WHY_CHARACTERS]
 
 
 def closing(whole: Whole, at: Moment, silent_s: float) -> Mapping[str, Any]:
-    """Strategic-merge patch of the status of a node whose agent is silent: everything that the agent said last is unknown now."""
+    """Strategic-merge patch of the status of a node whose agent is silent: everything that the agent reported last is unknown now."""
     since = stamp(at.now)
     length = f"{silent_s / 60:.0f} min" if silent_s >= 120 else f"{silent_s:.0f} s"
-    text = f"hostagent has been silent for {length}: what it reported last may no longer be so"
+    text = f"No heartbeat of hostagent for {length}: its last report may be outdated"
     annotations = {
         f"{at.prefix}/{CLOSED}": SILENT,
-        f"{at.prefix}/{WHY}": f"silent since {since}: no heartbeat of hostagent for {length}",
+        f"{at.prefix}/{WHY}": f"closed since {since}: no heartbeat of hostagent for {length}",
     }
     labels = {f"{at.prefix}/{name}": "unknown" for name in LABELS.values()}
     conditions = [

@@ -24,28 +24,28 @@ _MAX_PAGE = 64 * _MIB
 #: HTTP codes that do not prove that the cluster works: the server is overloaded, or behind it something is away.
 _NO_PROOF = (429,)
 _EVENTS = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
-GONE, CONFLICT, NOT_FOUND, INVALID, FORBIDDEN = 410, 409, 404, 422, 403
+GONE, CONFLICT, NOT_FOUND, INVALID = 410, 409, 404, 422
 
 
 class ApiError(HostagentError):
-    """The server refused. ``code``: HTTP's, 0 where no answer came, 200 or 201 where the answer is unreadable; ``reason``: of the Status,
-    such as AlreadyExists; ``fields``: that the Status names, such as metadata.uid; ``retry_after_s``: what the server asks to wait.
+    """The server refused. ``code``: HTTP's, 0 where no answer came, 200 or 201 where the answer is unreadable; ``fields``: that the
+    Status names, such as metadata.uid; ``is_not_found``: by the API server itself, not by a proxy before it; ``retry_after_s``: what
+    the server asks to wait.
     """
 
     def __init__(self, message: str, code: int = 0, status: "Mapping[str, Any] | None" = None, retry_after_s: float = 0.0) -> None:
         super().__init__(message, "")
         self.code, self.retry_after_s = code, retry_after_s
-        self.reason = _text(status or {}, "reason")
+        self.is_not_found = code == NOT_FOUND and _text(status or {}, "reason") == "NotFound"
         causes = _part(status or {}, "details").get("causes")
         self.fields = tuple(_text(one, "field") for one in causes if isinstance(one, dict)) if isinstance(causes, list) else ()
 
 
 class Page(NamedTuple):
-    """One page of a list; ``remaining``: objects behind it, as the server estimates (0 with selectors)."""
+    """One page of a list."""
 
     items: list[dict[str, Any]]
     resource_version: str
-    remaining: int
 
 
 class Event(NamedTuple):
@@ -68,7 +68,7 @@ class Api:
         timeout_s: float = TIMEOUT_S,
     ) -> None:
         """`access` and `secrets` as of `Transport`; `agent`: the User-Agent and the manager of our fields. `on_answer` is called after each
-        answer and each event of a watch, except server errors and 429.
+        answer and each event of a watch, except server errors, 429 and what is no object of Kubernetes.
         """
         self._transport = Transport(access, agent, secrets, keeps=True, timeout_s=timeout_s)
         self._manager = {"fieldManager": agent.partition("/")[0]}
@@ -93,8 +93,8 @@ class Api:
             version = _text(metadata, "resourceVersion")
             if not version or not _is_list(items) or not _text(found, "kind").endswith("List"):
                 raise ApiError("the answer of the API server is no list", 200)
-            following, remaining = _text(metadata, "continue"), metadata.get("remainingItemCount")
-            yield Page(items, version, remaining if isinstance(remaining, int) else 0)
+            yield Page(items, version)
+            following = _text(metadata, "continue")
             if not following:
                 return
 
@@ -137,9 +137,14 @@ class Api:
         return found
 
     def _accepted(self, answer: Answer) -> "dict[str, Any] | None":
-        if answer.code < 500 and answer.code not in _NO_PROOF:
-            self._on_answer()
         found = _document(answer.data)
+        if (
+            found is not None
+            and answer.code < 500
+            and answer.code not in _NO_PROOF
+            and (answer.code < 300 or found.get("kind") == "Status")
+        ):
+            self._on_answer()
         if answer.code not in (200, 201):
             raise self._error(answer.code, found, answer.retry_after_s)
         return found

@@ -162,13 +162,13 @@ class Transport:
         return visible(self._secrets.without(text)[:_SHOWN])
 
     def _in_time(self, call: Callable[[], _Found], line: _Line) -> _Found:
-        self._worker = self._worker or _Worker()
-        if not self._worker.begin(lambda: self._outcome(call)):
-            raise UnreachedError("the API server is still looked for")
-        outcomes: list[_Found | UnreachedError] = self._worker.outcome(self._timeout_s)
+        worker = self._worker = self._worker or _Worker()
+        if not worker.begin(lambda: self._outcome(call)):
+            raise UnreachedError("an earlier request to the API server has not ended")
+        outcomes: list[_Found | UnreachedError] = worker.outcome(self._timeout_s)
         if not outcomes:
             line.end()
-            self._worker.outcome(_END_S)
+            worker.outcome(_END_S)
             if self._kept and self._kept.line is line:
                 self._forget()
             raise UnreachedError(f"the API server did not answer in {self._timeout_s:g} s")

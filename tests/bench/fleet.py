@@ -4,7 +4,8 @@ The agents are virtual (tests/bench/fleetagents.py), the controller is the produ
 server and etcd are real. Each phase lasts SECONDS, or what it needs:
 
 steady     heartbeats of 300 s +-20 %, and one node in 500 turns to not ready and back.
-roll-out   all agents restart within 10 minutes: so many of them as come in this time. Each is away 5 to 15 s; one in 100 comes back with not ready.
+roll-out   agents restart at the pace of all in 10 minutes: with SECONDS=120 a fifth of them. Each is away 5 to 15 s; one in 100 comes back with
+           not ready.
 failing    one node in ten fails at one moment. One in eight of them notices by an event: the hosts at one leaf switch whose links go down.
            Half a second to gather events and a pass of 1 to 3 s. All others notice by their next pass, which may begin at any moment of the
            interval (60 s, or SECONDS if that is less), +-10 %.
@@ -36,11 +37,12 @@ from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.bench.fleetagents import INTERVAL_S, PREFIX, Agent, Agents, Connection, Turn, make_nodes  # noqa: E402
-from tests.real.cluster import MERGE, SERVER, Cluster  # noqa: E402
+from tests.bench.fleetagents import INTERVAL_S, Connection, Turn, VirtualAgent, VirtualAgents, make_nodes  # noqa: E402
+from tests.real.cluster import AS_ADMIN, MERGE, SERVER, Cluster  # noqa: E402
 from tests.real.conftest import CACHE  # noqa: E402
-from tests.real.controllerrun import Controller, config  # noqa: E402
+from tests.real.controllerrun import PREFIX, Controller, config  # noqa: E402
 from tests.real.daemonrun import eventually  # noqa: E402
+from tests.real.readinessrules import KEYS  # noqa: E402
 
 #: Wanted, of 10,000 nodes: MiB, part of a core, seconds, writes a second.
 RSS_MIB, CPU, IN_CHARGE_S, FULL_READ_S, STEADY, BURST, TAINT_S = 150.0, 0.05, 30.0, 90.0, 40.0, 170.0, 5.0
@@ -51,7 +53,6 @@ _ROLL_OUT_S, _RESTART_S = 600.0, 100.0
 _FAILING, _BY_EVENT = 10, 8
 #: Seconds after a phase in which all that was published is to be written; and writes a second that a small machine can take.
 _SETTLE_S, _SLOWEST = 60.0, 50.0
-_KEYS = ("readiness.k8s.io/hostagent-not-ready", "readiness.k8s.io/hostagent-multi-node-not-ready")
 _NAME = re.compile(rb'"metadata":\{"name":"([^"]+)"')
 _MARK = f'"{PREFIX}/tainted":"'.encode()
 
@@ -72,7 +73,7 @@ class Taints:
         line = http.client.HTTPSConnection(str(address.hostname), address.port, context=context)
         accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
         path = f"/api/v1/nodes?watch=1&resourceVersion={self._version}&timeoutSeconds=36000"
-        line.request("GET", path, headers={"Authorization": "Bearer admin-of-the-tests", "Accept": accept})
+        line.request("GET", path, headers={**AS_ADMIN, "Accept": accept})
         for event in line.getresponse():
             found, now = _NAME.search(event), time.monotonic()
             name = found[1].decode() if found else ""
@@ -133,7 +134,7 @@ class Bench:
         """`restart_s`: within which all agents begin again."""
         self.cluster, self.seconds, self._restart_s = cluster, seconds, restart_s
         self.names = [f"gpu-{number:05}" for number in range(nodes)]
-        self.agents = Agents(cluster, self.names)
+        self.agents = VirtualAgents(cluster, self.names)
         self._draw = random.Random(34)
         self._server = cluster.parts[SERVER].process.pid
 
@@ -161,7 +162,7 @@ class Bench:
 
         def has_taints() -> bool:
             time.sleep(0.2)
-            return {one["key"] for one in self.cluster.taints(last)} >= set(_KEYS)
+            return {one["key"] for one in self.cluster.taints(last)} >= set(KEYS)
 
         eventually(has_taints, 600)
         return in_charge_s, time.monotonic() - began
@@ -169,8 +170,8 @@ class Bench:
     def mark_last(self) -> None:
         """As a controller of before left it, and somebody took the taints off."""
         annotations = {
-            f"{PREFIX}/tainted": ",".join(_KEYS),
-            f"{PREFIX}/why": "not ready since 2026-11-01T00:00:00Z: Ready is False (GpuXid)",
+            f"{PREFIX}/tainted": ",".join(KEYS),
+            f"{PREFIX}/why": "closed since 2026-11-01T00:00:00Z: Ready is False (GpuXid)",
         }
         self.cluster.admin("PATCH", f"/api/v1/nodes/{self.names[-1]}", {"metadata": {"annotations": annotations}}, kind=MERGE)
 
@@ -188,7 +189,7 @@ class Bench:
         lost, wrong = self._lost(taints)
         new = self._taint_counts(controller)
         took = sorted(one.took_s for one in writes) or [0.0]
-        highest = max(Counter(int(one.at - began) for one in writes).values(), default=0)
+        highest = max(Counter(int(one.at - one.took_s - began) for one in writes).values(), default=0)
         return Measured(
             name, took_s, len(writes), highest, sum(bool(one.problem) for one in writes),
             took[len(took) // 2] * 1000, took[len(took) * 99 // 100] * 1000, len(agents.turns) - first_turn, lost,
@@ -203,11 +204,11 @@ class Bench:
 
     # -- what happens in the phases; each gives the seconds that it needs
 
-    def _some(self, count: int, *, is_ready: bool = True) -> "list[Agent]":
+    def _some(self, count: int, *, is_ready: bool = True) -> "list[VirtualAgent]":
         chosen = [one for one in self.agents.by_name.values() if one.is_ready == is_ready and one.node != self.names[-1]]
         return self._draw.sample(chosen, min(count, len(chosen)))
 
-    def _judge(self, when: float, agent: Agent, *, is_ready: bool) -> None:
+    def _judge(self, when: float, agent: VirtualAgent, *, is_ready: bool) -> None:
         self.agents.at(when, lambda: self.agents.judge(agent, is_ready=is_ready))
 
     def _steady(self, began: float) -> float:
@@ -260,7 +261,7 @@ class Bench:
                 agent = self.agents.by_name[node["metadata"]["name"]]
                 lost += not _is_as_published(node, agent)
                 keys = {one["key"] for one in node["spec"].get("taints", ())}
-                wrong += (not agent.is_ready) != all(key in keys for key in _KEYS) or (agent.is_ready and any(key in keys for key in _KEYS))
+                wrong += (not agent.is_ready) != all(key in keys for key in KEYS) or (agent.is_ready and any(key in keys for key in KEYS))
             following = page["metadata"].get("continue", "")
             if not following:
                 return lost, wrong
@@ -289,7 +290,7 @@ class Bench:
         return int(controller.metric(metric, action="add") or 0), int(controller.metric(metric, action="remove") or 0)
 
 
-def _is_as_published(node: "dict[str, Any]", agent: Agent) -> bool:
+def _is_as_published(node: "dict[str, Any]", agent: VirtualAgent) -> bool:
     words, metadata = agent.words, node["metadata"]
     if words is None:
         return False
@@ -309,7 +310,15 @@ def allowed(per_second: float, nodes: int, seconds: float) -> float:
     return (expected + 3 * math.sqrt(expected)) / seconds
 
 
-def report(nodes: int, start: "tuple[float, float]", found: "list[Measured]") -> "list[str]":
+def bursts(nodes: int, found: "list[Measured]", restart_s: float) -> "list[tuple[str, float, float]]":
+    """Of each phase what was measured, and how much is allowed. All agents that begin again in less than 100 s write so much more a second."""
+    hurry = {"restart": max(1.0, _RESTART_S / restart_s)}
+    return [
+        (f"writes in the highest second, {one.name}", one.highest, allowed(BURST * hurry.get(one.name, 1.0), nodes, 1)) for one in found
+    ]
+
+
+def report(nodes: int, start: "tuple[float, float]", found: "list[Measured]", restart_s: float) -> "list[str]":
     """Prints the tables; the wanted values that were missed."""
     rows: list[tuple[str, Callable[[Measured], str]]] = [
         ("seconds", lambda one: f"{one.seconds:.0f}"),
@@ -340,7 +349,7 @@ def report(nodes: int, start: "tuple[float, float]", found: "list[Measured]") ->
         ("controller, most RSS since it began, MiB", max(one.peak_mib for one in found), RSS_MIB),
         *((f"controller, % of a core, {one.name}", one.cpu * 100, CPU * 100) for one in found),
         ("writes/s, steady", steady.rate, allowed(STEADY, nodes, steady.seconds)),
-        ("writes in the highest second", max(one.highest for one in found), BURST),
+        *bursts(nodes, found, restart_s),
         ("transitions lost", sum(one.lost for one in found), 0),
         ("nodes with wrong taints", sum(one.wrong for one in found), 0),
         ("longest from verdict to taint, s", max(one.to_taint_s for one in found), TAINT_S if nodes >= _FLEET else _BUSY * TAINT_S),
@@ -376,7 +385,7 @@ def main() -> None:
                 with Controller(folder / "controller", "--kubeconfig", config(cluster, folder / "account")) as controller:
                     start = bench.begin(controller)
                     print(f"controller in charge after {start[0]:.1f} s, first full read done after {start[1]:.1f} s", flush=True)
-                    missed = report(options.nodes, start, list(bench.phases(controller, taints)))
+                    missed = report(options.nodes, start, list(bench.phases(controller, taints)), restart_s)
                     if missed:
                         print(*(line for line in controller.said().splitlines() if "event=warning" in line), sep="\n", file=sys.stderr)
     if options.check and missed:

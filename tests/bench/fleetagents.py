@@ -23,14 +23,11 @@ from hostagent.daemon.conditions import TYPES, Measured
 from hostagent.kube.pacing import next_heartbeat
 from hostagent.kube.sink import Pace, Reply, Sink
 from hostagent.report.nodewords import NodeWords
-from tests.real.cluster import GPU, STRATEGIC, Cluster, acting_as_agent
-from tests.real.controllerrun import summary
+from tests.real.cluster import AS_ADMIN, GPU, STRATEGIC, Cluster, acting_as_agent
+from tests.real.controllerrun import ACCEPT, PREFIX, reply, summary
 
-PREFIX = "hostagent.dev"
 #: Seconds, the daemon's defaults: between two heartbeats, and between two passes.
 HEARTBEAT_S, INTERVAL_S = 300.0, 60.0
-_ACCEPT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
-_ADMIN = {"Authorization": "Bearer admin-of-the-tests"}
 
 
 class Connection:
@@ -45,7 +42,7 @@ class Connection:
     def ask(self, method: str, path: str, data: "bytes | None" = None, **headers: str) -> "tuple[int, bytes, float]":
         """Status, body, and what the server asks to wait in seconds. Raises OSError or HTTPException."""
         try:
-            self._line.request(method, path, data, {**_ADMIN, "Content-Type": "application/json", **headers})
+            self._line.request(method, path, data, {**AS_ADMIN, "Content-Type": "application/json", **headers})
             answer = self._line.getresponse()
             return answer.status, answer.read(), float(answer.headers.get("Retry-After", 0))
         except (OSError, http.client.HTTPException):
@@ -70,7 +67,7 @@ class Turn(NamedTuple):
 
 
 @dataclass
-class Agent:
+class VirtualAgent:
     """One node's agent. ``sink``: None while it does not run; ``epoch``: a due time of an earlier one counts no more."""
 
     node: str
@@ -107,12 +104,12 @@ def _measured(*, is_ready: bool) -> "tuple[Measured, ...]":
     )
 
 
-class Agents:
+class VirtualAgents:
     """All of a cluster. `run` starts the threads; everything else may be called by any thread."""
 
     def __init__(self, cluster: Cluster, names: Iterable[str], threads: int = 16) -> None:
         self._cluster, self._count = cluster, threads
-        self.by_name = {name: Agent(name) for name in names}
+        self.by_name = {name: VirtualAgent(name) for name in names}
         self.writes: list[Write] = []
         self.turns: list[Turn] = []  # when a pass found them
         self.verdicts: list[Turn] = []  # when the API server had them
@@ -145,18 +142,18 @@ class Agents:
             heapq.heappush(self._due, (when, next(self._numbers), act))
             self._guard.notify()
 
-    def start(self, agent: Agent, *, is_ready: "bool | None" = None) -> None:
+    def start(self, agent: VirtualAgent, *, is_ready: "bool | None" = None) -> None:
         """A new process of an agent, after its first pass: a new sink. `is_ready`: None for the verdict that it had (told.json)."""
         with self._guard:
             agent.sink = Sink(self, agent.node, Pace(PREFIX, HEARTBEAT_S, random.random), time.monotonic())
         self.judge(agent, is_ready=agent.is_ready if is_ready is None else is_ready)
 
-    def stop(self, agent: Agent) -> None:
+    def stop(self, agent: VirtualAgent) -> None:
         """It writes no more, until `start`."""
         with self._guard:
             agent.sink, agent.epoch = None, agent.epoch + 1
 
-    def judge(self, agent: Agent, *, is_ready: bool) -> None:
+    def judge(self, agent: VirtualAgent, *, is_ready: bool) -> None:
         """A pass with that verdict."""
         with self._guard:
             sink = agent.sink
@@ -179,7 +176,7 @@ class Agents:
         with self._guard:
             return sum(one.sink is None or one.waits_since is not None for one in self.by_name.values())
 
-    def _plan(self, agent: Agent) -> None:
+    def _plan(self, agent: VirtualAgent) -> None:
         """Under the guard."""
         assert agent.sink is not None
         now, epoch = time.monotonic(), agent.epoch
@@ -196,7 +193,7 @@ class Agents:
                 act = heapq.heappop(self._due)[2]
             act()
 
-    def _write(self, agent: Agent, epoch: int) -> None:
+    def _write(self, agent: VirtualAgent, epoch: int) -> None:
         with self._guard:
             sink = agent.sink
             if sink is None or epoch != agent.epoch or agent.is_busy or agent.words is None:
@@ -206,12 +203,12 @@ class Agents:
             sink.offer(offered, float(int(time.time() - random.uniform(0, INTERVAL_S if agent.waits_since is None else 2))))
         now, wall = time.monotonic(), time.time()
         age_s = wall - last_heartbeat(agent.node, wall) if self.is_filling else 0.0
-        reply = sink.write(now - age_s, wall - age_s)
+        answer = sink.write(now - age_s, wall - age_s)
         done = time.monotonic()
         with self._guard:
             agent.is_busy = False
-            self.writes.append(Write(done, reply.took_s, reply.problem))
-            if not reply.problem and agent.words is offered and agent.waits_since is not None:
+            self.writes.append(Write(done, answer.took_s, answer.problem))
+            if not answer.problem and agent.words is offered and agent.waits_since is not None:
                 self.longest_wait_s = max(self.longest_wait_s, done - agent.waits_since)
                 agent.waits_since = None
                 self.verdicts.append(Turn(agent.node, done, agent.is_ready))
@@ -223,18 +220,13 @@ class Agents:
         if not hasattr(self._local, "connection"):
             self._local.connection = Connection(self._cluster)
         began = time.monotonic()
-        headers = {"Accept": _ACCEPT, **acting_as_agent(name), "Content-Type": STRATEGIC, "User-Agent": "hostagent/0"}
+        headers = {"Accept": ACCEPT, **acting_as_agent(name), "Content-Type": STRATEGIC, "User-Agent": "hostagent/0"}
         path, data = f"/api/v1/nodes/{name}/status?fieldManager=hostagent", json.dumps(body).encode()
         try:
             code, text, wait_s = self._local.connection.ask("PATCH", path, data, **headers)
-            found = json.loads(text)
+            return reply(code, text, wait_s, time.monotonic() - began)
         except (OSError, http.client.HTTPException, ValueError) as error:
             return Reply("", {}, f"the API server was not reached: {error!r}", took_s=time.monotonic() - began)
-        took_s = time.monotonic() - began
-        if code == 200:
-            return Reply(found["metadata"]["uid"], found["metadata"].get("labels", {}), took_s=took_s)
-        problem = f"the API server answers {code}: {found.get('message')}"
-        return Reply("", {}, problem, wait_s, code == 404, took_s, code in (400, 413, 422))
 
 
 def make_nodes(cluster: Cluster, names: Iterable[str], threads: int = 6) -> None:

@@ -27,13 +27,17 @@ import yaml
 from tests.real.conftest import need_real
 
 ROOT = Path(__file__).parents[2]
-_ADMIN = "admin-of-the-tests"
+#: The administrator's token, and the header that carries it.
+ADMIN = "admin-of-the-tests"
+AS_ADMIN = {"Authorization": f"Bearer {ADMIN}"}
 _ACCOUNT = "system:serviceaccount:hostagent:hostagent"
 SERVER, SCHEDULER, CONTROLLERS = "kube-apiserver", "kube-scheduler", "kube-controller-manager"
 #: The media types of a PATCH.
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
 #: What GPU feature discovery writes: the controller selects nodes by it.
 GPU = {"nvidia.com/gpu.present": "true"}
+#: The kubelet's label of each node: pods select one by it.
+HOSTNAME = "kubernetes.io/hostname"
 _CAPACITY = {"cpu": "64", "memory": "512Gi", "pods": "110"}
 #: Ten thousand nodes of 30 kB, written again every few minutes, come near the default of 2 GiB.
 _ETCD_QUOTA = "--quota-backend-bytes=8589934592"
@@ -93,7 +97,7 @@ class Cluster(NamedTuple):
         path: str,
         body: Any = None,
         *,
-        token: str = _ADMIN,
+        token: str = ADMIN,
         kind: str = "application/json",
         headers: "Mapping[str, str] | None" = None,
     ) -> requests.Response:
@@ -126,14 +130,14 @@ class Cluster(NamedTuple):
         annotations: "Mapping[str, str] | None" = None,
         taints: "Iterable[Mapping[str, str]] | None" = (),
     ) -> None:
-        """New nodes that pods fit on; `ready`: the kubelet's condition. `taints`: all that they have; None leaves the one that the API
+        """New nodes that pods fit on, and that have their name as the kubelet's label, too; `ready`: its condition. `taints`: all that they have; None leaves the one that the API
         server adds to each new node (node.kubernetes.io/not-ready), which the controller-manager takes away.
         """
-        metadata = {"labels": dict(labels), "annotations": dict(annotations or {})}
         kubelet = {"type": "Ready", "status": ready, "reason": "KubeletReady" if ready == "True" else "KubeletNotReady"}
         status = {"conditions": [kubelet], "capacity": _CAPACITY, "allocatable": _CAPACITY}
 
         def make(name: str) -> None:
+            metadata = {"labels": {HOSTNAME: name, **labels}, "annotations": dict(annotations or {})}
             one = {"metadata": {"name": name, **metadata}, "status": status}
             if self.ask("POST", "/api/v1/nodes", one).status_code == 409:
                 self.ask("DELETE", f"/api/v1/nodes/{name}")
@@ -189,7 +193,7 @@ class Cluster(NamedTuple):
         answer = self.admin("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", ask)
         return str(answer["status"]["token"])
 
-    def kubeconfig(self, path: Path, token: str = _ADMIN, server: str = "") -> Path:
+    def kubeconfig(self, path: Path, token: str = ADMIN, server: str = "") -> Path:
         """For `token`, readable by root alone."""
         document = {
             "apiVersion": "v1",
@@ -311,7 +315,7 @@ def started(folder: Path, more: Iterable[str] = ()) -> "Iterator[Cluster]":
     etcd_port, peer_port, api_port = _ports(3)
     folder.mkdir(parents=True, exist_ok=True)
     tokens, key = folder / "tokens.csv", folder / "sa.key"
-    tokens.write_text(f'{_ADMIN},admin,admin,"system:masters"\n')
+    tokens.write_text(f'{ADMIN},admin,admin,"system:masters"\n')
     tokens.chmod(0o600)
     subprocess.run(["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
     etcd, server = program("etcd"), program(SERVER)

@@ -28,18 +28,17 @@ from hostagent.kube.sink import Reply
 from hostagent.report.nodewords import NodeWords
 from tests.real.cluster import STRATEGIC, Cluster, acting_as_agent, apply
 from tests.real.daemonrun import Service, eventually, port
-from tests.real.readinessrules import MULTI_NOT_READY, NOT_READY
 
 _ROOT = Path(__file__).parents[2]
 _TAPE = _ROOT / "tests/hosts/hgx-h100-roce/tape.json"
-_ACCEPT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+#: Of the names that hostagent writes; and what an agent asks to be answered with.
+PREFIX = "hostagent.dev"
+ACCEPT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 _SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 #: The controller's; and what its account may read, of each role one path.
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/hostagent/leases/hostagent-controller"
 _READ = ("/api/v1/nodes?limit=1", LEASE)
-#: The keys of hostagent's taints, and its labels that say a verdict.
-OURS, _LABELS = (NOT_READY, MULTI_NOT_READY), ("ready", "multi-node-ready")
 _SINGLE = ("Ready", "DriverReady", "ToolkitReady")
 _REASONS = {"ready": "Ready", "degraded": "Degraded", "not_ready": "GpuXid", "unknown": "CouldNotRead"}
 
@@ -86,66 +85,12 @@ class Controller(Service):
     def resume(self) -> None:
         self.process.send_signal(signal.SIGCONT)
 
-    @property
-    def rss_mib(self) -> float:
-        """Resident memory."""
-        text = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(next(line.split()[1] for line in text.splitlines() if line.startswith("VmRSS"))) / 1024
-
-    @property
-    def cpu_s(self) -> float:
-        """CPU seconds since it began, in user and kernel mode."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / 100
-
 
 def why(cluster: Cluster, node: str) -> "tuple[int, str]":
     """`hostagent kubernetes why`, as an administrator: exit code and text."""
     asked = ["kubernetes", "why", node, "--kubeconfig", str(cluster.kubeconfig(Path(cluster.folder) / "why.kubeconfig"))]
     done = subprocess.run([sys.executable, "-m", "hostagent", *asked], capture_output=True, text=True, check=False, timeout=60)
     return done.returncode, done.stdout + done.stderr
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What hostagent has on a node. ``keys``: of its taints with NoSchedule; ``conditions``: status and reason; names without prefix."""
-
-    keys: "tuple[str, ...]"
-    labels: "dict[str, str]"
-    marks: "dict[str, str]"
-    conditions: "dict[str, tuple[str, str]]"
-
-    @property
-    def is_tainted(self) -> bool:
-        """With each key once."""
-        return sorted(self.keys) == sorted((NOT_READY, MULTI_NOT_READY))
-
-    @property
-    def is_silent(self) -> bool:
-        """Closed for silence, whole: conditions, labels, mark and taints."""
-        are_unknown = bool(self.conditions) and set(self.conditions.values()) == {("Unknown", "AgentSilent")}
-        is_marked = self.marks.get("closed") == "silent" and "why" in self.marks
-        return are_unknown and is_marked and self.is_tainted and self.labels == {"ready": "unknown", "multi-node-ready": "unknown"}
-
-    @property
-    def is_open(self) -> bool:
-        """Ready, with no taint and no mark of the controller."""
-        is_ready = self.conditions.get("Ready", ("",))[0] == "True" and self.labels.get("ready") == "true"
-        return is_ready and not self.keys and not self.marks.keys() & {"closed", "tainted", "why"}
-
-
-def seen(cluster: Cluster, node: str, prefix: str = "hostagent.dev") -> Seen:
-    """As it is now."""
-    item = cluster.get(node)
-    metadata, begins = item["metadata"], f"{prefix}/"
-    taints = tuple(one["key"] for one in item["spec"].get("taints", []) if one["effect"] == "NoSchedule" and one["key"] in OURS)
-    listed = [one for one in item["status"].get("conditions", []) if one["type"].startswith(begins)]
-    return Seen(
-        taints,
-        {name: metadata.get("labels", {})[begins + name] for name in _LABELS if begins + name in metadata.get("labels", {})},
-        {name.removeprefix(begins): text for name, text in metadata.get("annotations", {}).items() if name.startswith(begins)},
-        {one["type"].removeprefix(begins): (one["status"], one.get("reason", "")) for one in listed},
-    )
 
 
 def sample(text: str, name: str, **labels: str) -> "float | None":
@@ -169,30 +114,29 @@ def summary() -> "dict[str, Any]":
     return dict(json.loads(subprocess.run(list(map(str, argv)), capture_output=True, check=False, cwd=_ROOT).stdout))
 
 
+def reply(code: int, text: bytes, wait_s: float, took_s: float) -> Reply:
+    """Of the API server's answer to a PATCH, as `hostagent.kube.client.PatchClient` makes it. Raises ValueError where it is no JSON."""
+    found = json.loads(text)
+    if code == 200:
+        return Reply(found["metadata"]["uid"], found["metadata"].get("labels", {}), took_s=took_s)
+    problem = f"the API server answers {code}: {found.get('message')}"
+    return Reply("", {}, problem, wait_s, code == 404, took_s, code in (400, 413, 422))
+
+
 class AgentClient:
     """What `hostagent.kube.sink.Sink` writes through: each request as the daemon's account in a pod of the node that it names."""
 
-    def __init__(self, cluster: Cluster, *, as_admin: bool = False) -> None:
-        self.cluster, self._as_admin = cluster, as_admin
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
 
     def patch_node_status(self, name: str, body: "dict[str, Any]") -> Reply:
         """As `hostagent.kube.client.PatchClient`; `Reply.took_s` is the time of the whole request."""
-        headers = {"Accept": _ACCEPT, **({} if self._as_admin else acting_as_agent(name))}
-        began = time.monotonic()
+        began, path = time.monotonic(), f"/api/v1/nodes/{name}/status?fieldManager=hostagent"
         try:
-            path = f"/api/v1/nodes/{name}/status?fieldManager=hostagent"
-            answer = self.cluster.ask("PATCH", path, body, kind=STRATEGIC, headers=headers)
-            found = answer.json()
+            answer = self.cluster.ask("PATCH", path, body, kind=STRATEGIC, headers={"Accept": ACCEPT, **acting_as_agent(name)})
+            return reply(answer.status_code, answer.content, float(answer.headers.get("Retry-After", 0)), time.monotonic() - began)
         except (requests.RequestException, ValueError) as error:
             return Reply("", {}, f"the API server was not reached: {error}", took_s=time.monotonic() - began)
-        took_s = time.monotonic() - began
-        if answer.ok:
-            return Reply(found["metadata"]["uid"], found["metadata"].get("labels", {}), took_s=took_s)
-        problem, wait_s = (
-            f"the API server answers {answer.status_code}: {found.get('message')}",
-            float(answer.headers.get("Retry-After", 0)),
-        )
-        return Reply("", {}, problem, wait_s, answer.status_code == 404, took_s, answer.status_code in (400, 413, 422))
 
 
 @dataclass
@@ -211,9 +155,8 @@ class Agent:
 class Agents:
     """One for each of `names`. Methods without names mean all that are alive. A write that fails raises, but for the heartbeats of `beating`."""
 
-    def __init__(self, cluster: Cluster, names: Iterable[str], *, prefix: str = "hostagent.dev", as_admin: bool = False) -> None:
-        """`as_admin`: without the daemon's identity."""
-        self.prefix, self.client = prefix, AgentClient(cluster, as_admin=as_admin)
+    def __init__(self, cluster: Cluster, names: Iterable[str]) -> None:
+        self.client = AgentClient(cluster)
         self.by_name = {name: Agent(name) for name in names}
 
     def ready(self, *names: str, multi: str = "ready") -> None:
@@ -221,9 +164,6 @@ class Agents:
 
     def not_ready(self, *names: str, multi: str = "not_ready") -> None:
         self.verdict(*names, single="not_ready", multi=multi)
-
-    def unknown(self, *names: str, multi: str = "unknown") -> None:
-        self.verdict(*names, single="unknown", multi=multi)
 
     def verdict(self, *names: str, single: Any, multi: Any) -> None:
         """As after a pass: ready, degraded, not_ready, unknown."""
@@ -321,9 +261,9 @@ class Agents:
 
     def _write(self, one: Agent, *, judged_at: "int | None" = None, heartbeat: str = "") -> None:
         assert one.words, "it has written nothing yet"
-        patch = body(one.words, self.prefix, one.judged_at if judged_at is None else judged_at)
+        patch = body(one.words, PREFIX, one.judged_at if judged_at is None else judged_at)
         if heartbeat:
-            patch["metadata"]["annotations"][f"{self.prefix}/heartbeat"] = heartbeat
+            patch["metadata"]["annotations"][f"{PREFIX}/heartbeat"] = heartbeat
         reply = self.client.patch_node_status(one.node, patch)
         assert not reply.problem, f"{one.node}: {reply.problem}"
 

@@ -7,20 +7,22 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import requests
 
-from tests.real.cluster import GPU, MERGE, Cluster
+from tests.real.cluster import AS_ADMIN, GPU, MERGE, Cluster
+from tests.real.daemonrun import eventually
 
 GROUP = "readiness.node.x-k8s.io"
 RULES = f"/apis/{GROUP}/v1alpha1/nodereadinessrules"
 FINALIZER = f"{GROUP}/cleanup-taints"
 NOT_READY = "readiness.k8s.io/hostagent-not-ready"
 MULTI_NOT_READY = "readiness.k8s.io/hostagent-multi-node-not-ready"
+#: Of hostagent's taints.
+KEYS = (NOT_READY, MULTI_NOT_READY)
 _NODES = "/api/v1/nodes"
-_TOKEN = {"Authorization": "Bearer admin-of-the-tests"}
 _STATUSES = ["True", "False", "Unknown"]
 _IMMUTABLE = [{"rule": "self == oldSelf", "message": "immutable"}]
 
@@ -91,20 +93,13 @@ def apply_crd(cluster: Cluster) -> None:
     body |= {"metadata": {"name": f"nodereadinessrules.{GROUP}"}, "spec": spec}
     answer = cluster.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)
     assert answer.status_code in (201, 409), answer.text
-    _until(lambda: cluster.ask("GET", RULES).ok, "the kind is not served")
+    eventually(lambda: cluster.ask("GET", RULES).ok)
 
 
 def remove_crd(cluster: Cluster) -> None:
     """And every rule; returns when the API server answers 404. A `ReadinessController` has to run while a rule has its finalizer."""
     cluster.ask("DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodereadinessrules.{GROUP}")
-    _until(lambda: cluster.ask("GET", RULES).status_code == 404, "the kind is still served")
-
-
-def _until(is_so: "Callable[[], bool]", problem: str, within_s: float = 30) -> None:
-    ends = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < ends, problem
-        time.sleep(0.05)
+    eventually(lambda: cluster.ask("GET", RULES).status_code == 404)
 
 
 def matches(selector: "Mapping[str, Any]", labels: "Mapping[str, str]") -> bool:
@@ -185,7 +180,7 @@ class ReadinessController:
 
     def _watch(self, path: str, version: str, known: "dict[str, Any]") -> None:
         url = f"{self.cluster.url}{path}?watch=1&resourceVersion={version}&timeoutSeconds=60"
-        with requests.get(url, headers=_TOKEN, verify=self.cluster.ca, stream=True, timeout=(5, 600)) as answer:
+        with requests.get(url, headers=AS_ADMIN, verify=self.cluster.ca, stream=True, timeout=(5, 600)) as answer:
             for line in answer.iter_lines():
                 event = json.loads(line)
                 if self._is_over.is_set() or event["type"] == "ERROR":

@@ -1,19 +1,17 @@
 """The controller's taints, on a real API server: from a verdict and back, beside those of others, and handed to a rule and back."""
 
 import contextlib
-import threading
 import time
 
 import pytest
 
 from tests.real.cluster import MERGE, apply, objects
 from tests.real.cluster import ROOT as TREE
-from tests.real.controlled import KEYS, SOON_S, STALE_S, Fleet, has, is_closed, label, mark, of_others
+from tests.real.controlled import SOON_S, STALE_S, Busy, Fleet, has, is_closed, label, mark, of_others
 from tests.real.daemonrun import eventually
-from tests.real.readinessrules import MULTI_NOT_READY, NOT_READY, RULES, ReadinessController, apply_crd, remove_crd, rule
+from tests.real.readinessrules import KEYS, MULTI_NOT_READY, NOT_READY, RULES, ReadinessController, apply_crd, remove_crd, rule
 
 FOREIGN = {"key": "example.com/maintenance", "value": "rack-7", "effect": "NoSchedule"}
-BUSY = "example.com/busy"
 #: Nothing is silent in a test that lasts shorter.
 _NEVER = ("--stale-after", 600)
 _EVENTS = "/api/v1/namespaces/default/events"
@@ -101,47 +99,8 @@ def gaps(versions):
     return found
 
 
-class Busy:
-    """Another controller: it reads, changes and writes a taint of its own on each node all the time."""
-
-    def __init__(self, fleet):
-        self.fleet, self.over = fleet, threading.Event()
-        self.made = dict.fromkeys(fleet.names, 0)
-
-    def __enter__(self):
-        self.thread = threading.Thread(target=self.work)
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.over.set()
-        self.thread.join()
-
-    def work(self):
-        while not self.over.wait(0.02):
-            for name, count in self.made.items():
-                node = self.fleet.cluster.get(name)
-                others = [one for one in node["spec"].get("taints", []) if one["key"] != BUSY]
-                value = {"key": BUSY, "effect": "NoSchedule", "value": str(count + 1)}
-                body = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": [*others, value]}}
-                if self.fleet.cluster.ask("PATCH", f"/api/v1/nodes/{name}", body, kind=MERGE).ok:
-                    self.made[name] += 1
-
-    def goes_on(self):
-        """Until each node is written five times more."""
-        before = dict(self.made)
-        eventually(lambda: all(made > before[name] + 5 for name, made in self.made.items()))
-
-    def check(self, versions, made):
-        """Each value that was written is there until the next one is."""
-        values = [int(one["value"]) for version in versions for one in version.node["spec"].get("taints", []) if one["key"] == BUSY]
-        assert values == sorted(values)
-        assert set(values) == set(range(1, made + 1))
-        assert len(values) >= len(versions) - 1, "no version is without it"
-
-
-def test_a_rule_takes_over_and_gives_back(kind, tmp_path):
-    """Towards the rule without a gap; back within 5 s. Only its key, on the nodes that it selects; and nothing else ever changes."""
+def test_a_rule_takes_over_gives_back_and_takes_over_again(kind, tmp_path):
+    """Towards a rule without a gap; back within 5 s. Only its key, on the nodes that it selects; and nothing else ever changes."""
     with Fleet(kind, "handed", 6, taints=[FOREIGN], annotations={"example.com/owner": "team"}) as fleet, contextlib.ExitStack() as stack:
         bad, good, other, *_ = fleet.names
         fleet.agents.ready()
@@ -155,7 +114,8 @@ def test_a_rule_takes_over_and_gives_back(kind, tmp_path):
 
         ruling = stack.enter_context(ReadinessController(kind))
         expression = {"key": "example.com/ruled", "operator": "NotIn", "values": ["no"]}
-        kind.admin("POST", RULES, rule("handed", nodeSelector={"matchLabels": {"fleet": "handed"}, "matchExpressions": [expression]}))
+        selector = {"matchLabels": {"fleet": "handed"}, "matchExpressions": [expression]}
+        kind.admin("POST", RULES, rule("handed", nodeSelector=selector))
         eventually(lambda: mark(kind.get(bad)) == MULTI_NOT_READY, SOON_S)
         fleet.agents.not_ready(good)
         eventually(lambda: ours(kind.get(good)) == set(KEYS), SOON_S)
@@ -174,12 +134,16 @@ def test_a_rule_takes_over_and_gives_back(kind, tmp_path):
         eventually(lambda: has(kind.get(good)), SOON_S)
         assert controller.metric("hostagent_controller_taints_total", action="remove") in (None, 0)
         busy.goes_on()
-        busy.__exit__()
-        for name, made in busy.made.items():
+        returned = {name: len(history.of(name)) for name in (bad, good)}
+        kind.admin("POST", RULES, rule("handed-again", nodeSelector=selector))
+        eventually(lambda: all(mark(kind.get(name)) == MULTI_NOT_READY for name in (bad, good)), SOON_S)
+        busy.goes_on()
+        busy.end()
+        for name in fleet.names:
             versions = history.of(name)
-            busy.check(versions, made)
-            first = of_others(versions[0].node, but=(*KEYS, BUSY))
-            assert all(of_others(version.node, but=(*KEYS, BUSY)) == first for version in versions)
+            busy.check(name, versions)
+            first = of_others(versions[0].node, but=(*KEYS, busy.KEY))
+            assert all(of_others(version.node, but=(*KEYS, busy.KEY)) == first for version in versions)
         steady = [version for name in (bad, other) for version in history.of(name) if tainted_at < version.at < before]
         assert len(steady) > 10
         assert all(has(version.node) for version in steady)
@@ -188,6 +152,7 @@ def test_a_rule_takes_over_and_gives_back(kind, tmp_path):
             lengths = gaps(version for version in history.of(name) if version.at > before)
             assert lengths
             assert max(lengths) < SOON_S
+            assert all(has(version.node) for version in history.of(name)[returned[name] - 1 :]), "no gap towards the second rule"
 
 
 def test_rules_that_cannot_be_read_leave_taints_alone(cluster, tmp_path):
@@ -268,7 +233,7 @@ def test_a_dry_run_writes_nothing(cluster, tmp_path):
         fleet.agents.ready()
         fleet.agents.not_ready(fleet.names[0])
         before = written()
-        with fleet.controller(tmp_path, "--dry-run", "--max-tainted", "100%", "--namespace", "hostagent") as controller:
+        with fleet.controller(tmp_path, "--dry-run", "--max-tainted", "100%", is_elected=True) as controller:
             eventually(lambda: controller.metric("hostagent_controller_stopped", limit="silent") == 1, STALE_S + 10)
             eventually(lambda: controller.metric("hostagent_controller_taints_total", action="would_add") == 4, SOON_S)
             assert controller.metric("hostagent_controller_closings_total", action="would_close") == 2

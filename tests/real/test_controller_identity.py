@@ -7,11 +7,10 @@ would also let its account cordon a node or change any label; that the controlle
 import pytest
 
 from tests.real.cluster import MERGE, STRATEGIC, apply
-from tests.real.controllerrun import config
+from tests.real.controllerrun import PREFIX, config
 from tests.real.readinessrules import NOT_READY, RULES, apply_crd, remove_crd
 
 NODE = "of-the-controller"
-PREFIX = "hostagent.dev"
 _NODE = f"/api/v1/nodes/{NODE}"
 _EVENTS = "/api/v1/namespaces/default/events"
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"

@@ -6,7 +6,7 @@ from tests.real.cluster import MERGE
 from tests.real.controlled import SOON_S, STALE_S, Fleet, has, is_closed, label, mark
 from tests.real.controllerrun import Agents
 from tests.real.daemonrun import eventually
-from tests.real.readinessrules import MULTI_NOT_READY, NOT_READY
+from tests.real.readinessrules import KEYS, MULTI_NOT_READY
 
 #: Seconds in which a dead agent is noticed.
 _CLOSES_S = STALE_S + 10
@@ -84,7 +84,7 @@ def test_of_a_hundred_nodes_half_is_tainted(cluster, tmp_path):
             eventually(lambda: fleet.events("TaintLimit"), SOON_S)
             ((named, text),) = fleet.events("TaintLimit").items()
             assert named in bad - tainted
-            assert "as many nodes are closed as the limit allows" in text
+            assert "50 of 100 nodes are tainted or silent" in text
             eventually(lambda: states(controller) == {"ready": 40, "not_ready": 60, "unknown": 0, "silent": 0, "no_agent": 0}, SOON_S)
             mended = sorted(tainted)[:4]
             fleet.agents.ready(*mended)
@@ -113,7 +113,7 @@ def test_without_agents_nothing_is_closed(cluster, tmp_path):
         fleet.agents.ready(third, one)
         eventually(lambda: fleet.tainted() == fleet.tainted(MULTI_NOT_READY) == {begins, *bare}, SOON_S)
         eventually(lambda: not is_stopped(controller, "no-agent"), SOON_S)
-        assert "no verdict" in mark(cluster.get(bare[0]), "why")
+        assert "hostagent has not judged this node" in mark(cluster.get(bare[0]), "why")
         fleet.agents.ready(begins)
         eventually(lambda: fleet.tainted() == set(bare), SOON_S)
 
@@ -135,7 +135,7 @@ def test_an_agent_that_begins_gets_no_new_taint(cluster, tmp_path):
             fleet.agents.ready(kept, bare, tainted)
             fleet.agents.not_ready(failing)
             eventually(lambda: fleet.tainted() == {failing}, SOON_S)
-            assert not any(has(version.node, key) for version in history.of(kept) for key in (NOT_READY, MULTI_NOT_READY))
+            assert not any(has(version.node, key) for version in history.of(kept) for key in KEYS)
 
 
 def test_clocks_and_odd_heartbeats_close_nothing(cluster, tmp_path):

@@ -5,18 +5,14 @@ import time
 
 import pytest
 
-from tests.real.cluster import GPU, started
-from tests.real.controllerrun import Agents, Controller, config, seen
+from tests.real.cluster import started
+from tests.real.controlled import Fleet, is_open, is_silent
 from tests.real.daemonrun import eventually
 
 #: Seconds: `--stale-after`, what the controller may take more, and between two heartbeats.
 _STALE_S, _CLOSED_S, _BEAT_S = 20, 10, 4
 #: Seconds that the server is away; and after its return, until agents write that waited out a pause after failures.
 _AWAY_S, _PAUSE_S = 120, 8
-#: Pools of nodes, each with a controller: with a lease, whose loss ends all that it knows of time; and without one.
-_POOLS = {"leased": (), "alone": ("--no-leader-elect",)}
-#: Agents of each pool: `tries` writes during the outage, too; `waits` not until some seconds after it; `dies` as `tries`, until it is killed.
-_AGENTS = ("tries", "waits", "dies")
 
 
 def away_by(cluster, how):
@@ -24,36 +20,31 @@ def away_by(cluster, how):
     return cluster.paused() if how == "stopped" else cluster.ended()
 
 
-def of(kind):
-    return [f"{pool}-{kind}" for pool in _POOLS]
-
-
-def are_open(cluster, names):
-    """No node has a taint or mark of the controller, or a condition AgentSilent; `names`, which is a way to wait for them."""
-    assert not {name: found for name in names if not (found := seen(cluster, name)).is_open}
+def are_open(fleets):
+    """No node has a taint or mark of the controller, or a condition AgentSilent: fails at once, which is a way to wait for it."""
+    assert not [node for fleet in fleets for node in fleet.nodes().values() if not is_open(node)]
     return True
 
 
 @pytest.mark.parametrize("how", ["stopped", "ended"])
 def test_an_api_server_that_is_away_closes_nothing(tmp_path, how):
-    names = [name for kind in _AGENTS for name in of(kind)]
+    """Two fleets, each with a controller: with a lease, whose loss ends all that it knows of time; and without one. Of each three agents:
+    one writes during the outage, too; one not until some seconds after it; one as the first, until it is killed.
+    """
     with contextlib.ExitStack() as stack:
         cluster = stack.enter_context(started(tmp_path / "cluster"))
-        for name in names:
-            cluster.nodes([name], labels={**GPU, "pool": name.partition("-")[0]})
-        agents = Agents(cluster, names)
-        agents.ready()
-        stack.enter_context(agents.beating(_BEAT_S))
-        given = ("--kubeconfig", config(cluster, tmp_path / "account"), "--stale-after", _STALE_S)
+        fleets = [stack.enter_context(Fleet(cluster, name, 3)) for name in ("leased", "alone")]
+        for fleet in fleets:
+            fleet.agents.ready()
+            stack.enter_context(fleet.agents.beating(_BEAT_S))
         controllers = [
-            stack.enter_context(Controller(tmp_path / pool, *given, "--node-selector", f"pool={pool}", *options))
-            for pool, options in _POOLS.items()
+            stack.enter_context(fleet.controller(tmp_path, "--stale-after", _STALE_S, is_elected=fleet is fleets[0])) for fleet in fleets
         ]
-        for one in controllers:
-            one.leads()
-        are_open(cluster, names)
+        controllers[0].leads()
+        are_open(fleets)
 
-        agents.stop(*of("waits"))
+        for fleet in fleets:
+            fleet.agents.stop(fleet.names[1])
         with away_by(cluster, how):
             back = time.monotonic() + _AWAY_S
             while time.monotonic() < back:
@@ -62,15 +53,17 @@ def test_an_api_server_that_is_away_closes_nothing(tmp_path, how):
                     assert one.process.poll() is None
                 time.sleep(1)
             assert not controllers[0].is_leader
-            assert all(agents.by_name[name].failures for name in of("tries"))
+            assert all(fleet.agents.by_name[fleet.names[0]].failures for fleet in fleets)
 
         returned = time.monotonic()
-        eventually(lambda: are_open(cluster, names) and time.monotonic() > returned + _PAUSE_S)
-        agents.start(*of("waits"))
-        agents.heartbeat(*of("waits"))
+        eventually(lambda: are_open(fleets) and time.monotonic() > returned + _PAUSE_S)
+        for fleet in fleets:
+            fleet.agents.start(fleet.names[1])
+            fleet.agents.heartbeat(fleet.names[1])
         for one in controllers:
             one.leads()
-        others = [name for name in names if name not in of("dies")]
-        agents.stop(*of("dies"))
-        eventually(lambda: are_open(cluster, others) and all(seen(cluster, name).is_silent for name in of("dies")), _STALE_S + _CLOSED_S)
+        for fleet in fleets:
+            fleet.agents.stop(fleet.names[2])
+        eventually(lambda: all(is_silent(cluster.get(fleet.names[2])) for fleet in fleets), _STALE_S + _CLOSED_S)
+        assert all(is_open(cluster.get(name)) for fleet in fleets for name in fleet.names[:2])
         assert [one.metric("hostagent_controller_closings_total") for one in controllers] == [1, 1]

@@ -27,7 +27,7 @@ STATUS = {
 }
 METADATA = {
     "labels": {"example.com/zone": "a", f"{PREFIX}/ready": "true", f"{PREFIX}/coverage": "full"},
-    "annotations": {"example.com/note": "n", f"{PREFIX}/heartbeat": "h"},
+    "annotations": {"example.com/note": "n", f"{PREFIX}/heartbeat": "h", f"{PREFIX}/closed": "silent"},
     "finalizers": ["example.com/kept"],
 }
 
@@ -44,6 +44,7 @@ def condition(**parts):
     return status(conditions=[parts])
 
 
+MARKS = tuple(f"{PREFIX}/{name}" for name in ("closed", "tainted", "why"))
 REFUSED = {
     "a foreign label added": meta(labels={"example.com/new": "x"}),
     "a foreign label changed": meta(labels={"example.com/zone": "b"}),
@@ -55,6 +56,9 @@ REFUSED = {
     "a foreign annotation added": meta(annotations={"example.com/new": "x"}),
     "a foreign annotation changed": meta(annotations={"example.com/note": "x"}),
     "a foreign annotation removed": meta(annotations={"example.com/note": None}),
+    "a mark of the controller added": meta(annotations={f"{PREFIX}/tainted": "x"}),
+    "a mark of the controller changed": meta(annotations={f"{PREFIX}/closed": "x"}),
+    "a mark of the controller removed": meta(annotations={f"{PREFIX}/closed": None}),
     "all annotations replaced": meta(annotations={"$patch": "replace", f"{PREFIX}/heartbeat": "x"}),
     "a finalizer added": meta(finalizers=["example.com/other"]),
     "a finalizer removed": {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/kept"]}},
@@ -145,9 +149,14 @@ def foreign(node):
     for name in ("managedFields", "resourceVersion"):
         rest["metadata"].pop(name, None)
     for name in ("labels", "annotations"):
-        rest["metadata"][name] = {key: value for key, value in rest["metadata"].get(name, {}).items() if not key.startswith(f"{PREFIX}/")}
+        rest["metadata"][name] = {key: value for key, value in rest["metadata"].get(name, {}).items() if not is_own(key)}
     rest["status"]["conditions"] = [one for one in rest["status"]["conditions"] if not one["type"].startswith(f"{PREFIX}/")]
     return rest
+
+
+def is_own(key):
+    """Marks of the controller are not the daemon's."""
+    return key.startswith(f"{PREFIX}/") and key not in MARKS
 
 
 @pytest.mark.parametrize("what", REFUSED)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 import requests
 
-from tests.real.cluster import apply
+from tests.real.cluster import AS_ADMIN, apply
 from tests.real.daemonrun import Daemon, eventually
 from tests.real.test_daemon_loop import BROKEN, HEALTHY, HOSTS
 
@@ -30,9 +30,8 @@ class Watch:
 
     def __init__(self, cluster, node):
         self.seen, self._last = [], {}
-        headers = {"Authorization": "Bearer admin-of-the-tests"}
         url = f"{cluster.url}/api/v1/nodes?watch=1&timeoutSeconds=300&fieldSelector=metadata.name={node}"
-        self._answer = requests.get(url, headers=headers, verify=cluster.ca, stream=True, timeout=(10, 600))
+        self._answer = requests.get(url, headers=AS_ADMIN, verify=cluster.ca, stream=True, timeout=(10, 600))
         threading.Thread(target=self._follow, daemon=True).start()
 
     def _follow(self):

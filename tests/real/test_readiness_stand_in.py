@@ -1,12 +1,12 @@
 """The stand-in for node-readiness-controller meets its contract on a real API server."""
 
-import contextlib
-import threading
 import time
 
 import pytest
 
+from tests.real import controlled
 from tests.real.cluster import MERGE, STRATEGIC
+from tests.real.controlled import Busy, Fleet
 from tests.real.controllerrun import Agents
 from tests.real.daemonrun import eventually
 from tests.real.readinessrules import FINALIZER, MULTI_NOT_READY, NOT_READY, RULES, ReadinessController, apply_crd, remove_crd, rule
@@ -44,8 +44,8 @@ def keys(cluster, node):
     return [(one["key"], one["effect"]) for one in cluster.taints(node)]
 
 
-def has(cluster, node, key=NOT_READY):
-    return (key, "NoSchedule") in keys(cluster, node)
+def has(cluster, node):
+    return controlled.has(cluster.get(node))
 
 
 def condition(cluster, node, status, kind="hostagent.dev/Ready"):
@@ -116,32 +116,15 @@ def test_dry_run_and_bootstrap_only(kind, place):
 
 
 def test_taints_of_another_writer_survive(kind, place):
-    over, made = threading.Event(), []
-
-    def write():
-        """Reads, changes and writes, as any controller does."""
-        while not over.is_set():
-            node = kind.get("busy")
-            others = [one for one in node["spec"].get("taints", []) if one["key"] != "example.com/busy"]
-            value = {"key": "example.com/busy", "effect": "NoSchedule", "value": str(len(made))}
-            body = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": [*others, value]}}
-            if kind.ask("PATCH", "/api/v1/nodes/busy", body, kind=MERGE).ok:
-                made.append(str(len(made)))
-            time.sleep(0.01)
-
-    place(rule("busy", nodeSelector={"matchLabels": {"busy": "yes"}}))
-    kind.nodes(["busy"], labels={"busy": "yes"})
-    writer = threading.Thread(target=write)
-    with ReadinessController(kind):
-        writer.start()
-        with contextlib.ExitStack() as stack:
-            stack.callback(writer.join)
-            stack.callback(over.set)
-            for status in ("False", "True") * 15 + ("False",):
-                condition(kind, "busy", status)
-                eventually(lambda status=status: has(kind, "busy") == (status == "False"), _SOON_S)
-    assert next(one["value"] for one in kind.taints("busy") if one["key"] == "example.com/busy") == made[-1]
-    assert len(made) > 10
+    place(rule("busy", nodeSelector={"matchLabels": {"fleet": "busy"}}))
+    with Fleet(kind, "busy", 1) as fleet, ReadinessController(kind), fleet.watched() as history, Busy(fleet) as busy:
+        (name,) = fleet.names
+        for status in ("False", "True") * 15 + ("False",):
+            condition(kind, name, status)
+            eventually(lambda status=status: has(kind, name) == (status == "False"), _SOON_S)
+        busy.end()
+        busy.check(name, history.of(name))
+        assert busy.made[name] > 10
 
 
 def test_the_kind_holds_its_contract(kind, place):

@@ -121,11 +121,13 @@ def test_why_of_an_open_node():
 
 def test_why_of_a_closed_node_is_the_reason_of_the_controller_and_the_words_of_the_agent():
     conditions = [condition(f"{PREFIX}/Ready", "False", "GpuXid", "Xid 79"), condition(f"{PREFIX}/MultiNodeReady")]
-    item = set_up(ready="false", conditions=conditions, taints=[OURS], summary="{}", why="not ready since noon", tainted=NOT_READY)
+    item = set_up(
+        ready="false", conditions=conditions, taints=[OURS], summary="{}", why="closed since noon: Ready is False", tainted=NOT_READY
+    )
     is_open, lines = why(item)
     assert not is_open
     assert lines == [
-        "gpu-7 is closed: not ready since noon",
+        "gpu-7 is closed since noon: Ready is False",
         f"  taint      {NOT_READY}:NoSchedule",
         "  label      ready=false",
         "  heartbeat  none",
@@ -152,7 +154,29 @@ def test_a_node_is_closed_by_a_taint_of_ours_or_a_verdict_that_is_not_true(item,
 
 def test_a_taint_that_the_controller_has_not_set_is_named_as_such():
     lines = why(set_up(taints=[OURS]))[1]
-    assert lines[1:] == [f"  taint      {NOT_READY}:NoSchedule (not by the controller)", "  agent      none has written to this node"]
+    assert lines[1:] == [
+        f"  taint      {NOT_READY}:NoSchedule (without a mark of the controller)",
+        "  agent      has not written to this node",
+    ]
+
+
+def test_a_node_that_is_not_ready_and_has_no_taint_is_not_called_closed():
+    is_ready, lines = why(set_up(ready="false", summary="{}"))
+    assert (is_ready, lines[0]) == (False, "gpu-7 is not ready, and has no taint of hostagent: pods may still be scheduled on it")
+
+
+def test_a_taint_that_a_rule_owns_is_not_explained_by_the_mark_of_the_other_one():
+    both = [OURS, {**OURS, "key": KEYS[1]}]
+    assert (
+        why(set_up(ready="false", taints=both, tainted=KEYS[1], why="closed to jobs on several nodes since noon"))[1][0]
+        == "gpu-7 is closed"
+    )
+
+
+def test_a_cordon_is_named():
+    item = set_up(ready="true", summary="{}")
+    item["spec"]["unschedulable"] = True
+    assert "  cordoned   by somebody else" in why(item)[1]
 
 
 @pytest.mark.parametrize("summary", ["{", "[" * 100_000, "7", "[]", '{"headline": 7}', '{"headline": null}', ""])

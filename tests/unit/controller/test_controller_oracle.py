@@ -2,6 +2,7 @@
 nothing up or down. After each step both clusters are equal, whole objects compared.
 """
 
+import contextlib
 import copy
 import math
 import os
@@ -15,8 +16,9 @@ from hostagent.controller.limits import parse_limit
 from hostagent.controller.rules import parse_rules
 from hostagent.controller.settings import Settings, default_selectors
 from hostagent.controller.term import Term, Tools
-from hostagent.controller.watching import Changed, Listed, Ruled
+from hostagent.controller.watching import Changed, Listed, Prober, Ruled
 from hostagent.controller.writer import Live
+from hostagent.kube.api import ApiError
 from hostagent.log import Log
 from tests.cluster import GPU, PREFIX, Cluster, made_node, metadata_of, selected
 
@@ -237,8 +239,15 @@ def rule_item(rule):
 class Stepped(Term):
     """One turn at a time, without a wait."""
 
-    def _take(self, wait_s):
-        super()._take(0.0)
+    def _turn(self):
+        """With the request of the thread that probes."""
+        prober = Prober(self._api, self._queue, self._contact)
+        with contextlib.suppress(ApiError):
+            prober._once()
+        super()._turn()
+
+    def _receive(self, wait_s):
+        super()._receive(0.0)
 
 
 class Run:

@@ -77,16 +77,20 @@ class Server:
 
 
 def node(name, version, **more):
-    metadata = {"name": name, "uid": f"u-{name}", "resourceVersion": version, "labels": {"a": "b"}, "annotations": {"c": "d"}}
+    metadata = {
+        "name": name,
+        "uid": f"u-{name}",
+        "resourceVersion": version,
+        "labels": {"a": "b"},
+        "annotations": {"hostagent.dev/heartbeat": "x" * 300, "example.com/c": "d"},
+    }
     return {"kind": "PartialObjectMetadata", "metadata": {**metadata, "managedFields": ["much"], "ownerReferences": []}, **more}
 
 
 def kept(name, version):
-    return {
-        "metadata": {
-            key: value for key, value in node(name, version)["metadata"].items() if key not in ("managedFields", "ownerReferences")
-        }
-    }
+    """Others' annotations may be long, and so may what somebody writes into ours."""
+    metadata = {key: one for key, one in node(name, version)["metadata"].items() if key not in ("managedFields", "ownerReferences")}
+    return {"metadata": {**metadata, "annotations": {"hostagent.dev/heartbeat": "x" * 256}}}
 
 
 def bookmark(version):
@@ -94,7 +98,7 @@ def bookmark(version):
 
 
 def page(version, *items):
-    return Page(list(items), version, 0)
+    return Page(list(items), version)
 
 
 @pytest.fixture
@@ -199,23 +203,29 @@ def test_a_list_that_breaks_off_is_begun_anew(run):
     assert run(watcher) == [BEGIN, changed("a", "5"), BEGIN, changed("b", "6"), END]
 
 
-def test_a_failure_that_repeats_is_reported_once(run):
+def test_a_failure_is_reported_and_its_end(run):
     no, other = ApiError("the API server answers 403: no", 403), ApiError("the API server answers 500", 500)
-    watcher = nodes(
-        ("list", no),
-        ("list", no),
-        ("list", other),
-        ("list", page("1")),
-        ("watch", other),
-        ("watch", ([bookmark("2")], "end")),
-        ("watch", other),
-    )
+    watcher = nodes(("list", no), ("list", page("1")), ("watch", other), ("watch", ([bookmark("2")], "end")))
     run(watcher)
-    assert watcher.lines == [
-        "nodes are not watched: the API server answers 403: no",
-        "nodes are not watched: the API server answers 500",
-        "nodes are not watched: the API server answers 500",
-    ], "and again once it was over"
+    refused, failed = "nodes are not watched: the API server answers 403: no", "nodes are not watched: the API server answers 500"
+    assert watcher.lines == [refused, failed, ""]
+
+
+def test_a_watch_that_is_always_refused_is_replaced_by_lists_with_growing_pauses(run):
+    no = ApiError("no", 403, retry_after_s=0.0)
+    refused = [("watch", no)] * 3
+    watcher = nodes(*[one for number in range(4) for one in (("list", page(str(number + 1), node("a", str(number + 1)))), *refused)])
+    watcher._api.script.append(("list", page("5")))
+    found = run(watcher)
+    assert [one.item["metadata"]["resourceVersion"] for one in found if isinstance(one, Changed)] == ["1", "2", "3", "4"]
+    pauses = [wait for wait in watcher._is_over.waits if wait not in (None, 1.0)]
+    assert max(pauses) == 15.0
+
+
+def test_what_the_server_asks_to_wait_is_waited_for_up_to_a_minute(run):
+    watcher = nodes(*(("list", ApiError("busy", 429, retry_after_s=seconds)) for seconds in (7.0, 3600.0)), ("list", page("1")))
+    run(watcher)
+    assert {7.0, 60.0} <= set(watcher._is_over.waits)
 
 
 def test_relist_ends_the_watch_and_lists(run):

@@ -90,6 +90,14 @@ def test_an_event_that_the_server_has_forgotten_is_made_anew():
     assert api.asked[2][2]["metadata"]["name"] != api.asked[0][2]["metadata"]["name"]
 
 
+def test_the_newest_thousand_events_are_counted_on():
+    api = Requests()
+    live = Live(api, lambda: True)
+    for number in (*range(1001), 1, 0):
+        live.notice(NOTICE._replace(key=str(number)), 0.0)
+    assert [method for method, *_ in api.asked] == ["POST"] * 1001 + ["PATCH", "POST"]
+
+
 @pytest.mark.parametrize("code", [0, 403, 500])
 def test_an_event_that_is_refused_is_an_error_and_tried_again(code):
     api = Requests(ApiError("no", code))
