@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import random
 import time
 
 import pytest
@@ -284,3 +285,137 @@ def test_thousands_of_nodes_that_wait_make_a_turn_no_dearer():
         scene.term._queue.put(Changed(SELECTOR, metadata_of(scene.server.nodes["n7"]), is_gone=False))
         scene.term._turn()
     assert time.process_time() - began < 1000 * floor_s
+
+
+def unselected(node):
+    for name in list(node["metadata"]["labels"]):
+        del node["metadata"]["labels"][name]
+
+
+def gone(scene, name):
+    scene.server.remove(name)
+
+
+def anew(scene, name):
+    scene.server.remove(name)
+    scene.server.put(made_node(name, "new"))
+
+
+def left(scene, name):
+    item = scene.server.nodes[name]
+    unselected(item)
+    scene.term._queue.put(Changed(SELECTOR, metadata_of(item), is_gone=True))
+
+
+@pytest.mark.parametrize(("change", "uid"), [(gone, ""), (left, ""), (anew, "new")])
+def test_a_full_read_brings_nothing_back(change, uid):
+    """Its pages are as of its beginning: what they have of a node may be over."""
+    scene = Scene(150, stale_after_s=9e9)
+    scene.turns(1)
+    change(scene, "n99")
+    scene.turns(5)
+    assert scene.counts.is_settled
+    known = scene.term._fleet.nodes.get("n99")
+    assert (known.uid if known else "") == uid
+
+
+def conflicting(scene, names):
+    def write(name):
+        if name in names:
+            scene.server.change(name, lambda node: node["metadata"]["annotations"].update({"other": str(next(scene.beats))}))
+
+    scene.server.before_patch = write
+
+
+def test_nodes_that_change_all_the_time_keep_no_other_node_waiting():
+    scene = Scene(40, stale_after_s=9e9, max_tainted="30")
+    scene.turns(3)
+    conflicting(scene, [f"n{number}" for number in range(25)])
+    for number in range(26):
+        scene.write(f"n{number}", "false")
+    scene.turns(5)
+    assert scene.tainted() == ["n25"]
+    before = len(scene.server.reads)
+    scene.turns(300)
+    assert len(scene.server.reads) - before < 25 * 8 * (300 / 60 + 8)
+    assert len(scene.logged("it changes all the time")) == 25
+
+
+def test_many_silent_nodes_are_closed_a_few_a_turn():
+    scene = Scene(90, stale_after_s=60.0, max_silent="90", taints="off")
+    scene.turns(65, 5)
+    scene.term._turn()
+    first = scene.counts.closings["close"]
+    scene.term._turn()
+    assert 0 < scene.counts.closings["close"] - first <= 20
+    scene.turns(10)
+    assert scene.counts.closings["close"] == 90
+
+
+def test_a_server_that_asks_to_wait_for_an_hour_is_asked_after_a_minute():
+    scene = Scene(1, stale_after_s=9e9)
+    scene.turns(3)
+
+    def busy(_):
+        raise ApiError("busy", 429, retry_after_s=3600.0)
+
+    scene.server.before_patch = busy
+    scene.write("n0", "false")
+    scene.turns(2)
+    scene.server.before_patch = lambda _: None
+    scene.turns(62)
+    assert scene.tainted() == ["n0"]
+
+
+def test_a_node_made_anew_does_not_wait_for_its_predecessor():
+    scene = Scene(1, stale_after_s=9e9)
+    scene.turns(3)
+    scene.server.before_patch = refuse
+    scene.write("n0", "false")
+    scene.turns(200)
+    scene.server.before_patch = lambda _: None
+    anew(scene, "n0")
+    scene.write("n0", "false")
+    scene.turns(3)
+    assert scene.tainted() == ["n0"]
+
+
+def test_an_agent_that_changes_its_mind_all_the_time_is_followed_once_a_second():
+    scene = Scene(1, stale_after_s=9e9)
+    scene.turns(3)
+    before = len(scene.server.patches)
+    draw = random.Random(1)
+    for _ in range(400):
+        scene.write("n0", draw.choice(("true", "false")))
+        scene.turns(0.05, 0.05)
+    assert 5 <= len(scene.server.patches) - before <= 21
+
+
+def test_a_restored_server_has_older_versions():
+    scene = Scene(2, stale_after_s=9e9)
+    scene.turns(3)
+    scene.server.version = 3
+    for name in scene.server.nodes:
+        scene.server.nodes[name]["metadata"]["resourceVersion"] = "2"
+    scene.write("n0", "false")
+    for message in (Listed(SELECTOR, is_over=False, is_lost=True), Listed(SELECTOR, is_over=True)):
+        if message.is_over:
+            for node in scene.server.nodes.values():
+                scene.term._queue.put(Changed(SELECTOR, metadata_of(node), is_gone=False))
+        scene.term._queue.put(message)
+    scene.turns(3)
+    assert scene.tainted() == ["n0"]
+
+
+def test_an_agent_that_returned_while_no_controller_ran_is_open_again():
+    """Its label is unknown still; its conditions are its own."""
+    scene = Scene(0, stale_after_s=9e9)
+    scene.server.put(made_node("n0", "u", labels={f"{PREFIX}/ready": "unknown"}))
+
+    def act(node):
+        node["metadata"]["annotations"].update({f"{PREFIX}/summary": "{}", f"{PREFIX}/heartbeat": "1", f"{PREFIX}/closed": "silent"})
+        node["status"]["conditions"].append({"type": f"{PREFIX}/Ready", "status": "Unknown", "reason": "CouldNotRead"})
+
+    scene.server.change("n0", act)
+    scene.turns(5)
+    assert f"{PREFIX}/closed" not in scene.server.nodes["n0"]["metadata"]["annotations"]

@@ -6,8 +6,9 @@ import time
 
 import pytest
 
+from hostagent.controller.contact import Contact
 from hostagent.controller.rules import NONE, PATH
-from hostagent.controller.watching import Changed, Listed, NodeWatcher, Ruled, RuleWatcher
+from hostagent.controller.watching import NODES, Changed, Listed, NodeWatcher, Prober, Ruled, RuleWatcher
 from hostagent.kube.api import ApiError, Event, Page
 
 SELECTOR = "gpu=true"
@@ -319,3 +320,18 @@ def test_a_watch_of_rules_that_fails_is_a_new_list(run, code):
     """The list says whether they can be read."""
     watcher = rules(("list", page("1", rule("a"))), ("watch", ApiError("no", code)), ("list", page("2", rule("b"))))
     assert owners(run(watcher)) == [["a"], ["b"]]
+
+
+def test_the_probe_asks_where_nothing_else_is_answered():
+    """Also while a write hangs: it is a thread of its own."""
+    clock = [100.0]
+    contact = Contact(lambda: clock[0])
+    server = Server(("list", page("1", node("a", "1"))))
+    prober = Prober(server, queue.Queue(), contact)
+    contact()
+    clock[0] += 4.9
+    prober._once()
+    assert server.asked == []
+    clock[0] += 0.2
+    prober._once()
+    assert server.asked == [("list", NODES, 1, "", "metadata")]
