@@ -103,7 +103,7 @@ def _sum(count: int, tainted: int) -> str:
     if count:
         return f"{count} {'node has' if count == 1 else 'nodes have'} labels, annotations, conditions or taints of hostagent"
     if tainted:
-        return f"no label, annotation or condition of hostagent is left; taints are on {tainted} nodes: --taints removes them"
+        return f"no label, annotation or condition of hostagent is left; taints are on {tainted} node{'s' * (tainted != 1)}: --taints removes them"
     return "nothing of hostagent is left"
 
 
@@ -134,8 +134,17 @@ def _items(api: "Api", node: str) -> Iterator[dict[str, Any]]:
     if node:
         yield _get(api, node)
         return
-    for page in api.pages(_NODES, limit=_PAGE):
-        yield from map(_node, page.items)
+    from hostagent.kube.api import GONE, ApiError
+
+    while True:
+        try:
+            for page in api.pages(_NODES, limit=_PAGE):
+                yield from map(_node, page.items)
+        except ApiError as error:
+            if error.code != GONE:  # what was done meanwhile took longer than the server remembers the list: once more
+                raise
+        else:
+            return
 
 
 def _node(item: dict[str, Any]) -> dict[str, Any]:
