@@ -103,7 +103,8 @@ def _sum(count: int, tainted: int) -> str:
     if count:
         return f"{count} {'node has' if count == 1 else 'nodes have'} labels, annotations, conditions or taints of hostagent"
     if tainted:
-        return f"no label, annotation or condition of hostagent is left; taints are on {tainted} node{'s' * (tainted != 1)}: --taints removes them"
+        where = "1 node" if tainted == 1 else f"{tainted} nodes"
+        return f"no label, annotation or condition of hostagent is left; taints are on {where}: --taints removes them"
     return "nothing of hostagent is left"
 
 

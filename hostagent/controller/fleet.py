@@ -44,6 +44,7 @@ class Fleet:
         self._free: dict[str, bool] = {}  # nodes that no limit keeps from being written to, and whether a taint is added
         self._asking: dict[str, _Turn] = {}  # nodes that would get their first taint
         self._turn = 0
+        self._states: Counter[State] = Counter()
         self._verdicts = self._closed = self._counted = 0
 
     def see(self, node: Node, now: float) -> None:
@@ -161,15 +162,12 @@ class Fleet:
         return bool(self.nodes) and 2 * self._verdicts >= len(self.nodes)
 
     def states(self, silent: "frozenset[str]") -> Mapping[State, int]:
-        """Each node in one. `silent`: by name."""
-        counts: Counter[State] = Counter(self._state(one, silent) for one in list(self.nodes.values()))
-        return {state: counts[state] for state in STATES}
-
-    @staticmethod
-    def _state(node: Node, silent: "frozenset[str]") -> State:
-        if not node.has_verdict:
-            return "no_agent"
-        return "silent" if node.is_closed or node.name in silent else _STATES[node.ready]
+        """Each node in one. `silent`: names of those that are open."""
+        found = Counter(self._states)
+        for node in (self.nodes[name] for name in silent if name in self.nodes):
+            found[_state(node)] -= 1
+            found["silent"] += 1
+        return {state: found[state] for state in STATES}
 
     def _update_waiting(self, node: Node) -> None:
         missing, surplus = self.difference(node) or Difference(frozenset(), frozenset())
@@ -183,9 +181,16 @@ class Fleet:
             self._asking[node.name] = _Turn(node.readiness(key) != "false", key != NOT_READY, turn, node.name)
 
     def _count(self, node: Node, by: int) -> None:
+        self._states[_state(node)] += by
         self._verdicts += by * node.has_verdict
         self._closed += by * (node.has_verdict and node.is_closed)
         self._counted += by * counts(node)
+
+
+def _state(node: Node) -> State:
+    if not node.has_verdict:
+        return "no_agent"
+    return "silent" if node.is_closed else _STATES[node.ready]
 
 
 def counts(node: Node) -> bool:

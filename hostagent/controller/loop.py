@@ -81,13 +81,12 @@ class Controller:
 
     def _keep_lease(self) -> None:
         assert self._lease is not None
-        problem = ""
         while not self._is_over.is_set():
             began = time.monotonic()
             is_held = self._lease.renew()
-            if self._lease.problem not in ("", problem):
-                self._log.problem(f"the lease is not renewed: {self._lease.problem}")
-            problem = self._lease.problem
+            problem = f"the lease is not renewed: {self._lease.problem}" if self._lease.problem else ""
+            if self.counts.problem("lease", problem):
+                self._log.problem(problem)
             self._is_over.wait(max(0.0, began + RENEW_S - time.monotonic()) if is_held else _TRY_S)
 
 

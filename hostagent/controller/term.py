@@ -146,6 +146,7 @@ class Term:
     def _on_list(self, message: Listed) -> None:
         if message.is_lost:
             self._contact.restart()
+        if message.is_restart:
             self._fleet.forget_versions(name for name, selector in self._members.items() if selector == message.selector)
         if not message.is_over:
             self._lists[message.selector] = set()

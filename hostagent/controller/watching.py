@@ -24,11 +24,14 @@ _LONGEST_S, _PROBE_S, _REFUSED = 60.0, 5.0, 3
 
 
 class Listed(NamedTuple):
-    """A list of nodes begins or ends: a node of this selector that was not in it is gone. ``is_lost``: changes before it are unknown."""
+    """A list of nodes begins or ends: a node of this selector that was not in it is gone. ``is_lost``: changes before it are unknown;
+    ``is_restart``: its versions may be older than those before, as of a server that was restored.
+    """
 
     selector: str
     is_over: bool
     is_lost: bool = False
+    is_restart: bool = False
 
 
 class Changed(NamedTuple):
@@ -135,7 +138,8 @@ class NodeWatcher(Watcher):
 
     def _listed(self) -> str:
         """The version that a watch begins at."""
-        self._put(Listed(self._selector, is_over=False, is_lost=self._is_lost))
+        is_restart = self._is_lost or self._failures >= _REFUSED
+        self._put(Listed(self._selector, is_over=False, is_lost=self._is_lost, is_restart=is_restart))
         version = ""
         for page in self._api.pages(NODES, limit=_PAGE, selector=self._selector, form="metadata"):
             version = page.resource_version

@@ -297,7 +297,7 @@ class Run:
 
     def list(self, *, is_lost):
         for selector in SELECTORS:
-            self.term._queue.put(Listed(selector, False, is_lost))
+            self.term._queue.put(Listed(selector, False, is_lost, is_lost))
             for _, node in sorted(self.cluster.nodes.items()):
                 if selected(node, selector):
                     self.term._queue.put(Changed(selector, metadata_of(node), False))

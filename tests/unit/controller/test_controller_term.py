@@ -398,7 +398,7 @@ def test_a_restored_server_has_older_versions():
     for name in scene.server.nodes:
         scene.server.nodes[name]["metadata"]["resourceVersion"] = "2"
     scene.write("n0", "false")
-    for message in (Listed(SELECTOR, is_over=False, is_lost=True), Listed(SELECTOR, is_over=True)):
+    for message in (Listed(SELECTOR, is_over=False, is_restart=True), Listed(SELECTOR, is_over=True)):
         if message.is_over:
             for node in scene.server.nodes.values():
                 scene.term._queue.put(Changed(SELECTOR, metadata_of(node), is_gone=False))

@@ -192,7 +192,7 @@ def test_a_version_that_the_server_has_forgotten_is_a_new_list_after_a_pause_by_
     }[where]
     watcher = nodes(*before, after)
     found = [one for one in run(watcher) if isinstance(one, Listed)]
-    assert found[-2:] == [Listed(SELECTOR, is_over=False, is_lost=True), END]
+    assert found[-2:] == [Listed(SELECTOR, is_over=False, is_lost=True, is_restart=True), END]
     assert asked(watcher)[-2:] == [("list", ""), ("watch", "40")]
     assert watcher.lines == []
     assert any(seconds not in (1.0, None) and 0 <= seconds <= 3 for seconds in watcher._is_over.waits)
