@@ -107,7 +107,7 @@ class NodeWatcher(Watcher):
         """`report` takes each problem, and "" when it is over."""
         super().__init__(api, messages)
         self._selector, self._report, self._version, self._is_lost, self._failures = selector, report, "", False, 0
-        self._is_behind = threading.Event()
+        self._is_behind, self._has_failed = threading.Event(), False
 
     def _once(self) -> None:
         if self._is_behind.is_set() or not self._version:
@@ -118,16 +118,16 @@ class NodeWatcher(Watcher):
         for event in self._events(NODES, self._version, self._selector, random.randrange(240, 360)):  # noqa: S311  not all at once
             if self._is_over.is_set():
                 return
-            self._is_well()
+            self._recovered()
             metadata = event.object.get("metadata")
             if isinstance(metadata, dict):
                 self._version = str(metadata.get("resourceVersion") or self._version)
             if event.type != "BOOKMARK":
                 self._put(Changed(self._selector, _slim(event.object), event.type == "DELETED"))
 
-    def _is_well(self) -> None:
-        if self._failures:
-            self._failures = 0
+    def _recovered(self) -> None:
+        if self._has_failed:
+            self._has_failed, self._failures = False, 0
             self._report("")
 
     def relist(self) -> None:
@@ -150,16 +150,22 @@ class NodeWatcher(Watcher):
         return version
 
     def _failed(self, error: ApiError) -> None:
-        """A watch that is refused again and again is replaced by lists: what they bring is old, and better than nothing."""
+        """A watch that is refused again and again is replaced by lists: what they bring is old, and better than nothing. A server that is not
+        reached comes back, and then each second counts.
+        """
         if error.code == GONE:
             self._version, self._is_lost = "", True
             self._is_over.wait(random.uniform(0, _JITTER_S))  # noqa: S311  spread over all that watch
             return
-        self._failures += 1
         self._report(f"nodes are not watched: {error.message}")
+        self._has_failed = True
+        self._failures += error.code > 0  # that were answered
+        if not error.code:
+            return
         if self._failures % _REFUSED == 0:
             self._version = ""
-        self._is_over.wait(max(min(error.retry_after_s, _LONGEST_S), min(2.0 ** (self._failures // _REFUSED) - 1.0, _RULES_S)))
+        longest_s = _RULES_S if error.code < 500 else _PROBE_S
+        self._is_over.wait(max(min(error.retry_after_s, _LONGEST_S), min(2.0 ** min(self._failures // _REFUSED, 9) - 1.0, longest_s)))
 
 
 class RuleWatcher(Watcher):

@@ -100,13 +100,16 @@ class Cluster(NamedTuple):
         token: str = ADMIN,
         kind: str = "application/json",
         headers: "Mapping[str, str] | None" = None,
+        within_s: float = 20,
     ) -> requests.Response:
         """`headers`: more of them, such as `acting_as`."""
         if not hasattr(_kept, "session"):
             _kept.session = requests.Session()
         sent = {"Authorization": f"Bearer {token}", "Content-Type": kind, **(headers or {})}
         data = None if body is None else json.dumps(body)
-        answer: requests.Response = _kept.session.request(method, self.url + path, data=data, headers=sent, verify=self.ca, timeout=20)
+        answer: requests.Response = _kept.session.request(
+            method, self.url + path, data=data, headers=sent, verify=self.ca, timeout=within_s
+        )
         return answer
 
     def admin(self, method: str, path: str, body: Any = None, **more: Any) -> Any:

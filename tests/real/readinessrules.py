@@ -91,7 +91,7 @@ def apply_crd(cluster: Cluster) -> None:
     spec["versions"] = [{**version, "schema": {"openAPIV3Schema": _schema()}}]
     body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
     body |= {"metadata": {"name": f"nodereadinessrules.{GROUP}"}, "spec": spec}
-    answer = cluster.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)
+    answer = cluster.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body, within_s=60)
     assert answer.status_code in (201, 409), answer.text
     eventually(lambda: cluster.ask("GET", RULES).ok)
 

@@ -8,7 +8,7 @@ from hostagent.controller.cleaning import heartbeat, leftovers, status_patch, ta
 from hostagent.controller.node import KEYS, MULTI_NODE, NOT_READY, parse_whole
 from hostagent.controller.reasons import render_why
 from hostagent.errors import HostagentError
-from tests.cluster import PREFIX, made_node
+from tests.fakecluster import PREFIX, made_node
 
 OURS = {"key": NOT_READY, "effect": "NoSchedule", "value": "x"}
 OTHERS = [

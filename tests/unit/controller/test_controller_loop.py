@@ -16,7 +16,7 @@ from hostagent.controller.settings import Settings, default_selectors
 from hostagent.kube.api import ApiError
 from hostagent.kube.api import Page as ListPage
 from hostagent.log import Log
-from tests.cluster import PREFIX, Cluster, made_node
+from tests.fakecluster import PREFIX, Cluster, made_node
 
 LEASES = "/apis/coordination.k8s.io/"
 

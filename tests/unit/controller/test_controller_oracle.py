@@ -20,7 +20,7 @@ from hostagent.controller.watching import Changed, Listed, Prober, Ruled
 from hostagent.controller.writer import Live
 from hostagent.kube.api import ApiError
 from hostagent.log import Log
-from tests.cluster import GPU, PREFIX, Cluster, made_node, metadata_of, selected
+from tests.fakecluster import GPU, PREFIX, Cluster, made_node, metadata_of, selected
 
 NOT_READY, MULTI = "readiness.k8s.io/hostagent-not-ready", "readiness.k8s.io/hostagent-multi-node-not-ready"
 LABEL = {NOT_READY: f"{PREFIX}/ready", MULTI: f"{PREFIX}/multi-node-ready"}

@@ -223,6 +223,13 @@ def test_a_watch_that_is_always_refused_is_replaced_by_lists_with_growing_pauses
     assert max(pauses) == 15.0
 
 
+def test_a_server_that_is_away_is_asked_each_second_and_goes_on_where_it_was(run):
+    watcher = nodes(("list", page("7")), *[("watch", ApiError("not reached", 0))] * 40, ("watch", ([bookmark("9")], "end")))
+    run(watcher)
+    assert [one for one, _ in asked(watcher)].count("list") == 1
+    assert set(watcher._is_over.waits) <= {None, 1.0}
+
+
 def test_what_the_server_asks_to_wait_is_waited_for_up_to_a_minute(run):
     watcher = nodes(*(("list", ApiError("busy", 429, retry_after_s=seconds)) for seconds in (7.0, 3600.0)), ("list", page("1")))
     run(watcher)

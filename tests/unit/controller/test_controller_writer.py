@@ -8,7 +8,7 @@ from hostagent.controller.node import MULTI_NODE, NOT_READY, parse_whole
 from hostagent.controller.writer import Dry, Live, Notice, NotLeader
 from hostagent.controller.writing import Moment, Wish, change, closing
 from hostagent.kube.api import ApiError
-from tests.cluster import PREFIX, made_node
+from tests.fakecluster import PREFIX, made_node
 
 EVENTS = "/api/v1/namespaces/default/events"
 NOTICE = Notice("n/1", "AgentSilent", "silent since noon", "silent u1")
