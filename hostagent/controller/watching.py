@@ -150,8 +150,8 @@ class NodeWatcher(Watcher):
         return version
 
     def _failed(self, error: ApiError) -> None:
-        """A watch that is refused again and again is replaced by lists: what they bring is old, and better than nothing. A server that is not
-        reached comes back, and then each second counts.
+        """A watch that is refused again and again is replaced by lists: what they bring is old, and better than nothing. A server that is
+        not reached comes back, and then each second counts.
         """
         if error.code == GONE:
             self._version, self._is_lost = "", True
