@@ -316,6 +316,7 @@ def _may_label(cluster: Cluster, token: str, value: str) -> bool:
 def started(folder: Path, more: Iterable[str] = ()) -> "Iterator[Cluster]":
     """A control plane of its own, ended on leaving. `more`: `SCHEDULER`, `CONTROLLERS`."""
     etcd_port, peer_port, api_port = _ports(3)
+    owner = os.getpid()
     folder.mkdir(parents=True, exist_ok=True)
     tokens, key = folder / "tokens.csv", folder / "sa.key"
     tokens.write_text(f'{ADMIN},admin,admin,"system:masters"\n')
@@ -334,9 +335,10 @@ def started(folder: Path, more: Iterable[str] = ()) -> "Iterator[Cluster]":
         with cluster.running(*more):
             yield cluster
     finally:
-        for one in cluster.parts.values():
-            one.end()
-        shutil.rmtree(folder / "etcd", ignore_errors=True)
+        if os.getpid() == owner:  # a fork of the tests' process that ends comes here, too
+            for one in cluster.parts.values():
+                one.end()
+            shutil.rmtree(folder / "etcd", ignore_errors=True)
 
 
 def _flags(folder: Path, etcd: str, port: int, tokens: Path, key: Path) -> list[str]:

@@ -91,7 +91,7 @@ def test_of_a_hundred_nodes_half_is_tainted(cluster, tmp_path):
             eventually(lambda: not fleet.tainted() & set(mended), SOON_S)
             eventually(lambda: len(fleet.tainted()) == 50, SOON_S)
             assert tainted - set(mended) < fleet.tainted() < bad
-            assert is_stopped(controller, "tainted")
+            eventually(lambda: is_stopped(controller, "tainted"), SOON_S)
             fleet.agents.ready()
             eventually(lambda: not fleet.tainted() | fleet.tainted(MULTI_NOT_READY), SOON_S)
             eventually(lambda: not is_stopped(controller, "tainted"), SOON_S)
@@ -107,7 +107,7 @@ def test_without_agents_nothing_is_closed(cluster, tmp_path):
         fleet.agents.first_pass(begins)
         eventually(lambda: fleet.tainted() == {one}, SOON_S)
         eventually(lambda: states(controller) == {"ready": 1, "not_ready": 1, "unknown": 0, "silent": 0, "no_agent": 4}, SOON_S)
-        assert is_stopped(controller, "no-agent")
+        eventually(lambda: is_stopped(controller, "no-agent"), SOON_S)
         assert fleet.tainted() == {one}
         assert ["fewer than half" in text for text in fleet.events("NoAgent").values()] == [True]
         fleet.agents.ready(third, one)
