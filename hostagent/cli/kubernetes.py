@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import click
 
@@ -15,7 +14,6 @@ from hostagent.visible import visible
 if TYPE_CHECKING:
     from hostagent.kube.api import Api
 
-_NODES = "/api/v1/nodes"
 _PAGE, _TRIES = 250, 8
 _OPTIONS = (KUBECONFIG, CONTEXT, PREFIX)
 
@@ -120,12 +118,13 @@ def _api(kubeconfig: str, context: str) -> "Api":
 
 
 def _get(api: "Api", name: str) -> dict[str, Any]:
-    from hostagent.kube.api import NOT_FOUND, ApiError
+    from hostagent.kube.api import ApiError
+    from hostagent.kube.nodestatus import node_path
 
     try:
-        return _node(api.get(_path(name)))
+        return _node(api.get(node_path(name)))
     except ApiError as error:
-        if error.code == NOT_FOUND:
+        if error.is_not_found:
             raise HostagentError(f"found no node {visible(name)[:80]!r}", "See 'kubectl get nodes'") from None
         raise
 
@@ -136,10 +135,11 @@ def _items(api: "Api", node: str) -> Iterator[dict[str, Any]]:
         yield _get(api, node)
         return
     from hostagent.kube.api import GONE, ApiError
+    from hostagent.kube.nodestatus import NODES
 
     while True:
         try:
-            for page in api.pages(_NODES, limit=_PAGE):
+            for page in api.pages(NODES, limit=_PAGE):
                 yield from map(_node, page.items)
         except ApiError as error:
             if error.code != GONE:  # what was done meanwhile took longer than the server remembers the list: once more
@@ -157,17 +157,14 @@ def _node(item: dict[str, Any]) -> dict[str, Any]:
     return item
 
 
-def _path(name: str) -> str:
-    return f"{_NODES}/{quote(name, safe='')}"
-
-
 def _cleaned(api: "Api", item: dict[str, Any], prefix: str, *, taints: bool) -> str:
     """What was done. Raises ``ApiError`` where the server is not reached."""
     from hostagent.controller.cleaning import heartbeat, leftovers, status_patch, taints_patch
     from hostagent.controller.node import parse_whole
-    from hostagent.kube.api import CONFLICT, NOT_FOUND, ApiError
+    from hostagent.kube.api import CONFLICT, ApiError
+    from hostagent.kube.nodestatus import node_path
 
-    path, removed, beat = _path(str(item["metadata"]["name"])), "", heartbeat(item, prefix)
+    path, removed, beat = node_path(str(item["metadata"]["name"])), "", heartbeat(item, prefix)
     for number in range(_TRIES):
         try:
             item = _node(api.get(path)) if number else item
@@ -181,7 +178,7 @@ def _cleaned(api: "Api", item: dict[str, Any], prefix: str, *, taints: bool) -> 
             if whole and found.taints:
                 api.patch(path, taints_patch(newest, whole, found), "merge")
         except ApiError as error:
-            if error.code == NOT_FOUND:
+            if error.is_not_found:
                 return "the node is gone"
             if not error.code:
                 raise

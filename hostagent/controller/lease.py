@@ -69,7 +69,7 @@ class Lease:
             if error.code != NOT_FOUND:
                 raise
             if self._clock() - self._seen[1] <= LEASE_S:
-                return False  # somebody has deleted it: its holder may still write
+                return False  # it was deleted: its holder may still write
             metadata = {"name": NAME, "namespace": self._namespace}
             self._api.create(self._path, {"metadata": metadata, "spec": self._record({}, is_new=True)})
             return True

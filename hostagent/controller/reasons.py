@@ -28,7 +28,7 @@ def render_why(item: Mapping[str, Any], prefix: str) -> tuple[str, bool]:
     lines += [
         f"  taint      {key}:NoSchedule{'' if key in whole.node.tainted else ' (without a mark of the controller)'}" for key in taints
     ]
-    lines += ["  cordoned   by somebody else"] if whole.is_cordoned else []
+    lines += ["  cordoned   not by hostagent"] if whole.is_cordoned else []
     lines += [f"  {line}" for line in _agent(whole, item, prefix)] if has_agent else ["  agent      has not written to this node"]
     return "\n".join(lines) + "\n", is_ready and not taints
 

@@ -6,7 +6,6 @@ import queue
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from hostagent.controller.contact import Contact
 from hostagent.controller.counts import Counts
@@ -17,10 +16,11 @@ from hostagent.controller.reporter import Reporter
 from hostagent.controller.retries import Retries
 from hostagent.controller.rules import NONE, Rules
 from hostagent.controller.settings import Settings
-from hostagent.controller.watching import NODES, Changed, Listed, Message, NodeWatcher, Prober, Ruled, RuleWatcher, Watcher
+from hostagent.controller.watching import Changed, Listed, Message, NodeWatcher, Prober, Ruled, RuleWatcher, Watcher
 from hostagent.controller.writer import NotLeader, Writer
 from hostagent.controller.writing import Moment, Wish, change, closing
 from hostagent.kube.api import CONFLICT, INVALID, Api, ApiError
+from hostagent.kube.nodestatus import NODES, node_path
 from hostagent.log import Log
 
 #: Seconds: between two looks for silent nodes, and at what the limits keep open; between two full reads, and after one that failed; between
@@ -66,6 +66,7 @@ class Term:
         self._full_read: Iterator[list[dict[str, Any]]] | None = None
         self._to_read: dict[str, None] = {}  # nodes to read and settle, the first first
         self._rules: Rules | None = None  # that could be read last
+        self._labels = frozenset[str]()  # that those select by
         self._open_silent: dict[str, int] = {}  # silent nodes that are open, and the turn in which they were found
         self._turns = 0
         self._full_read_at = self._silence_look_at = self._asking_look_at = self._limits_look_at = float("-inf")
@@ -137,7 +138,7 @@ class Term:
         self._fleet.own(message.rules)
         if message.rules in (None, self._rules):  # as they were before they could not be read
             return
-        self._rules = message.rules
+        self._rules, self._labels = message.rules, message.rules.labels
         self._leaving_until = self._clock() + _LEAVING_S
         self._retries.end_holds()
         self._to_read |= dict.fromkeys(name for name, node in self._fleet.nodes.items() if node.tainted)
@@ -190,11 +191,6 @@ class Term:
             self._retries.forget(name)
             for known in (self._members, self._open_silent, self._to_read):
                 known.pop(name, None)
-
-    @property
-    def _labels(self) -> frozenset[str]:
-        rules: Rules = self._fleet.rules or NONE
-        return rules.labels
 
     # -- silence
 
@@ -350,7 +346,7 @@ class Term:
 
     def _read_then(self, node: Node, act: Callable[[dict[str, Any], Whole], None]) -> None:
         """Read it, and act on what was read; again where it changed meanwhile."""
-        path = f"{NODES}/{quote(node.name, safe='')}"
+        path = node_path(node.name)
 
         def once() -> None:
             item = self._writer.view(self._api.get(path))

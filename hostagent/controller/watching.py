@@ -12,8 +12,8 @@ from hostagent.controller.contact import Contact
 from hostagent.controller.node import ANNOTATIONS, LONGEST, texts
 from hostagent.controller.rules import NONE, PATH, Rules, parse_rules
 from hostagent.kube.api import GONE, NOT_FOUND, Api, ApiError, Watch
+from hostagent.kube.nodestatus import NODES
 
-NODES = "/api/v1/nodes"
 _PAGE = 500
 _KEPT = ("name", "uid", "resourceVersion", "labels")
 #: Seconds between two lists of the rules, and before a list or watch that failed is tried again; at most before a list that the server
@@ -224,7 +224,7 @@ class Prober(Watcher):
 
 
 def _slim(item: dict[str, Any]) -> dict[str, Any]:
-    """Keeps what the controller uses: others' annotations may be long, and so may what somebody writes into ours."""
+    """Keeps what the controller uses: others' annotations may be long, and so may values of ours."""
     metadata = item.get("metadata")
     if not isinstance(metadata, dict):
         return {"metadata": {}}

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
-from urllib.parse import quote
 
 from hostagent.controller.node import HEARTBEAT
-from hostagent.controller.watching import NODES
 from hostagent.hashes import hexdigest
 from hostagent.kube.api import CONFLICT, Api, ApiError
-from hostagent.kube.nodestatus import EVENTS, stamp
+from hostagent.kube.nodestatus import EVENTS, node_path, stamp
 
 _EVENTS = f"/api/v1/namespaces/{EVENTS}/events"
 _COMPONENT = "hostagent-controller"
@@ -65,7 +63,7 @@ class Live:
         """By uid and resourceVersion of `item`, which are in `body`."""
         if not self._may_write():
             raise NotLeader
-        path = f"{NODES}/{quote(str(item['metadata']['name']), safe='')}"
+        path = node_path(str(item["metadata"]["name"]))
         if part == "status":
             return self._api.patch(f"{path}/status", body, "strategic")
         return self._api.patch(path, body, "merge")

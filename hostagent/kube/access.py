@@ -41,7 +41,7 @@ class _Kubeconfig:
 
 
 def _state(path: str) -> "tuple[int, ...] | None":
-    """What changes with a file; None where it cannot be told."""
+    """What changes with a file; None where it cannot be read."""
     try:
         found = os.stat(path)
     except OSError:

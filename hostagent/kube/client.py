@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hostagent.kube.config import Access
+from hostagent.kube.nodestatus import node_path
 from hostagent.kube.sink import Reply
 from hostagent.kube.transport import JSON, TIMEOUT_S, Answer, Request, Transport, UnreachedError
 from hostagent.secret.inuse import InUse
@@ -25,7 +26,7 @@ class PatchClient:
 
     def patch_node_status(self, name: str, body: dict[str, Any]) -> Reply:
         """Never raises, and returns in time."""
-        return self._sent("PATCH", f"/api/v1/nodes/{quote(name, safe='')}/status", _PATCH, body)
+        return self._sent("PATCH", f"{node_path(name)}/status", _PATCH, body)
 
     def create_event(self, body: dict[str, Any]) -> Reply:
         """A core/v1 Event in the namespace that it names; success also where one of that name exists. Otherwise as the patch."""

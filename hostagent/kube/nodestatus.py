@@ -5,12 +5,19 @@ Source: Kubernetes, "Update API Objects in Place Using kubectl patch"; condition
 
 import time
 from typing import Any
+from urllib.parse import quote
 
 from hostagent.hashes import hexdigest
 from hostagent.report.nodewords import Condition, NodeWords, Transition
 
 #: Where Events about nodes live: the API server takes no other namespace for them.
 EVENTS = "default"
+NODES = "/api/v1/nodes"
+
+
+def node_path(name: str) -> str:
+    """Of one node, on the API server."""
+    return f"{NODES}/{quote(name, safe='')}"
 
 
 def body(words: NodeWords, prefix: str, judged_at: float) -> dict[str, Any]:

@@ -168,7 +168,7 @@ class Bench:
         return in_charge_s, time.monotonic() - began
 
     def mark_last(self) -> None:
-        """As a controller of before left it, and somebody took the taints off."""
+        """As an earlier controller left it, without the taints: they were removed by hand."""
         annotations = {
             f"{PREFIX}/tainted": ",".join(KEYS),
             f"{PREFIX}/why": "closed since 2026-11-01T00:00:00Z: Ready is False (GpuXid)",

@@ -23,7 +23,7 @@ _RULE = re.compile(r"```yaml\n(apiVersion: readiness.node.*?)```\n", re.DOTALL)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
-def told(folder, *words):
+def printed(folder, *words):
     """The command as it is typed, and what it prints."""
     argv = [sys.executable, "-m", "hostagent", *words, "--kubeconfig", "controller.conf"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -70,7 +70,7 @@ def outputs(cluster, folder):
     with Controller(folder / "on", *own, "--stale-after", 20) as controller, agents.beating(3):
         eventually(lambda: log(controller, "add").count("\n") == 3)
         found["on"] = "$ hostagent controller --kubeconfig controller.conf --stale-after 20\n" + log(controller, "warning", "lead", "add")
-        found["why"] = told(folder, "kubernetes", "why", "gpu-03")
+        found["why"] = printed(folder, "kubernetes", "why", "gpu-03")
         for name in ("gpu-07", "gpu-08", "gpu-09"):
             agents.stop(name)
             time.sleep(4)  # the next one writes once more: the first one is silent first
@@ -83,8 +83,8 @@ def outputs(cluster, folder):
         found["back"] = log(controller, "remove") + log(controller, "close").splitlines(keepends=True)[-1]
         found |= hand_over(cluster, folder, controller)
         assert controller.end() == 0
-    found["would-clean"] = told(folder, "kubernetes", "clean", "--all", "--taints", "--dry-run")
-    found["clean"] = told(folder, "kubernetes", "clean", "--all", "--taints")
+    found["would-clean"] = printed(folder, "kubernetes", "clean", "--all", "--taints", "--dry-run")
+    found["clean"] = printed(folder, "kubernetes", "clean", "--all", "--taints")
     return {name: _TIME.sub("2026-12-01T09:00:00Z", text) for name, text in found.items()}
 
 
@@ -115,7 +115,7 @@ def hand_over(cluster, folder, controller):
     cluster.admin("POST", RULES, yaml.safe_load(_RULE.search(PAGE.read_text())[1]))
     with ReadinessController(cluster):
         eventually(lambda: NOT_READY not in marks(), 45)  # half a minute until the kind is known
-        to_rule = told(folder, "kubernetes", "why", "gpu-03")
+        to_rule = printed(folder, "kubernetes", "why", "gpu-03")
     cluster.admin("DELETE", f"{RULES}/hostagent")
     cluster.admin("PATCH", f"{RULES}/hostagent", {"metadata": {"finalizers": None}}, kind=MERGE)
     eventually(lambda: NOT_READY in marks(), 5)

@@ -87,14 +87,14 @@ def test_a_watch_of_what_the_server_has_forgotten_is_gone(api, cluster, node):
 def test_a_change_of_another_or_a_newer_node_is_refused(api, node, place):
     metadata = node("changed")["metadata"]
     path, kind = f"{NODES}/changed{place}", "strategic" if place else "merge"
-    told = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"], "annotations": {MARK: "x"}}
-    fresh = api.patch(path, {"metadata": told}, kind)
+    written = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"], "annotations": {MARK: "x"}}
+    fresh = api.patch(path, {"metadata": written}, kind)
     assert (fresh["kind"], fresh["metadata"]["annotations"][MARK]) == ("PartialObjectMetadata", "x")
-    assert refusal(lambda: api.patch(path, {"metadata": {**told, "annotations": {MARK: "y"}}}, kind)).code == CONFLICT
+    assert refusal(lambda: api.patch(path, {"metadata": {**written, "annotations": {MARK: "y"}}}, kind)).code == CONFLICT
     other = {"uid": "0c2e8a3e-0000-4000-8000-000000000000", "annotations": {MARK: "z"}}
     error = refusal(lambda: api.patch(path, {"metadata": other}, kind))
     assert (error.code, set(error.fields)) == (INVALID, {"metadata.uid"})
-    error = refusal(lambda: api.patch(f"{NODES}/absent{place}", {"metadata": told}, kind))
+    error = refusal(lambda: api.patch(f"{NODES}/absent{place}", {"metadata": written}, kind))
     assert error.code == NOT_FOUND
     assert api.get(f"{NODES}/changed", form="metadata")["metadata"]["annotations"][MARK] == "x"
 

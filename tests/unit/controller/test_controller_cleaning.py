@@ -176,7 +176,7 @@ def test_a_taint_that_a_rule_owns_is_not_explained_by_the_mark_of_the_other_one(
 def test_a_cordon_is_named():
     item = set_up(ready="true", summary="{}")
     item["spec"]["unschedulable"] = True
-    assert "  cordoned   by somebody else" in why(item)[1]
+    assert "  cordoned   not by hostagent" in why(item)[1]
 
 
 @pytest.mark.parametrize("summary", ["{", "[" * 100_000, "7", "[]", '{"headline": 7}', '{"headline": null}', ""])

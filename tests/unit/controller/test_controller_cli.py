@@ -207,10 +207,19 @@ def test_an_answer_that_is_no_node(folder, keys, command, answer):
     assert (code, text) == (2, "Error: the answer of the API server is no node.\n")
 
 
+NOT_FOUND = {"kind": "Status", "reason": "NotFound", "message": 'nodes "n" not found'}
+
+
 def test_no_such_node(folder, keys):
-    with Api(keys, (404, {}, {"message": 'nodes "n" not found'})) as api:
+    with Api(keys, (404, {}, NOT_FOUND)) as api:
         code, text = run(folder, "kubernetes", "why", "n", "--kubeconfig", config(folder, api, {"token": SECRET}))
     assert (code, text) == (2, "Error: found no node 'n'.\nSee 'kubectl get nodes'.\n")
+
+
+def test_a_404_of_a_proxy_is_no_node_that_is_not_there(folder, keys):
+    with Api(keys, (404, {}, {"error": "no such route"})) as api:
+        code, text = run(folder, "kubernetes", "why", "n", "--kubeconfig", config(folder, api, {"token": SECRET}))
+    assert (code, text) == (2, "Error: the API server answers 404.\n")
 
 
 def listed(*items):
@@ -223,7 +232,7 @@ def test_clean_looks_again_at_a_node_that_was_made_anew_and_passes_over_one_that
     anew = {"metadata": {**metadata, "uid": "u2", "resourceVersion": "5"}}
     another = 422, {}, {"message": "no", "details": {"causes": [{"field": "metadata.uid"}]}}
     first = [listed({"metadata": metadata}, {"metadata": {**metadata, "name": "m"}}), another, (200, {}, anew), (200, {}, anew)]
-    with Api(keys, *first, (409, {}, {}), (404, {}, {}), listed()) as api:
+    with Api(keys, *first, (409, {}, {}), (404, {}, NOT_FOUND), listed()) as api:
         code, text = run(folder, "kubernetes", "clean", "--all", "--kubeconfig", config(folder, api, {"token": "t"}))
     assert (code, text.splitlines()) == (0, ["n: removed 1 label", "m: the node is gone", "nothing of hostagent is left"])
     assert [body["metadata"]["uid"] for _, _, body, _ in api.asked if body] == ["u1", "u2", "u1"]

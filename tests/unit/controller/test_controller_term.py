@@ -419,3 +419,20 @@ def test_an_agent_that_returned_while_no_controller_ran_is_open_again():
     scene.server.change("n0", act)
     scene.turns(5)
     assert f"{PREFIX}/closed" not in scene.server.nodes["n0"]["metadata"]["annotations"]
+
+
+def test_a_node_that_changed_while_rules_could_not_be_read_is_not_a_rules_for_want_of_its_labels():
+    selector = {"matchExpressions": [{"key": "canary", "operator": "DoesNotExist"}]}
+    spec = {"taint": {"key": NOT_READY, "effect": "NoSchedule"}, "enforcementMode": "continuous", "nodeSelector": selector}
+    ruled = Ruled(parse_rules([{"metadata": {"name": "r"}, "spec": spec}]), "")
+    scene = Scene(1, taints="auto", stale_after_s=9e9)
+    scene.server.change("n0", lambda node: node["metadata"]["labels"].update({"canary": "yes"}))
+    for message in (ruled, Ruled(None, "rules cannot be read")):
+        scene.term._queue.put(message)
+        scene.turns(5)
+    scene.write("n0", "false")
+    scene.turns(5)
+    assert scene.tainted() == []
+    scene.term._queue.put(ruled)
+    scene.turns(5)
+    assert scene.tainted() == ["n0"]
