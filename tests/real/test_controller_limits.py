@@ -168,7 +168,7 @@ def test_a_label_edited_by_hand_ends_with_the_agents_next_write(cluster, tmp_pat
         fleet.agents.ready()
         fleet.agents.not_ready(bad, multi="ready")
         with fleet.controller(tmp_path, "--stale-after", 600):
-            assert fleet.tainted() == {bad}
+            eventually(lambda: fleet.tainted() == {bad}, SOON_S)
             edit(good, "false")
             edit(bad, "true")
             edit(gone, None)

@@ -55,6 +55,7 @@ def closed(fleet, folder):
 
 def test_why_and_the_way_out(cluster, run, tmp_path):
     """Each node is afterwards as it was before hostagent came, and a second run has nothing to do."""
+    run("clean", "--all", "--taints")  # what other tests of this cluster left
     with decorated(cluster, "leaves", 3) as fleet, decorated(cluster, "unselected", 2) as others:
         bad, silent, _ = fleet.names
         alone, bare = others.names
