@@ -92,7 +92,7 @@ class Cluster:
         for start in range(0, max(1, len(found)), limit):
             yield Page(found[start : start + limit], str(self.version))
 
-    def patch(self, path, body, kind):
+    def patch(self, path, body, kind, *, may_send=None):
         self._answer()
         if not path.startswith(f"{NODES}/"):
             return {}
@@ -125,7 +125,7 @@ class Cluster:
             self.put(fresh)
         return metadata_of(self.nodes[name])
 
-    def create(self, path, body):
+    def create(self, path, body, *, may_send=None):
         self._answer()
         self.events.append(body)
         return body

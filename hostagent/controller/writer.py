@@ -1,11 +1,12 @@
 """Carries out what the controller decides: PATCHes of nodes and Events, or in a dry run nothing but a record of what they would be."""
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 from hostagent.controller.node import HEARTBEAT
 from hostagent.hashes import hexdigest
-from hostagent.kube.api import CONFLICT, Api, ApiError
+from hostagent.kube.api import CONFLICT, NOT_FOUND, Api, ApiError, Patch
 from hostagent.kube.nodestatus import EVENTS, node_path, stamp
 
 _EVENTS = f"/api/v1/namespaces/{EVENTS}/events"
@@ -47,7 +48,7 @@ class Writer(Protocol):
 
 
 class Live:
-    """Writes. `may_write` is asked immediately before each request."""
+    """Writes. `may_write` is asked immediately before each request is sent."""
 
     is_dry = False
 
@@ -61,36 +62,47 @@ class Live:
 
     def patch(self, item: dict[str, Any], body: Mapping[str, Any], part: Part) -> dict[str, Any]:
         """By uid and resourceVersion of `item`, which are in `body`."""
-        if not self._may_write():
-            raise NotLeader
         path = node_path(str(item["metadata"]["name"]))
         if part == "status":
-            return self._api.patch(f"{path}/status", body, "strategic")
-        return self._api.patch(path, body, "merge")
+            return self._patch(f"{path}/status", body, "strategic")
+        return self._patch(path, body, "merge")
 
     def notice(self, what: Notice, now: float) -> None:
         """A notice that is repeated counts on."""
-        if not self._may_write():
-            raise NotLeader
         at = stamp(now)
         name, count = self._noticed.get(what.key, ("", 0))
         if name:
             try:
-                self._api.patch(f"{_EVENTS}/{name}", {"count": count + 1, "lastTimestamp": at, "message": what.message}, "merge")
+                self._patch(f"{_EVENTS}/{name}", {"count": count + 1, "lastTimestamp": at, "message": what.message}, "merge")
             except ApiError as error:
-                if error.code != 404:  # Events are forgotten after an hour
+                if error.code != NOT_FOUND:  # Events are forgotten after an hour
                     raise
                 name = ""
         if not name:
             name, count = f"{_COMPONENT}-{_short(what.key)}-{int(now * 1000):x}", 0
             try:
-                self._api.create(_EVENTS, _event(what, name, at))
+                with self._leading():
+                    self._api.create(_EVENTS, _event(what, name, at), may_send=self._may_write)
             except ApiError as error:
                 if error.code != CONFLICT:
                     raise
         self._noticed[what.key] = name, count + 1
         if len(self._noticed) > _REMEMBERED:
             del self._noticed[next(iter(self._noticed))]
+
+    def _patch(self, path: str, body: Mapping[str, Any], kind: Patch) -> dict[str, Any]:
+        with self._leading():
+            return self._api.patch(path, body, kind, may_send=self._may_write)
+
+    @contextlib.contextmanager
+    def _leading(self) -> Iterator[None]:
+        """Whatever fails once the lease is lost is `NotLeader`."""
+        try:
+            yield
+        except ApiError:
+            if self._may_write():
+                raise
+            raise NotLeader from None
 
 
 class Dry:

@@ -112,15 +112,16 @@ class Api:
         self._on_answer()
         return Watch(stream, self._on_answer, self._error)
 
-    def patch(self, path: str, body: Mapping[str, Any], kind: Patch) -> dict[str, Any]:
+    def patch(self, path: str, body: Mapping[str, Any], kind: Patch, *, may_send: "Callable[[], bool] | None" = None) -> dict[str, Any]:
         """With ``metadata.uid`` and ``metadata.resourceVersion`` in `body` a newer object gives 409, a new one of its name 422 of
-        metadata.uid.
+        metadata.uid. `may_send`: as of `Request`.
         """
-        return self._object(Request("PATCH", _with(path, self._manager), json.dumps(body).encode(), _KINDS[kind], _accept("metadata", "")))
+        data, accept = json.dumps(body).encode(), _accept("metadata", "")
+        return self._object(Request("PATCH", _with(path, self._manager), data, _KINDS[kind], accept, may_send=may_send))
 
-    def create(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """A new object; one of its name is 409."""
-        return self._object(Request("POST", _with(path, self._manager), json.dumps(body).encode()))
+    def create(self, path: str, body: Mapping[str, Any], *, may_send: "Callable[[], bool] | None" = None) -> dict[str, Any]:
+        """A new object; one of its name is 409. `may_send`: as of `Request`."""
+        return self._object(Request("POST", _with(path, self._manager), json.dumps(body).encode(), may_send=may_send))
 
     def replace(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """The whole object, as of the resourceVersion in `body`; of a newer one 409."""

@@ -5,6 +5,7 @@ import os
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from hostagent.errors import HostagentError
@@ -24,6 +25,8 @@ class Line:
         self._guard = threading.Lock()
         self._open: list[socket.socket] = []
         self._is_over = False
+        #: Asked before each piece of a request is sent.
+        self.may_send: Callable[[], bool] | None = None
 
     def opened(self, line: socket.socket) -> None:
         """Where the request is sent from now on."""
@@ -32,6 +35,11 @@ class Line:
             self._open.append(socket.socket(fileno=os.dup(line.fileno())))
         if self._is_over:
             self.end()
+
+    def refuse_unwanted(self) -> None:
+        """Raises `HostagentError` where `may_send` says no."""
+        if self.may_send and not self.may_send():
+            raise HostagentError("the request was not sent: it is not wanted any more", "")
 
     def end(self) -> None:
         """Whoever reads from it, or writes to it, is told that it is closed."""
@@ -84,6 +92,10 @@ def _pools(line: Line) -> dict[str, Any]:
                 found = super()._new_conn()
                 line.opened(found)
                 return found
+
+            def send(self, data: Any) -> Any:
+                line.refuse_unwanted()
+                return super().send(data)
 
         return type(pool.__name__, (pool,), {"ConnectionCls": _Connection})
 

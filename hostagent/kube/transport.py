@@ -29,7 +29,9 @@ _SHOWN = 200
 
 
 class Request(NamedTuple):
-    """``path`` with its query; ``kind``: media type of ``data``; ``most_bytes``: of the answer."""
+    """``path`` with its query; ``kind``: media type of ``data``; ``most_bytes``: of the answer. ``may_send`` is asked immediately before
+    it is sent: a process may have been stopped since it was made.
+    """
 
     method: str
     path: str
@@ -37,6 +39,7 @@ class Request(NamedTuple):
     kind: str = JSON
     accept: str = JSON
     most_bytes: int = 4 * 1024 * 1024
+    may_send: "Callable[[], bool] | None" = None
 
 
 class Answer(NamedTuple):
@@ -232,6 +235,7 @@ class Transport:
         url = f"{access.server}{request.path}"
         kept = self._kept_session(access, who, line) if keeps else None
         session = kept or self._new_session(access, who, line, url)
+        line.may_send = request.may_send
         given = {"headers": headers, "timeout": (min(_CONNECT_S, self._timeout_s), silent_s), "stream": True, "allow_redirects": False}
         try:
             answer = session.request(request.method, url, data=request.data, **given)

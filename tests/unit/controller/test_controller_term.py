@@ -33,14 +33,14 @@ class Server(Cluster):
         self.reads.append(path.removeprefix(f"{NODES}/"))
         return super().get(path, **form)
 
-    def patch(self, path, body, kind):
+    def patch(self, path, body, kind, **more):
         if not path.startswith(NODES):
             self.written.append((body["count"], body["message"]))
-        return super().patch(path, body, kind)
+        return super().patch(path, body, kind, **more)
 
-    def create(self, path, body):
+    def create(self, path, body, **more):
         self.written.append((body["count"], body["message"]))
-        return super().create(path, body)
+        return super().create(path, body, **more)
 
 
 class Stepped(Term):

@@ -21,15 +21,17 @@ class Requests:
     def __init__(self, *refusals):
         self.asked, self.refusals = [], list(refusals)
 
-    def patch(self, path, body, kind):
-        self._ask("PATCH", path, body, kind)
+    def patch(self, path, body, kind, *, may_send):
+        self._ask("PATCH", path, body, kind, may_send)
         return {"metadata": {"name": "patched"}}
 
-    def create(self, path, body):
-        self._ask("POST", path, body, "")
+    def create(self, path, body, *, may_send):
+        self._ask("POST", path, body, "", may_send)
         return body
 
-    def _ask(self, method, path, body, kind):
+    def _ask(self, method, path, body, kind, may_send):
+        if not may_send():
+            raise ApiError("the request was not sent")
         self.asked.append((method, path, body, kind))
         if self.refusals and (refusal := self.refusals.pop(0)):
             raise refusal

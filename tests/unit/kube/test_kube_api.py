@@ -100,6 +100,29 @@ def test_a_connection_is_kept_and_replaced_once_the_server_has_closed_it(keys, a
         assert api.get("/f") == NODE
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_may_not_be_sent_any_more_is_not_sent(folder, keys, kept):
+    """Asked last, after all that may take long: here the kubeconfig is read for as long as the right lasts."""
+    may = [True]
+    with Server(keys, (200, {}, NODE), keeps=True) as server:
+        path = config(folder, server, {"token": "hunter2-token"})
+
+        def slow():
+            may[0] = kept and not server.asked
+            return kubeconfig(str(path))
+
+        with contextlib.closing(Api(slow, "hostagent/1")) as api:
+            if kept:
+                api.get("/first")
+            for call in (api.create, lambda *given, **more: api.patch(*given, "merge", **more)):
+                may[0] = True
+                with pytest.raises(ApiError, match="not sent") as raised:
+                    call("/late", {"a": 1}, may_send=lambda: may[0])
+                assert raised.value.code == 0
+            assert [path for path, *_ in server.asked] == ["/first"] * kept
+            assert api.get("/next") == NODE
+
+
 @pytest.mark.parametrize("call", ["get", "watch"])
 @pytest.mark.parametrize("how", ["hangs", "drips in its head", "drips in its body"])
 def test_an_answer_that_does_not_end_is_over_in_time_and_the_next_request_works(keys, api_to, how, call):
