@@ -163,7 +163,7 @@ def test_who_asks_slowly_holds_up_nobody(tmp_path):
         slow = [socket.create_connection(("127.0.0.1", daemon.port)) for _ in range(200)]
         for one in slow:
             one.setblocking(False)
-        assert daemon.answers("/livez")
+        eventually(lambda: daemon.answers("/livez"), 2)  # amid a flood of one user, the next connection of the same one may be closed
         assert daemon.get("/v1/report").status_code == 403
         assert daemon.get("/nothing").status_code == 404
         for one in slow:
