@@ -107,10 +107,19 @@ class Cluster(NamedTuple):
             _kept.session = requests.Session()
         sent = {"Authorization": f"Bearer {token}", "Content-Type": kind, **(headers or {})}
         data = None if body is None else json.dumps(body)
-        answer: requests.Response = _kept.session.request(
-            method, self.url + path, data=data, headers=sent, verify=self.ca, timeout=within_s
-        )
-        return answer
+
+        def once() -> requests.Response:
+            answer: requests.Response = _kept.session.request(
+                method, self.url + path, data=data, headers=sent, verify=self.ca, timeout=within_s
+            )
+            return answer
+
+        try:
+            return once()
+        except requests.ConnectionError:
+            if method != "GET":
+                raise
+        return once()  # a server that was stopped closes the connections that were kept
 
     def admin(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
         answer = self.ask(method, path, body, **more)
