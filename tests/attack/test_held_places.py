@@ -17,6 +17,7 @@ import pytest
 from tests.attack import spaces
 from tests.attack.held_judge import PLACEABLE, verdict, wrongs
 from tests.attack.held_run import FULL, HOSTAGENT, HOSTS, Outcome, Rows, finished, script, some
+from tests.children import has_ended, until
 from tests.trees import hosts
 
 pytestmark = [pytest.mark.alone, pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root: run the tests as root")]
@@ -240,7 +241,7 @@ def _beside(place, argv, comm, what):
     if what == "stop":
         odd.send_signal(signal.SIGSTOP)
     elif what == "zombie":
-        time.sleep(0.2)  # it has ended, and nobody has asked how
+        until(lambda: has_ended(odd.pid))
     with contextlib.closing(Rows(place / "program")) as rows:
         told = []
         for arguments, form, codes in (

@@ -1,5 +1,6 @@
 """The lock on a file that nobody else can open."""
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -12,6 +13,7 @@ import pytest
 
 from hostagent import lockfile
 from hostagent.smallfile import NotOwnError
+from tests.children import until
 
 HOLDER = "import fcntl, sys, time\nfile = open(sys.argv[1])\nfcntl.flock(file, fcntl.LOCK_EX)\nprint(1, flush=True)\ntime.sleep(60)"
 
@@ -84,17 +86,28 @@ def test_once_its_holder_has_ended_it_is_had_however_he_ended(held):
     os.close(one.descriptor)
 
 
+def has_open(pid, path):
+    listed = f"/proc/{pid}/fd"
+    with contextlib.suppress(FileNotFoundError):  # it closes some, too
+        return str(path) in {os.readlink(f"{listed}/{number}") for number in os.listdir(listed)}
+    return False
+
+
 def test_where_the_holder_removed_it_the_one_that_is_there_then_is_locked(tmp_path):
     first = take(tmp_path / "lock")
+    heard, tells = os.pipe()
     if (pid := os.fork()) == 0:
         code = 1
         try:
             os.close(first.descriptor)
+            os.write(tells, b".")
             second = take(tmp_path / "lock", 5)
             code = 0 if second.made and second.waited and lockfile.is_at(second.descriptor, str(tmp_path / "lock")) else 2
         finally:
             os._exit(code)
-    time.sleep(0.2)
+    os.read(heard, 1)
+    assert until(lambda: has_open(pid, tmp_path / "lock"))
+    time.sleep(0.2)  # from there to the lock
     lockfile.remove(first.descriptor, str(tmp_path / "lock"))
     lockfile.remove(first.descriptor, str(tmp_path / "lock"))
     os.close(first.descriptor)
