@@ -24,12 +24,6 @@ def running(*argv: str) -> list[int]:
     return found
 
 
-def has_ended(pid: int) -> bool:
-    """And nobody has asked how."""
-    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stream:
-        return stream.read().rpartition(") ")[2].startswith("Z")
-
-
 def until(holds, seconds=5.0):
     """Whether `holds` comes true in time."""
     ends = time.monotonic() + seconds

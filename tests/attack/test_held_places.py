@@ -12,12 +12,13 @@ import time
 import traceback
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.attack import spaces
 from tests.attack.held_judge import PLACEABLE, verdict, wrongs
 from tests.attack.held_run import FULL, HOSTAGENT, HOSTS, Outcome, Rows, finished, script, some
-from tests.children import has_ended, until
+from tests.children import until
 from tests.trees import hosts
 
 pytestmark = [pytest.mark.alone, pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root: run the tests as root")]
@@ -241,7 +242,7 @@ def _beside(place, argv, comm, what):
     if what == "stop":
         odd.send_signal(signal.SIGSTOP)
     elif what == "zombie":
-        until(lambda: has_ended(odd.pid))
+        assert until(lambda: psutil.Process(odd.pid).status() == psutil.STATUS_ZOMBIE)
     with contextlib.closing(Rows(place / "program")) as rows:
         told = []
         for arguments, form, codes in (

@@ -6,6 +6,7 @@ The scheduler and the controller-manager run where a test asks for them. Each pr
 
 import base64
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -15,7 +16,7 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -107,19 +108,15 @@ class Cluster(NamedTuple):
             _kept.session = requests.Session()
         sent = {"Authorization": f"Bearer {token}", "Content-Type": kind, **(headers or {})}
         data = None if body is None else json.dumps(body)
-
-        def once() -> requests.Response:
-            answer: requests.Response = _kept.session.request(
-                method, self.url + path, data=data, headers=sent, verify=self.ca, timeout=within_s
-            )
-            return answer
-
+        request: Callable[[], requests.Response] = functools.partial(
+            _kept.session.request, method, self.url + path, data=data, headers=sent, verify=self.ca, timeout=within_s
+        )
         try:
-            return once()
+            return request()
         except requests.ConnectionError:
             if method != "GET":
                 raise
-        return once()  # a server that was stopped closes the connections that were kept
+        return request()  # a server that was stopped closes the connections that were kept
 
     def admin(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
         answer = self.ask(method, path, body, **more)

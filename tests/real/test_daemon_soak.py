@@ -63,7 +63,7 @@ class Soak:
     def __init__(self, folder: Path) -> None:
         tree, state = folder / "tree", folder / "state"
         hosts.hgx_h100(tree)
-        state.mkdir()  # as the daemon makes it before there is a teller
+        state.mkdir()  # the daemon makes it before it starts the publisher
         argv = [sys.executable, "-c", LOOP, tree, state, f"127.0.0.1:{port()}"]
         root = Path(__file__).parents[2]
         self.process = subprocess.Popen(list(map(str, argv)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root)

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 
+import psutil
 import pytest
 
 from hostagent.facts.unread import Unread
@@ -30,7 +31,7 @@ from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.policy import Policy
 from hostagent.source.worker import Worker
 from tests import stub_nvml
-from tests.children import children, has_ended, until
+from tests.children import children, until
 from tests.real.conftest import need_real
 
 pytestmark = [
@@ -599,6 +600,6 @@ def test_a_worker_that_cannot_be_killed_is_left_and_reaped_later(tree, monkeypat
         assert time.monotonic() - started < 0.5
     assert str(pid) in children()
     os.kill(pid, signal.SIGKILL)
-    assert until(lambda: has_ended(pid))
+    assert until(lambda: psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     with running(tree):
         assert str(pid) not in children()

@@ -95,17 +95,19 @@ def has_open(pid, path):
 
 def test_where_the_holder_removed_it_the_one_that_is_there_then_is_locked(tmp_path):
     first = take(tmp_path / "lock")
-    heard, tells = os.pipe()
+    ready, writer = os.pipe()
     if (pid := os.fork()) == 0:
         code = 1
         try:
             os.close(first.descriptor)
-            os.write(tells, b".")
+            os.write(writer, b".")
             second = take(tmp_path / "lock", 5)
             code = 0 if second.made and second.waited and lockfile.is_at(second.descriptor, str(tmp_path / "lock")) else 2
         finally:
             os._exit(code)
-    os.read(heard, 1)
+    os.read(ready, 1)
+    os.close(ready)
+    os.close(writer)
     assert until(lambda: has_open(pid, tmp_path / "lock"))
     time.sleep(0.2)  # from there to the lock
     lockfile.remove(first.descriptor, str(tmp_path / "lock"))

@@ -123,6 +123,17 @@ def test_what_may_not_be_sent_any_more_is_not_sent(folder, keys, kept):
             assert api.get("/next") == NODE
 
 
+def test_a_request_of_which_only_the_head_may_be_sent_is_none(keys, api_to):
+    """A process that was stopped between head and body."""
+    with Server(keys, (200, {}, NODE), keeps=True) as server:
+        api, may = api_to(server), iter([True, False])
+        with pytest.raises(ApiError, match="not sent"):
+            api.patch("/late", {"a": 1}, "merge", may_send=lambda: next(may))
+        assert next(may, None) is None, "asked before each of the two"
+        assert api.get("/next") == NODE
+        assert [path for path, *_ in server.asked] == ["/next"]
+
+
 @pytest.mark.parametrize("call", ["get", "watch"])
 @pytest.mark.parametrize("how", ["hangs", "drips in its head", "drips in its body"])
 def test_an_answer_that_does_not_end_is_over_in_time_and_the_next_request_works(keys, api_to, how, call):
