@@ -99,7 +99,7 @@ class Scene(NamedTuple):
     def outlets_know_nothing(self, running):
         verdict = {"single_node": "unknown", "multi_node": "unknown"}
         for name in ("state", "summary"):
-            assert json.loads((running.state / f"{name}.json").read_text())["verdict"] == verdict
+            eventually(lambda name=name: json.loads((running.state / f"{name}.json").read_text())["verdict"] == verdict, 10)
         assert json.loads(self.notes[f"{WORDS}summary"])["verdict"] == verdict
         assert running.get("/v1/summary").json()["verdict"] == verdict
         assert "hostagent.dev/ready=unknown\n" in (self.folder / "nfd").read_text()
