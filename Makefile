@@ -13,7 +13,7 @@ ROOTS = --constraint requirements.txt --no-annotate --no-build --emit-build-opti
 # Without compiled files each program that a test starts compiles a thousand modules.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help check test test-full real test-pythons test-matrix fuzz attack lint bench bench-fleet docs schemas hosts golden recipe look lock clean
+.PHONY: help check test test-full real test-pythons test-matrix fuzz attack lint bench bench-fleet dist docs schemas hosts golden recipe look lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -68,6 +68,10 @@ bench: $(VENV)/.tests  ## measure time, memory and processes against peers and a
 
 bench-fleet: $(VENV)/.tests  ## the agents of NODES (10000) nodes against a real API server and the controller, each phase SECONDS (120)
 	$(BIN)/python tests/bench/fleet.py --nodes $(or $(NODES),10000) --seconds $(or $(SECONDS),120)
+
+dist: $(VENV)/.tests  ## make what people install of this commit, in dist/: single files, .deb, .rpm, wheel, sdist, wheels, sums, SBOM (Go, for the packages)
+	@[ ! -x "$$(command -v go)" ] || bash tests/real/install_nfpm.sh
+	$(BIN)/python -m release
 
 docs: $(VENV)/.tests  ## write what is made from other files: built-in profiles as JSON, pages of checks and recorded hosts, output in README
 	$(BIN)/python -m tests.profiles

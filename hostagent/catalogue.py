@@ -234,7 +234,9 @@ def _import(module: str, catalogue: str, path: str = "") -> ModuleType:
     except HostagentError:
         raise
     except Exception as error:  # whatever a third party's module does at import
-        mend = "Install it beside hostagent" if isinstance(error, ImportError) else "Mend that module"
+        from hostagent.installation import module_step
+
+        mend = module_step(catalogue) if isinstance(error, ImportError) else "Mend that module"
         raise HostagentError(
             f"the profile names the catalogue {catalogue!r}: {module} cannot be imported: {error}",
             f"{mend}, or take the catalogue out of 'catalogues'",

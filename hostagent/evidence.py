@@ -4,7 +4,7 @@ reads nothing, has none of what reading needs.
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hostagent.deadline import time_limit, within
@@ -31,6 +31,7 @@ class Evidence(NamedTuple):
     deadline_s: float = 30
     host_has: tuple[str, ...] = ("/proc", "/sys")  # what must be there below `host_root`
     environment: Mapping[str, Any] | None = None  # of the job that is judged, see `hostagent.source.environment`
+    on_answer: "Callable[[Question, str, float], None] | None" = None  # see `hostagent.reading.Stopwatch`
 
     @property
     def is_this_machine(self) -> bool:
@@ -84,6 +85,7 @@ def _replay(evidence: Evidence, kinds: tuple[str, ...], earlier: "Mapping[str, E
     backend = tape.ReplayBackend(replace(recorded, answers=answers), lacks)
     reading = InProcess(backend, kinds, deadline=deadline, replayed=True, recorded_at=recorded.recorded_at)
     reading.before = earlier
+    reading.on_answer = evidence.on_answer
     return reading
 
 
@@ -118,6 +120,7 @@ def _forked(
         return LiveBackend(root, kind, workers=started, deadline=deadline, kernel=evidence.kernel)
 
     reading = Forked(backend, Place(root, kind, known, left, earlier), kinds, deadline, workers)
+    reading.on_answer = evidence.on_answer
     try:
         reading.start()
         yield reading

@@ -8,6 +8,7 @@ It sends::
     ("refused", MESSAGE, NEXT_STEP)  a ``HostagentError``: what is there is not what was wanted
     ("crash", DETAIL, LINES)         what happened, and the traceback
     ("imported", NAMES)              modules that it needed and its parent had not
+    ("answered", QUESTION, HOW, S)   where `Forked.on_answer` is set: as that takes it
     ("done",)
 
 by marshal, DATA by pickle: both ends have the same rights. A child that reads an image has fewer, and gets none of its parent's by what
@@ -21,6 +22,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -31,7 +33,7 @@ from hostagent.deadline import Deadline
 from hostagent.errors import HostagentError
 from hostagent.facts.hostfacts import Earlier, HostFacts
 from hostagent.facts.unread import Unread, Why
-from hostagent.reading import Collected, Told, earlier
+from hostagent.reading import Collected, OnAnswer, Stopwatch, Told, earlier
 from hostagent.source.answerfile import AnswerFile, Question
 from hostagent.source.base import Answer, Backend, Source
 from hostagent.source.child import Child, Send
@@ -116,6 +118,8 @@ class Forked:
         self._last: dict[Question, Answer | Unread] = {}  # the question in which it ended
         self.cages: dict[str, Any] = {}
         self.imported: tuple[str, ...] = ()  # modules: whoever forks again imports them first
+        #: Called with each question that was answered; set before `start`, and None where that is of no interest.
+        self.on_answer: OnAnswer | None = None
 
     @property
     def answers(self) -> "Mapping[Question, Answer | Unread]":
@@ -253,6 +257,7 @@ class Forked:
             return
         where = f", and process {left} hangs in it and cannot be killed" if left else ""
         late = Unread("timeout", f"{' '.join(asked)}: no answer in {allowed_s(asked):g} s{where}")
+        self._tell_answer(asked, late)
         if left:
             self.left = Left({**self.left.questions, asked: left}, self.left.lanes)
         if self._replaced >= self._most_replaced:
@@ -271,6 +276,12 @@ class Forked:
         self._problem = Unread(why, f"{how} in '{question}'" if question else f"{how} before the first question", question)
         if asked:
             self._last[asked] = self._problem
+            self._tell_answer(asked, self._problem)
+
+    def _tell_answer(self, asked: Question, answer: Unread) -> None:
+        """Of a question in which the child ended."""
+        if self.on_answer:
+            self.on_answer(asked, answer.why, max(0, time.monotonic() - self._asked[1]))
 
     def _hear(self, message: bytes) -> None:
         """Raises ``ValueError`` and ``TypeError`` for what no child of ours says."""
@@ -288,6 +299,8 @@ class Forked:
                 self._refused = HostagentError(text, next_step)
             case ["crash", str(detail), [*lines]]:
                 self._problem = Unread("error", detail, evidence=tuple(map(str, lines)))
+            case ["answered", [*asked], str(how), float(took_s)] if self.on_answer:
+                self.on_answer(tuple(map(str, asked)), how, took_s)
             case ["fact", data] if len(self._facts) < (1 + _MAX_REPLACED) * len(self._kinds):  # each child says all
                 self._facts.append(data)
             case _:
@@ -305,6 +318,11 @@ class Forked:
         with contextlib.suppress(OSError):  # no process to be had: rpm's answers say so
             provide_rpm(self._root)
         return {"image": leastrights.image_reader(self._root).plain()}
+
+    def _measured(self, asked: Question) -> "float | None":
+        """In the child: what a worker measured."""
+        question = asked[:2] if asked[0] == "read" else asked
+        return next((one.took_s[question] for one in self._workers if question in one.took_s), None)
 
     def _read(self, send: Send, policy: Callable[[], Policy]) -> None:
         """In the child."""
@@ -332,7 +350,11 @@ class Forked:
             for name, cage in self._give_up_rights().items():
                 tell("cage", name, cage)
             say(())
-            source = Source(Told(backend, say, self._hung), policy=policy, answers=self._known, heard=self._kept.add)
+            heard = self._kept.add
+            if self.on_answer:
+                watch = Stopwatch(partial(tell, "answered"), say, heard, self._measured)
+                say, heard = watch.begin, watch.end
+            source = Source(Told(backend, say, self._hung), policy=policy, answers=self._known, heard=heard)
             collect(source, self._kinds, told=told, earlier=self._earlier)
             for one in self._workers:
                 if one.cage:

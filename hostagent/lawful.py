@@ -67,9 +67,10 @@ def _judged(name: str, path: str) -> ast.Module:
 
 
 def _no_source(name: str) -> HostagentError:
-    return HostagentError(
-        f"found no Python source of the catalogue's {name}", "Install it beside hostagent, or take it out of 'catalogues'"
-    )
+    from hostagent.installation import module_step
+
+    step = f"{module_step(name.partition('.')[0])}, or take it out of 'catalogues'"
+    return HostagentError(f"found no Python source of the catalogue's {name}", step)
 
 
 class _Finder:

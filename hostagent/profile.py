@@ -294,5 +294,7 @@ def _built(merged: dict[str, Any], name: str) -> Profile:
     try:
         profile: Profile = build(Profile, merged, f"profile {name}")
     except ShapeError as error:  # each layer was looked at: a key is missing, of a damaged built-in one
-        raise HostagentError(str(error), "Install hostagent again") from error
+        from hostagent.installation import damaged_step
+
+        raise HostagentError(str(error), damaged_step()) from error
     return profile

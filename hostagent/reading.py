@@ -69,6 +69,8 @@ class InProcess:
         self._kinds = tuple(kinds)
         #: Facts of the pass before, None where none comes after.
         self.before: Mapping[str, Earlier] | None = None
+        #: Called with each question that was answered; set before `collect`, and None where that is of no interest.
+        self.on_answer: OnAnswer | None = None
         self.deadline = deadline or within(30)
         self.started = time.perf_counter()
         self.replayed = replayed
@@ -77,7 +79,7 @@ class InProcess:
         self.cages: dict[str, Any] = {}
 
     def collect(self, policy: Policy = NO_POLICY) -> Collected:
-        source = Source(self._backend, policy=lambda: policy, heard=self.answers.__setitem__)
+        source = self._source(policy)
         read: list[Collected] = []
         facts: list[Fact] = []
         try:
@@ -87,6 +89,41 @@ class InProcess:
             late = Unread("timeout", str(error))
             read.append(Collected(HostFacts(dict.fromkeys(with_needs(self._kinds or READERS), late), source.kind), {}))
         return read[0]
+
+    def _source(self, policy: Policy) -> Source:
+        if not self.on_answer:
+            return Source(self._backend, policy=lambda: policy, heard=self.answers.__setitem__)
+        watch = Stopwatch(self.on_answer, heard=self.answers.__setitem__)
+        return Source(Told(self._backend, watch.begin), policy=lambda: policy, heard=watch.end)
+
+
+#: Question, "ok" or why it was not answered, and how many seconds that took.
+OnAnswer = Callable[[Question, str, float], None]
+
+
+class Stopwatch:
+    """Measures each question between `begin`, which a `Told` calls, and `end`, which a `Source` calls, and reports it to `on_answer`."""
+
+    def __init__(
+        self,
+        on_answer: OnAnswer,
+        begin: Callable[[Question], None] = lambda _: None,
+        heard: "Callable[[Question, Answer | Unread], None]" = lambda *_: None,
+        measured: Callable[[Question], "float | None"] = lambda _: None,
+    ) -> None:
+        """`measured`: what a worker measured, which answers ahead of the question."""
+        self._on_answer, self._begin, self._heard, self._measured = on_answer, begin, heard, measured
+        self._began = 0.0
+
+    def begin(self, asked: Question) -> None:
+        self._begin(asked)
+        self._began = time.perf_counter()
+
+    def end(self, asked: Question, answer: "Answer | Unread") -> None:
+        took_s = time.perf_counter() - self._began
+        self._heard(asked, answer)
+        measured_s = self._measured(asked)
+        self._on_answer(asked, answer.why if isinstance(answer, Unread) else "ok", took_s if measured_s is None else measured_s)
 
 
 class Told:

@@ -1,4 +1,7 @@
-"""Pictures of the page of HTML, for a person to look at: ``python -m tests.look [FOLDER [HOST…]]``. Needs Chromium; `make look` says where they lie."""
+"""Pictures of the page of HTML, for a person to look at: ``python -m tests.look [FOLDER [HOST…]]``. Needs Chromium; `make look` says where they lie.
+
+``make look LOOK=docs/report.png`` makes README's picture alone.
+"""
 
 import shutil
 import subprocess
@@ -13,20 +16,36 @@ from tests.recorded import report_of
 
 #: What is looked at: window size, whether in the dark. A phone is 390 px wide; Chromium makes no narrower window than 500.
 DESKTOP, PHONE = (1200, 1600), (390, 2400)
+#: README's picture: the top of this host's page, down to its first cause.
+SHOWN, SHOWN_SIZE = "hgx-h100-gpu-off-the-bus", (1000, 824)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _FRAME = '<!doctype html><body style="margin:0"><iframe src="{page}" style="width:{width}px;height:{height}px;border:0"></iframe>'
 
 
 def main(folder: Path, names: Sequence[str]) -> None:
-    browser = next((found for name in BROWSERS if (found := shutil.which(name))), "")
-    if not browser:
-        raise SystemExit("Error: found no Chromium. Install it: 'apt-get install chromium' (Debian).")
+    browser = found_browser()
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         look_at(browser, folder, name, render(report_of(name), "html"))
         if name in MAPPED:
             look_at(browser, folder, f"{name}.topology", recorded_map(name, "html", MAPPED[name]))
     print(f"{len(names)} hosts: {folder}/HOST.{{desktop,dark,open,phone}}.png and HOST.pdf")  # noqa: T201
+
+
+def found_browser() -> str:
+    browser = next((found for name in BROWSERS if (found := shutil.which(name))), "")
+    if not browser:
+        raise SystemExit("Error: found no Chromium. Install it: 'apt-get install chromium' (Debian).")
+    return browser
+
+
+def shown(to: Path) -> None:
+    """README's picture."""
+    with tempfile.TemporaryDirectory() as made:
+        page = Path(made, "report.html")
+        page.write_text(render(report_of(SHOWN), "html"), encoding="utf-8")
+        picture(found_browser(), page, to.resolve(), SHOWN_SIZE)
+    print(f"{to}: the report of {SHOWN}")  # noqa: T201
 
 
 def look_at(browser: str, folder: Path, name: str, text: str) -> None:
@@ -61,4 +80,7 @@ def drive(browser: str, page: Path, *options: str) -> None:
 
 if __name__ == "__main__":
     place, *wanted = sys.argv[1:] or [f"{tempfile.gettempdir()}/hostagent-look"]
-    main(Path(place), wanted or (*NAMED, *(name for name in MAPPED if name not in NAMED)))
+    if place.endswith(".png"):
+        shown(Path(place))
+    else:
+        main(Path(place), wanted or (*NAMED, *(name for name in MAPPED if name not in NAMED)))

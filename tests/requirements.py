@@ -1,4 +1,4 @@
-"""Renders docs/requirements.md from docs/requirements.yaml and the checks: which checks hold a requirement, and which cases show it."""
+"""Renders docs/dev/requirements.md from docs/dev/requirements.yaml and the checks: which checks hold a requirement, and which cases show it."""
 
 import functools
 from pathlib import Path
@@ -10,8 +10,8 @@ from hostagent.catalogue import OURS, load
 from hostagent.check import Check
 
 ROOT = Path(__file__).parent.parent
-SOURCE = ROOT / "docs/requirements.yaml"
-PAGE = "docs/requirements.md"
+SOURCE = ROOT / "docs/dev/requirements.yaml"
+PAGE = "docs/dev/requirements.md"
 _INTRODUCTION = """\
 # Requirements and checks
 
@@ -34,7 +34,7 @@ def requirements() -> dict[str, Any]:
 
 
 def page() -> str:
-    """docs/requirements.md as it should be today."""
+    """docs/dev/requirements.md as it should be today."""
     known = {one.id: one for one in load([OURS])}
     data = requirements()
     parts = [_INTRODUCTION]
@@ -55,7 +55,7 @@ def named(data: dict[str, Any]) -> set[str]:
 
 
 def _tests(names: list[str]) -> str:
-    return "<br>".join(f"[{name.partition('::')[2]}](../{name.partition('::')[0]})" for name in names)
+    return "<br>".join(f"[{name.partition('::')[2]}](../../{name.partition('::')[0]})" for name in names)
 
 
 def _checks(row: dict[str, Any], known: dict[str, Check]) -> str:
@@ -63,11 +63,11 @@ def _checks(row: dict[str, Any], known: dict[str, Check]) -> str:
 
 
 def _linked(one: Check) -> str:
-    return f"[{one.id}](../checks/docs/{one.id}.md) {one.severity}"
+    return f"[{one.id}](../../checks/docs/{one.id}.md) {one.severity}"
 
 
 def _cases(check: str, cases: list[str]) -> str:
-    links = [f"[{name}](../tests/cases/{check.replace('.', '/')}/{name}.yaml)" for name in cases]
+    links = [f"[{name}](../../tests/cases/{check.replace('.', '/')}/{name}.yaml)" for name in cases]
     return f" ({', '.join(links)})" if links else ""
 
 

@@ -364,10 +364,10 @@ def test_several_names_may_stand_behind_one_option():
     assert ids("--only", "kernel", "--skip", "kernel.headers") == {one for one in ids("--only", "kernel") if one != "kernel.headers"}
 
 
-def test_no_variable_of_the_environment_chooses_the_profile(tmp_path):
+def test_no_other_variable_than_its_own_chooses_the_profile(tmp_path):
     path = tmp_path / "lenient.yaml"
     path.write_text("extends: any\ngpus: {required: false}\n")
-    names = ("HOSTAGENT_PROFILE", "HOSTAGENT_CHECK_PROFILE", "HOSTAGENT_CHECK_PROFILE_NAME", "PROFILE", "HOSTAGENT_FAIL_ON")
+    names = ("HOSTAGENT_CHECK_PROFILE", "HOSTAGENT_CHECK_PROFILE_NAME", "PROFILE", "HOSTAGENT_FAIL_ON", "HOSTAGENT_CHECK_FAIL_ON")
     answer = run("check", "--from", NO_GPU, "--json", env={**os.environ, **dict.fromkeys(names, str(path))})
     assert (answer.returncode, json.loads(answer.stdout)["profile"]["name"]) == (1, "default")
 

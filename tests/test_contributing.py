@@ -66,4 +66,4 @@ def test_the_three_steps_end_green_for_a_new_check(checkout):
     done = subprocess.run(run, cwd=checkout, env={**whole, **here}, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert (checkout / "checks/docs/host.walked.md").exists()
-    assert "host.walked" in (checkout / "docs/requirements.md").read_text(encoding="utf-8")
+    assert "host.walked" in (checkout / "docs/dev/requirements.md").read_text(encoding="utf-8")

@@ -12,8 +12,8 @@ from tests.readme import OUTPUT, PAGES, ROOT, output, rendered
 README, REFERENCE = (page.read_text(encoding="utf-8") for page in PAGES)
 DOCUMENTS = [
     *PAGES,
-    *(ROOT / name for name in ("DESIGN.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")),
-    *(ROOT / "docs").glob("*.md"),
+    *(ROOT / name for name in ("DESIGN.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "changes/README.md")),
+    *(ROOT / "docs").rglob("*.md"),
 ]
 
 
@@ -38,6 +38,13 @@ def test_a_command_that_reaches_no_verdict_never_gets_into_the_readme(tmp_path):
 def test_the_readme_is_short():
     """Without what commands print."""
     assert len(OUTPUT.sub("", README).splitlines()) <= 125
+
+
+def test_the_picture_is_one_that_every_browser_shows_at_once():
+    picture = ROOT / "docs/report.png"
+    assert f"]({picture.relative_to(ROOT)})" in README
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size < 200_000
 
 
 def test_the_reference_names_every_command_and_profile():

@@ -14,6 +14,7 @@ import pytest
 
 from hostagent import __version__
 from hostagent.catalogue import OURS, load
+from hostagent.cli.demo import HOSTS
 from hostagent.schemas import published
 
 ROOT = Path(__file__).parent.parent
@@ -23,6 +24,7 @@ KNOWN = re.compile(
     r"|hostagent/profiles/(?:[a-z0-9.-]+\.json|default\.yaml)"
     r"|hostagent/_commit\.txt"
     r"|hostagent/_(?:playbooks|daemonset)/.+"
+    r"|hostagent/_demo/[a-z-]+\.json"
     r"|hostagent_checks/(?:[a-z_]+/)?[a-z_0-9]+\.py"
     rf"|hostagent-{re.escape(__version__)}\.dist-info/(?:METADATA|WHEEL|RECORD|entry_points\.txt|licenses/LICENSE)"
 )
@@ -91,6 +93,16 @@ def test_the_wheel_says_what_it_needs(wheel):
     }
     wanted = ("click", "pyyaml", "nvidia-ml-py", "psutil", "distro", "pyudev", "requests", "tomlkit", "tomli", "h2", "backports-zstd")
     assert needed == set(wanted)
+
+
+def test_the_wheel_holds_each_host_that_demo_shows(wheel):
+    assert sorted(name for name in names(wheel) if "/_demo/" in name) == sorted(f"hostagent/_demo/{name}.json" for name in HOSTS)
+
+
+def test_an_installed_wheel_shows_a_recorded_host(fresh):
+    done = fresh("demo")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\nNOT READY  GPU 4 " in done.stdout
 
 
 def test_an_installed_wheel_says_its_version(fresh):

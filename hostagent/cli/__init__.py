@@ -9,6 +9,7 @@ from hostagent import __version__
 #: Command, module, and the line in --help. Only the called command's module is imported.
 COMMANDS = {
     "check": ("check", "Judge a host: is it ready for GPU jobs, and if not, why"),
+    "demo": ("demo", "Judge a recorded host: what a report looks like, without a GPU"),
     "status": ("status", "Print the last verdict of this host, without a new run"),
     "events": ("events", "Say of faults in the kernel log that they no longer count"),
     "npd": ("npd", "Say what the daemon tells of one condition, for node-problem-detector"),

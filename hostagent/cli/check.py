@@ -5,8 +5,10 @@ import time
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from hostagent.cli import SETTINGS, examples
+from hostagent.cli.exitcodes import exit_codes_option
 from hostagent.cli.options import (
     STANDARD,
     color_option,
@@ -27,7 +29,7 @@ from hostagent.deadline import COMPUTING_S
 from hostagent.evidence import Evidence, open_host
 from hostagent.reading import Reading
 from hostagent.report import Report, shortened, state
-from hostagent.report.exitcode import Asked
+from hostagent.report.exitcode import NAGIOS, Asked
 from hostagent.sinks import FORMATS, Format, render
 from hostagent.smallfile import reason
 
@@ -43,6 +45,7 @@ _EXAMPLES = examples(
     "hostagent check",
     "hostagent check -q || echo 'keep jobs away from this host'",
     "hostagent check --profile tao-7.1 --fail-on degraded",
+    "hostagent check --exit-codes nagios",
     "hostagent check --only gpu,driver.library_match -v",
     "hostagent check --root image --format junit -o report.xml --also text=-",
     "hostagent check --from host.json --json",
@@ -79,6 +82,7 @@ _EXAMPLES = examples(
     show_default=True,
     help="From which verdict on the exit code is 1; unknown always is.",
 )
+@exit_codes_option
 @click.option("--save-state", is_flag=True, help="Write the verdict to the state file with --profile, too.")
 @click.option("-v", "--verbose", is_flag=True, help="Text: also list what passed and what did not apply.")
 @color_option
@@ -95,6 +99,7 @@ def command(
     only: tuple[str, ...],
     skip: tuple[str, ...],
     fail_on: Literal["not-ready", "degraded"],
+    exit_codes: Literal["hostagent", "nagios"],
     save_state: bool,
     verbose: bool,
     colour: str,
@@ -104,9 +109,13 @@ def command(
     """Judge a host: is it ready for GPU jobs, and if not, why.
 
     Exit 0: ready or degraded (--fail-on degraded: ready alone). 1: not ready, or not enough could be read. 2: usage, or hostagent
-    could not run.
+    could not run. --exit-codes nagios has others.
     """
-    place, wanted = evidence(**where), outputs(_form(form, as_json=as_json, quiet=quiet), output, also, FORMATS)
+    is_nagios = exit_codes == "nagios"
+    if is_nagios and click.get_current_context().get_parameter_source("fail_on") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("found --fail-on and --exit-codes nagios, wanted one of them: there each verdict has its own code")
+    chosen = form_of(form, as_json=as_json, quiet=quiet, default="line" if is_nagios else "text")
+    place, wanted = evidence(**where), outputs(chosen, output, also, FORMATS)
     one_standard_input({"--from": place.snapshot, "--profile": profile_name, "--env-file": env_file})
     place = with_environment(place, env_file)
     only, skip = _names("--only", only), _names("--skip", skip)
@@ -115,25 +124,34 @@ def command(
     may_save = is_whole and os.geteuid() == 0 and profile_name != STANDARD
     if save_state and not may_save:
         raise click.UsageError("found --save-state, which needs all checks of this machine, as root, by a profile file, no --env-file")
-    report, loaded = _checked(place, profile_name, only, skip)
+    report, loaded = checked(place, profile_name, only, skip)
     if may_save and (save_state or not profile_name):
         _remember(report, loaded.files)
     if verbose:
         _tell_crashes(report)
     asked = Asked(_SCOPES[scope], fail_on)
     told: dict[str, Any] = {"width": terminal_width(), "verbose": verbose, "asked": asked, "now": time.time()}
-    deliver_all(wanted, lambda kind, path: rendered(report, kind, colour=colour_wanted(path, colour), **told), ends)
-    return 0 if asked.succeeds(report) else 1
+
+    def written(kind: Format, path: str) -> str:
+        text = rendered(report, kind, colour=colour_wanted(path, colour), **told)
+        if not is_nagios or kind != "line":
+            return text
+        from hostagent.sinks.line import for_nagios
+
+        return for_nagios(text)
+
+    deliver_all(wanted, written, ends)
+    return NAGIOS[getattr(report.verdict, asked.scope)] if is_nagios else 0 if asked.succeeds(report) else 1
 
 
-def _form(form: Format | None, *, as_json: bool, quiet: bool) -> Format:
+def form_of(form: Format | None, *, as_json: bool, quiet: bool = False, default: Format = "text") -> Format:
     """The one format that was asked for; ``--format json --json`` is no mistake."""
     named: dict[str, Format] = {
         **({f"--format {form}": form} if form else {}),
         **({"--json": "json"} if as_json else {}),
         **({"--quiet": "line"} if quiet else {}),
     }
-    return one_form(named, "text")
+    return one_form(named, default)
 
 
 def _names(option: str, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -143,7 +161,7 @@ def _names(option: str, given: tuple[str, ...]) -> tuple[str, ...]:
     return found
 
 
-def _checked(place: Evidence, profile_name: str, only: tuple[str, ...], skip: tuple[str, ...]) -> "tuple[Report, Loaded]":
+def checked(place: Evidence, profile_name: str, only: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> "tuple[Report, Loaded]":
     """A whole run reads from the start on, while the rest is imported and the profile is read. One of a few checks looks first
     what they need.
     """

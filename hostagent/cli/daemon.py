@@ -124,8 +124,19 @@ class _Daemon(Group):
 )
 @click.option("--once", is_flag=True, help="One pass, one delivery; exit as 'hostagent check'.")
 @click.option("--dry-run", is_flag=True, help="One pass: print what would be told, and write nothing.")
+@click.option("--print-unit", is_flag=True, help="Print the systemd unit that runs this copy with these options, and exit.")
 @click.pass_context
-def command(ctx: click.Context, /, host_root: str | None, snapshot: str | None, profile_name: str, deadline: float, **given: Any) -> int:
+def command(
+    ctx: click.Context,
+    /,
+    host_root: str | None,
+    snapshot: str | None,
+    profile_name: str,
+    deadline: float,
+    *,
+    print_unit: bool,
+    **given: Any,
+) -> int:
     """Watch a host, and tell what it is fit for.
 
     It judges the host again and again, and after each event; it keeps the state directory, serves HTTP, and tells Kubernetes the node's
@@ -139,8 +150,13 @@ def command(ctx: click.Context, /, host_root: str | None, snapshot: str | None, 
     from hostagent.cli.daemonsettings import settings_of
 
     place = evidence(host_root=host_root, root=None, kernel="", snapshot=snapshot, deadline_s=deadline)
+    settings = settings_of(place, profile_name, **given)
+    if print_unit:
+        from hostagent.cli.daemonunit import print_unit as print_it
+
+        return print_it(ctx, settings)
     try:
-        return _run(settings_of(place, profile_name, **given))
+        return _run(settings)
     except Ended:
         return 0
     except KeyboardInterrupt:

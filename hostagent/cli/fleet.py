@@ -7,7 +7,7 @@ import click
 
 from hostagent.cli import SETTINGS, examples
 from hostagent.cli.options import color_option, colour_wanted, terminal_width
-from hostagent.cli.outputs import deliver_all, one_form, outputs
+from hostagent.cli.outputs import deliver_all, one_form, output_option, outputs
 from hostagent.gate.backends.files import Documents
 from hostagent.gate.fleet import fleet
 from hostagent.sinks.fleet import FORMATS, Format, render_fleet
@@ -23,7 +23,7 @@ _EXAMPLES = examples(
 @click.argument("reports", nargs=-1, required=True, type=click.Path(), metavar="REPORTS...")
 @click.option("--format", "form", type=click.Choice(FORMATS), show_default="text", help="Output.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
-@click.option("-o", "--output", default="", type=click.Path(), help="Write to FILE; - is standard output, the default.", metavar="FILE")
+@output_option()
 @color_option
 def command(reports: tuple[str, ...], form: Format | None, as_json: bool, output: str, colour: str) -> int:
     """Show many hosts at one look: how many may take jobs, what stops the others, and what sets odd ones apart.

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from hostagent.cli import SETTINGS, examples
 from hostagent.cli.options import STANDARD, Seconds, color_option, colour_wanted, terminal_width, warn
-from hostagent.cli.outputs import deliver_all, one_form, outputs
+from hostagent.cli.outputs import deliver_all, one_form, output_option, outputs
 from hostagent.cli.streams import complain
 from hostagent.gate.answer import BACKENDS, Answer, Backend
 from hostagent.gate.request import FieldError, Request
@@ -90,7 +90,7 @@ _OPTIONS = {
 @click.option("--format", "form", type=click.Choice(FORMATS), show_default="text", help="Output.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @click.option("--emit", "emitted", type=click.Choice(EMITTED), help="Print that field of the answer alone, as JSON.")
-@click.option("-o", "--output", default="", type=click.Path(), help="Write to FILE; - is standard output, the default.", metavar="FILE")
+@output_option()
 @color_option
 def command(
     backend: Backend,

@@ -18,7 +18,7 @@ from hostagent.cli.options import (
     profile_option,
     terminal_width,
 )
-from hostagent.cli.outputs import deliver_all, one_form, outputs
+from hostagent.cli.outputs import deliver_all, one_form, output_option, outputs
 from hostagent.errors import did_you_mean
 from hostagent.sinks.nccl import FORMATS, Format, render_explanation
 from hostagent.vocabulary import NCCL_VERDICTS
@@ -75,7 +75,7 @@ command.add_command(ncclenv.command)
 @click.option("--format", "form", type=click.Choice(FORMATS), show_default="text", help="Output.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @click.option("--require", "required", default="", help="Verdicts, with commas: exit 0 with one of them alone.", metavar="VERDICT,...")
-@click.option("-o", "--output", default="", type=click.Path(), help="Write to FILE; - is standard output, the default.", metavar="FILE")
+@output_option()
 @_host_options
 @color_option
 def explain(logs: tuple[str, ...], form: Format | None, as_json: bool, required: str, output: str, colour: str, **where: Any) -> int:

@@ -20,7 +20,7 @@ from hostagent.cli.options import (
     profile_option,
     with_environment,
 )
-from hostagent.cli.outputs import deliver_all, one_form, outputs
+from hostagent.cli.outputs import deliver_all, one_form, output_option, outputs
 from hostagent.cli.streams import complain
 from hostagent.errors import HostagentError, did_you_mean
 from hostagent.evidence import Evidence, open_host
@@ -56,7 +56,7 @@ _EXAMPLES = examples(
 @profile_option("Built-in profile, or a file, - for standard input. Default: the site file's, else 'default'.")
 @click.option("--format", "form", type=click.Choice(FORMS), show_default="shell", help="Output.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
-@click.option("-o", "--output", default="", type=click.Path(), help="Write to FILE; - is standard output, the default.", metavar="FILE")
+@output_option()
 @env_file_option
 @evidence_options
 def command(

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hostagent.app import Prepared
     from hostagent.profile import Loaded
 
+#: The variable that stands for ``--profile``.
+PROFILE = "HOSTAGENT_PROFILE"
 #: For standard input and standard output.
 STANDARD = "-"
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -62,6 +64,7 @@ _EVIDENCE = (
         metavar="FILE",
     ),
     DEADLINE,
+    click.option("--debug", is_flag=True, help="On standard error: each question to the host, its source, its time, the kind of answer."),
 )
 
 
@@ -72,7 +75,9 @@ def evidence_options(command: Command) -> Command:
     return command
 
 
-def evidence(host_root: str | None, root: str | None, kernel: str, snapshot: str | None, deadline_s: float) -> Evidence:
+def evidence(
+    host_root: str | None, root: str | None, kernel: str, snapshot: str | None, deadline_s: float, *, debug: bool = False
+) -> Evidence:
     """At most one place to read; raises ``click.UsageError``."""
     places = {"--host-root": host_root, "--root": root, "--from": snapshot}
     named = [flag for flag, value in places.items() if value is not None]
@@ -84,7 +89,12 @@ def evidence(host_root: str | None, root: str | None, kernel: str, snapshot: str
         raise click.UsageError(f"found --kernel {kernel}, wanted a kernel release, a name below /lib/modules")
     if kernel and not root:
         raise click.UsageError("found --kernel without --root: a live host says itself which kernel it runs")
-    return Evidence(host_root or "", root or "", kernel, snapshot or "", deadline_s)
+    place = Evidence(host_root or "", root or "", kernel, snapshot or "", deadline_s)
+    if not debug:
+        return place
+    from hostagent.cli.debug import shown
+
+    return place._replace(on_answer=shown(is_recorded=bool(snapshot)))
 
 
 #: ``--env-file``, for commands that judge a job. `with_environment` reads it.
@@ -135,15 +145,24 @@ def completed(name: str) -> Callable[..., Any]:
     return complete
 
 
-def profile_option(text: str) -> Callable[[Command], Command]:
-    """``--profile``, the same wherever a command takes one."""
+def profile_option(text: str, default: str = "") -> Callable[[Command], Command]:
+    """``--profile``, the same wherever a command takes one; where it is not given, the variable. One that is empty is not set."""
     return click.option(
-        "--profile", "profile_name", default="", callback=_named, help=text, metavar="P", shell_complete=completed("profiles")
+        "--profile",
+        "profile_name",
+        default=default,
+        show_default=bool(default),
+        envvar=PROFILE,
+        show_envvar=True,
+        callback=_named,
+        help=text,
+        metavar="P",
+        shell_complete=completed("profiles"),
     )
 
 
 def _named(context: click.Context, param: click.Parameter, name: str) -> str:
-    """A name that a variable that is not set should have given never means the default one."""
+    """On the command line, a name that a variable that is not set should have given never means the default one."""
     if not name and context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE:
         raise click.UsageError("found --profile '', wanted a built-in profile or a file")
     return name
@@ -163,7 +182,16 @@ def desired(name: str, **options: Any) -> "Loaded":
         from hostagent import catalogue
         from hostagent.profiles.mistakes import ProfileError
 
-        raise catalogue.with_unknown_ids(error) if isinstance(error, ProfileError) else error from error.__cause__
+        found = catalogue.with_unknown_ids(error) if isinstance(error, ProfileError) else error
+        if name and _is_of_the_variable():
+            found.details = (*found.details, f"The variable {PROFILE} names this profile.")
+        raise found from error.__cause__
+
+
+def _is_of_the_variable() -> bool:
+    """Whether the profile of the command that runs was named by the variable."""
+    context = click.get_current_context(silent=True)
+    return context is not None and ParameterSource.ENVIRONMENT in map(context.get_parameter_source, ("profile_name", "name"))
 
 
 def prepared_for(place: Evidence, profile_name: str, only: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> "Prepared":

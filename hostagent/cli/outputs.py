@@ -15,6 +15,25 @@ from hostagent.errors import OutOfTime, did_you_mean
 #: Seconds that a pipe or device gets at least to take the report.
 DELIVERING_S = 0.4
 Form = TypeVar("Form", bound=str)
+#: What -o takes elsewhere in the place of a format, as kubectl does; refused also where a command has no such format.
+_ELSEWHERE = ("json", "yaml")
+
+
+def output_option(text: str = "Write to FILE; - is standard output, the default.") -> Callable[[Command], Command]:
+    """``-o``, the same wherever a command takes one: it names a file, and refuses the name of a format."""
+    return click.option("-o", "--output", default="", type=click.Path(), callback=_file, help=text, metavar="FILE")
+
+
+def _file(context: click.Context, param: click.Parameter, path: str) -> str:
+    found = next((one.type for one in context.command.params if "--format" in one.opts), None)
+    formats = found.choices if isinstance(found, click.Choice) else ()
+    if context.resilient_parsing or path not in (*formats, *_ELSEWHERE):
+        return path
+    use = f"use --format {path}, or" if path in formats else "use"
+    raise click.UsageError(
+        f"found -o {path}, which is a format's name; -o names a file: {use} -o ./{path} for a file of that name", context
+    )
+
 
 _OPTIONS = (
     click.option(
@@ -24,7 +43,7 @@ _OPTIONS = (
         metavar="FORMAT=FILE",
         shell_complete=completed("formats_and_files"),
     ),
-    click.option("-o", "--output", default="", type=click.Path(), help="Write to FILE; - is standard output, the default.", metavar="FILE"),
+    output_option(),
 )
 
 

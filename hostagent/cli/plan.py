@@ -19,7 +19,7 @@ from hostagent.cli.options import (
     profile_option,
     terminal_width,
 )
-from hostagent.cli.outputs import deliver_all, one_form, outputs
+from hostagent.cli.outputs import deliver_all, one_form, output_option, outputs
 from hostagent.cli.streams import complain
 from hostagent.evidence import Evidence, open_host
 from hostagent.plan.model import Asked, Asking
@@ -77,7 +77,7 @@ def form_options(form: str, output: str) -> Callable[[Command], Command]:
     options = (
         click.option("--format", "form", type=click.Choice(FORMATS), show_default="text", help=form),
         click.option("--json", "as_json", is_flag=True, help="Short for --format json."),
-        click.option("-o", "--output", default="", type=click.Path(), help=output, metavar="FILE"),
+        output_option(output),
     )
 
     def with_options(command: Command) -> Command:

@@ -9,7 +9,8 @@ import click
 
 from hostagent import __version__, catalogue, profile
 from hostagent.cli import SETTINGS, Group, examples
-from hostagent.cli.options import STANDARD, completed, desired, json_option, warn, write
+from hostagent.cli.options import PROFILE, STANDARD, completed, desired, json_option, warn, write
+from hostagent.cli.outputs import output_option
 from hostagent.cli.streams import put, say
 from hostagent.errors import HostagentError
 from hostagent.profiles import files
@@ -39,7 +40,7 @@ def list_profiles() -> None:
         "hostagent profile show", "hostagent profile show tao-7.1 --format yaml > new.yaml", "hostagent profile show mine.yaml"
     ),
 )
-@click.argument("name", default="", shell_complete=completed("profiles"))
+@click.argument("name", default="", envvar=PROFILE, shell_complete=completed("profiles"))
 @click.option("--format", "form", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True, help="Output.")
 @json_option
 def show_profile(name: str, form: str, as_json: bool) -> None:
@@ -70,14 +71,7 @@ def _show(loaded: profile.Loaded) -> None:
 @command.command(
     "init", epilog=examples("hostagent profile init", "hostagent profile init -o new.yaml && hostagent profile validate new.yaml")
 )
-@click.option(
-    "-o",
-    "--output",
-    default="",
-    type=click.Path(),
-    help="Write to FILE, which must not exist; - is standard output, the default.",
-    metavar="FILE",
-)
+@output_option("Write to FILE, which must not exist; - is standard output, the default.")
 def init_profile(output: str) -> None:
     """Start a profile: every key with its default value and what it means, as YAML.
 

@@ -12,7 +12,8 @@ import click
 from hostagent import REPORT_BUGS_TO
 from hostagent.cli import cli
 from hostagent.cli.ending import Ended, deafen, end, listen
-from hostagent.cli.streams import NOT_WRITABLE, complain, open_streams, refuse
+from hostagent.cli.exitcodes import UNKNOWN, is_plugin
+from hostagent.cli.streams import NOT_WRITABLE, complain, open_streams, put, refuse
 from hostagent.errors import HostagentError, did_you_mean, ended
 
 USAGE, MISSING = 2, 1
@@ -28,7 +29,10 @@ _GC_AFTER = 50_000
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The exit code: what the command returned, or 2, of ``setup`` 1. A user's mistake is one sentence; a bug keeps its traceback."""
+    """The exit code: what the command returned, or 2, of ``setup`` 1, of a plug-in of Nagios 3.
+
+    A user's mistake is one sentence; a bug keeps its traceback.
+    """
     try:
         if not open_streams():
             complain("Error: there is no standard output.")
@@ -48,13 +52,15 @@ def _told(arguments: list[str]) -> int:
     except click.exceptions.Exit as done:  # --help, --version
         return done.exit_code
     except click.UsageError as error:
-        complain(*_shown(error))
-        return int(getattr(error, "code", USAGE))
+        complain(*(lines := _shown(error)))
+        return _failed(arguments, _sentence(lines)) if is_plugin(arguments) else int(getattr(error, "code", USAGE))
     except click.ClickException as error:
-        complain(*_shown(error))
+        complain(*(lines := _shown(error)))
+        return _failed(arguments, _sentence(lines))
     except HostagentError as error:
         next_step = [ended(error.next_step)] if error.next_step else []
         complain(f"Error: {ended(error.message)}", *(f"  {detail}" for detail in error.details), *next_step)
+        return _failed(arguments, error.message)
     except KeyboardInterrupt:
         complain("Interrupted.")
         return _INTERRUPTED
@@ -74,8 +80,16 @@ def _told(arguments: list[str]) -> int:
     return _failed(arguments)
 
 
-def _failed(arguments: Sequence[str]) -> int:
-    """Where hostagent itself could not run. Who calls ``setup`` in the place of TAO's script knows no 2 but for usage."""
+def _failed(arguments: Sequence[str], why: str = "hostagent could not run, and standard error says why") -> int:
+    """Where hostagent itself could not run. Who calls ``setup`` in the place of TAO's script knows no 2 but for usage. Nagios shows a
+    plug-in's standard output alone.
+    """
+    if is_plugin(arguments):
+        with contextlib.suppress(Exception, Ended):
+            from hostagent.sinks.line import for_nagios, one_line
+
+            put(for_nagios(one_line(f"UNKNOWN: {why}")))
+        return UNKNOWN
     return MISSING if arguments[:1] == [_SETUP] else USAGE
 
 
@@ -108,9 +122,15 @@ def _shown(error: click.ClickException) -> list[str]:
     return lines.split("\n")
 
 
+def _sentence(lines: Sequence[str]) -> str:
+    return lines[-1].removeprefix("Error: ")
+
+
 def _meant_option(name: str, context: click.Context) -> str:
-    """Of the command; before any command those of ``check`` are meant."""
+    """Of the command; before any command those of ``check`` are meant, and for one that prints alone, -o is kubectl's."""
     known = [one for param in context.command.get_params(context) for one in param.opts if one.startswith("--")]
+    if name == "-o" and "--format" in known:
+        return "; did you mean --format?"
     check = context.command.get_command(context, _CHECK) if isinstance(context.command, click.Group) and not context.parent else None
     if check and name in {one for param in check.params for one in param.opts}:
         return f"; did you mean '{_PROGRAM} {_CHECK} {name}'?"

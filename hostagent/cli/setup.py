@@ -74,6 +74,7 @@ def command(
     kernel: str,
     snapshot: str | None,
     deadline_s: float,
+    debug: bool,
     **asked: Any,
 ) -> int:
     """Say whether this host is ready for TAO, in the words of its setup-nvidia-gpu-host.sh, or make it so.
@@ -81,7 +82,7 @@ def command(
     Exit 0: all that the backend needs is there. 1: something is missing, or hostagent could not run. 2: usage.
     """
     request = asked_for(click.get_current_context(), snapshot, asked)
-    place = evidence(host_root, root, kernel, snapshot, deadline_s)
+    place = evidence(host_root, root, kernel, snapshot, deadline_s, debug=debug)
     _refuse_two({"--install": installing, "--print-preflight": print_preflight}, {"--write-shim": write_shim, "--remove-shim": remove_shim})
     if write_shim is not None or remove_shim is not None:
         return _shims(write_shim, remove_shim, exact=asked["exact"])

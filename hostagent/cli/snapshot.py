@@ -11,12 +11,12 @@ from hostagent import snapshot
 from hostagent.cli import SETTINGS, Group, examples
 from hostagent.cli.options import (
     STANDARD,
-    completed,
     desired,
     env_file_option,
     evidence,
     evidence_options,
     one_standard_input,
+    profile_option,
     warn,
     with_environment,
     write,
@@ -128,15 +128,7 @@ def diff(left: str, right: str) -> int:
 @command.command("adopt", epilog=examples("hostagent snapshot adopt host.json adopted"))
 @click.argument("path", metavar="FILE")
 @click.argument("directory", metavar="DIR")
-@click.option(
-    "--profile",
-    "profile_name",
-    default="default",
-    show_default=True,
-    help="The profile the test judges by.",
-    metavar="P",
-    shell_complete=completed("profiles"),
-)
+@profile_option("The profile the test judges by.", "default")
 def adopt(path: str, directory: str, profile_name: str) -> None:
     """Turn FILE into a test: DIR/tape.json and DIR/expect.yaml with today's verdict. Read the verdict before you commit it."""
     recorded = tape.load(path)

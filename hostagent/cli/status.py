@@ -8,11 +8,14 @@ from typing import Any
 import click
 
 from hostagent.cli import SETTINGS, examples
+from hostagent.cli.exitcodes import exit_codes_option
 from hostagent.cli.streams import put, say
 from hostagent.report import state
+from hostagent.report.exitcode import NAGIOS
 from hostagent.report.times import ago, moment
 
 _SCOPES = {"single": "single_node", "multi": "multi_node"}
+_FORMATS = ("text", "json", "line")
 _WHOLE = ("Ready", "MultiNodeReady")
 _WAITS = "that is told once the next pass finds it, too"
 _FLAPS = "it changes again and again, so that its worst is told for an hour"
@@ -21,28 +24,60 @@ _FLAPS = "it changes again and again, so that its worst is told for an hour"
 @click.command(
     "status",
     context_settings=SETTINGS,
-    epilog=examples("hostagent status", "hostagent status --scope multi --json || echo 'not placeable'"),
+    epilog=examples(
+        "hostagent status", "hostagent status --scope multi --json || echo 'not placeable'", "hostagent status --exit-codes nagios"
+    ),
 )
 @click.option("--scope", type=click.Choice(list(_SCOPES)), default="single", show_default=True, help="The verdict that sets the exit code.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output.")
+@click.option("--format", "form", type=click.Choice(_FORMATS), show_default="text", help="Output.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
+@exit_codes_option
 @click.option("--state-file", default=state.PATH, show_default=True, help="Where the verdict is kept.", metavar="FILE")
-def command(scope: str, form: str, as_json: bool, state_file: str) -> int:
+def command(scope: str, form: str | None, as_json: bool, exit_codes: str, state_file: str) -> int:
     """Print the last verdict of this host, of 'hostagent check' or of the daemon, without a new run.
 
-    Exit 0: ready or degraded, fresh, of this boot. 1: anything else, a missing or damaged file too. A profile file that
-    changed since is named; the verdict stands until it expires.
+    Exit 0: ready or degraded, fresh, of this boot. 1: anything else, a missing or damaged file too. --exit-codes nagios has others: 3 of
+    a verdict that is missing, old, or of another boot. A profile file that changed since is named; the verdict stands until it expires.
     """
+    is_nagios = exit_codes == "nagios"
+    form = "json" if as_json else form or ("line" if is_nagios else "text")
     now = time.time()
     found = state.read(state_file, now)
     placeable = found.placeable(_SCOPES[scope])
     changes = found.profile_changes()
-    if as_json or form == "json":
+    if form == "line":
+        from hostagent.sinks.line import for_nagios, one_line
+
+        line = one_line(_line(found))
+        put(for_nagios(line) if is_nagios else line)
+    elif form == "json":
         added = {"problem": found.problem, "placeable": placeable, "profile_changed": changes}
         put(json.dumps({**found.data, **added}, indent=1) + "\n")
     else:
         say(*_lines(found, now, changes))
+    if is_nagios:
+        return NAGIOS["unknown" if found.problem else found.data["verdict"][_SCOPES[scope]]]
     return 0 if placeable else 1
+
+
+def _line(found: state.State) -> str:
+    """As ``hostagent check --format line`` has it; unknown where the verdict does not count."""
+    if found.problem:
+        return f"UNKNOWN: {found.problem}: {_next_step(found)}"
+    verdict = found.data["verdict"]
+    single, multi = _words(verdict["single_node"]), _words(verdict["multi_node"])
+    others = f" (multi-node: {multi.upper()})" if single != multi else ""
+    return f"{single.upper()}{others}: {_told(found.data)}."
+
+
+def _told(data: Mapping[str, Any]) -> str:
+    return f"{data.get('headline', '')}. {' '.join(data.get('todo', ())[:2])}".strip(". ")
+
+
+def _next_step(found: state.State) -> str:
+    if not found.data:
+        return "run 'hostagent check' as root"
+    return "is the daemon at work?" if found.is_daemons else "run 'hostagent check' again"
 
 
 def _lines(found: state.State, now: float, changes: Mapping[str, str] | None) -> list[str]:
@@ -50,10 +85,8 @@ def _lines(found: state.State, now: float, changes: Mapping[str, str] | None) ->
         return [f"UNKNOWN: {found.problem}", "Run 'hostagent check' as root to judge this host."]
     data, verdict = found.data, found.data["verdict"]
     single, multi = _words(verdict["single_node"]), _words(verdict["multi_node"])
-    told = f"{data.get('headline', '')}. {' '.join(data.get('todo', ())[:2])}".strip(". ")
-    again = "is the daemon at work?" if found.is_daemons else "run 'hostagent check' again"
-    lines = [f"STALE  {found.problem}: {again}"] if found.problem else []
-    lines.append(f"{single.upper()}  {told}".rstrip() + (f" (multi-node: {multi})" if single != multi else ""))
+    lines = [f"STALE  {found.problem}: {_next_step(found)}"] if found.problem else []
+    lines.append(f"{single.upper()}  {_told(data)}".rstrip() + (f" (multi-node: {multi})" if single != multi else ""))
     observed, expiry = now - data["observed_at"], data["valid_until"] - now
     lines.append(f"  checked {ago(observed)} ago by profile {data['profile']['name']}, valid for another {ago(max(0, expiry))}")
     lines += [*_daemon_lines(data), *_last_lines(data), *_profile_lines(found, changes)]

@@ -40,19 +40,25 @@ def listening(address: str, cert: str, key: str) -> Listening:
 
 def opened(address: str) -> socket.socket:
     """Of ``ADDRESS:PORT``; an IPv6 address has brackets. Raises ``HostagentError``."""
-    host, _, port = address.rpartition(":")
-    place = _address(host.removeprefix("[").removesuffix("]"))
-    if place is None or not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
-        raise HostagentError(f"found --listen {address!r:.80}, wanted ADDRESS:PORT, such as 127.0.0.1:9476 or [::]:9476", _NEXT)
+    place, port = parse_address(address)
     line = socket.socket(socket.AF_INET6 if place.version == 6 else socket.AF_INET)
     try:
         line.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        line.bind((str(place), int(port)))
+        line.bind((str(place), port))
         line.listen(_BACKLOG)
     except OSError as error:
         line.close()
         raise HostagentError(f"{address} cannot be listened on: {reason(error)}", _NEXT) from error
     return line
+
+
+def parse_address(address: str) -> "tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, int]":
+    """Raises ``HostagentError``."""
+    host, _, port = address.rpartition(":")
+    place = _address(host.removeprefix("[").removesuffix("]"))
+    if place is None or not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise HostagentError(f"found --listen {address!r:.80}, wanted ADDRESS:PORT, such as 127.0.0.1:9476 or [::]:9476", _NEXT)
+    return place, int(port)
 
 
 def _address(host: str) -> "ipaddress.IPv4Address | ipaddress.IPv6Address | None":

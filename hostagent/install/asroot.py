@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from hostagent.errors import HostagentError
-from hostagent.install.ourselves import gone, words
+from hostagent.install.ourselves import words
 from hostagent.smallfile import reason
 
 #: Says to the second of us that it is the second: a sudo that makes nobody root is asked once.
@@ -44,7 +44,7 @@ def again(program: str, variables: Mapping[str, str], arguments: Sequence[str]) 
     """Put hostagent itself in the place of this process, with these variables: sudo keeps none."""
     kept = {name: os.environ[name] for name in _KEPT if os.environ.get(name)}
     said = [f"{name}={value}" for name, value in {**kept, **variables, _AGAIN: "1"}.items()]
-    argv = [program, "-n", "-u", "root", "--", _ENV, *said, *words(), gone(), *arguments]
+    argv = [program, "-n", "-u", "root", "--", _ENV, *said, *words(), *arguments]
     sys.stdout.flush()
     sys.stderr.flush()
     try:

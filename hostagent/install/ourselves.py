@@ -1,13 +1,11 @@
-"""The hostagent that runs: the words that start it from any directory, with any environment, and the way in which it was installed."""
+"""The hostagent that runs: the words that start it from any directory, with any environment, and what adds an extra to it."""
 
-import json
 import os
 import shlex
 import site
 import sys
-from typing import Any
 
-import hostagent
+from hostagent import installation
 from hostagent.errors import HostagentError
 
 #: Isolated: neither the current directory nor a variable of the caller brings another module in. Its first argument is the sentence for
@@ -25,19 +23,23 @@ main()
 
 
 def words() -> tuple[str, ...]:
-    """Program and arguments; `gone` comes behind them, then the command line."""
+    """Program and first arguments; the command line comes behind them."""
+    way, program = installation.this()
+    if way in ("pyz", "package"):
+        if not os.access(program, os.X_OK):
+            raise HostagentError(f"found no program at {program} that may be run", f"Make it one with 'chmod +x {shlex.quote(program)}'")
+        return (program,)
     if not sys.executable:
         raise HostagentError("found no path of this Python", "Start hostagent by its absolute path")
     paths = _paths()
-    return os.path.abspath(sys.executable), "-I", "-c", _START.format(paths=f"sys.path[:0] = {paths!a}\n" if paths else "")
+    start = _START.format(paths=f"sys.path[:0] = {paths!a}\n" if paths else "")
+    return os.path.abspath(sys.executable), "-I", "-c", start, gone()
 
 
 def gone() -> str:
-    return f"hostagent is not at {os.path.dirname(_package())} any more: install it again, then run 'hostagent setup --write-shim' again."
-
-
-def _package() -> str:
-    return os.path.dirname(os.path.abspath(hostagent.__file__))
+    way, program = installation.this()
+    place = program if way in ("pyz", "package") else installation.directory()
+    return f"hostagent is not at {place} any more: install it again, then run 'hostagent setup --write-shim' again."
 
 
 def _paths() -> list[str]:
@@ -47,7 +49,7 @@ def _paths() -> list[str]:
     if site.ENABLE_USER_SITE:
         left.append(os.path.abspath(site.getusersitepackages()))
     left = [one for one in dict.fromkeys(left) if one in sys.path]
-    return left if os.path.dirname(_package()) in left else []
+    return left if installation.directory() in left else []
 
 
 def refuse_without_ansible() -> None:
@@ -65,8 +67,10 @@ def refuse_without_ansible() -> None:
 def extra_step(extra: str) -> str:
     """What adds an extra to this installation: its own pip, with what is pinned beside the source, else from where it was installed.
 
-    hostagent is on no package index.
+    hostagent is on no package index. A single file and a package have every extra.
     """
+    if installation.this().way in ("pyz", "package"):
+        return f"This copy is damaged. {installation.damaged_step()}"
     source, prefix = _source(), os.path.abspath(sys.prefix)
     if not source:
         return f"Install the extra '{extra}' into {prefix} from the source hostagent was installed from"
@@ -84,29 +88,12 @@ def extra_step(extra: str) -> str:
 
 
 def _source() -> list[str]:
-    """The last words of the pip that installed this copy; [] where they are not known, or their directory has gone (PEP 610)."""
-    from importlib.metadata import PackageNotFoundError, distribution
-    from urllib.parse import unquote, urlsplit
-
-    try:
-        found = distribution("hostagent")
-        said: dict[str, Any] = json.loads(found.read_text("direct_url.json") or "{}")
-        url, about, vcs = str(said.get("url", "")), said.get("dir_info") or {}, said.get("vcs_info") or {}
-        editable = bool(about.get("editable"))
-    except (PackageNotFoundError, OSError, ValueError, AttributeError):
+    """The last words of the pip that installed this copy; [] where they are not known, or their directory has gone."""
+    found = installation.origin()
+    if found is None or not found.url:
         return []
-    place = unquote(urlsplit(url).path) if url.startswith("file://") else ""
-    ours = place if editable else str(found.locate_file(""))
-    if not url or not os.path.samefile(_package(), _inside(ours)):
+    if found.revision:
+        return [found.revision]
+    if found.place and not os.path.exists(found.place):
         return []
-    if vcs:
-        return [f"{vcs.get('vcs')}+{url}@{vcs.get('commit_id')}"]
-    if place and not os.path.exists(place):
-        return []
-    return [*(["-e"] if editable else []), place or url]
-
-
-def _inside(directory: str) -> str:
-    """The package below a directory."""
-    found = os.path.join(directory, "hostagent")
-    return found if os.path.isdir(found) else os.sep  # which is no package
+    return [*(["-e"] if found.is_editable else []), found.place or found.url]

@@ -4,6 +4,7 @@ import os
 import shutil
 
 from hostagent.errors import HostagentError
+from hostagent.installation import damaged_step
 from hostagent.smallfile import reason
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -16,7 +17,7 @@ def playbooks_path() -> str:
     """The directory with ``apply.yaml`` and the roles. Raises ``HostagentError``."""
     found = next((place for place in _PLACES if os.path.isfile(os.path.join(place, _MAIN))), "")
     if not found:
-        raise HostagentError(f"found no playbooks at {_PLACES[0]}", "Install hostagent again")
+        raise HostagentError(f"found no playbooks at {_PLACES[0]}", damaged_step())
     return found
 
 

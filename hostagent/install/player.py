@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from hostagent.install.playbooks import playbooks_path
 from hostagent.install.target import PATH
+from hostagent.installation import paths
 from hostagent.secret.names import without_secrets
 from hostagent.visible import visible
 
@@ -29,12 +30,13 @@ _REASON = re.compile(r"(?:\[?ERROR\]?[:!]|fatal:|[A-Za-z_.]*(?:Error|Exception):
 #: Characters of what Ansible says outside of any operation that are kept, and those of the sentence.
 _SAID, _SENTENCE = 20_000, 300
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-#: Its own script names the Python that it was installed for, which may have moved since.
-_START = "#!{}\nimport sys\nfrom ansible.cli.playbook import main\nsys.exit(main())\n"
+#: Its own script names the Python that it was installed for, which may have moved since, and a single file and a package have none.
+_START = "#!{python}\nimport sys\nsys.path[:0] = {paths}\nfrom ansible.cli.playbook import main\nsys.exit(main())\n"
 #: What runs a module, which comes on standard input with a copy of Ansible's sources in it. Where those of this very Ansible are
 #: loaded before it, none is compiled: half the time of a program.
-_MODULE = """#!{}
+_MODULE = """#!{python}
 import sys
+sys.path[:0] = {paths}
 import ansible.module_utils.basic
 exec(compile(sys.stdin.buffer.read(), "module", "exec"), {{"__name__": "__main__"}})
 """
@@ -119,8 +121,9 @@ def _lay(place: str, job: Mapping[str, Any]) -> None:
     _write(f"{place}/job.json", json.dumps(job), 0o600)
     _write(f"{place}/ansible.cfg", "", 0o600)
     _write(f"{place}/hosts", _INVENTORY.format(shlex.quote(f"{place}/bin/python")), 0o600)
-    _write(f"{place}/bin/ansible-playbook", _START.format(sys.executable), 0o700)
-    _write(f"{place}/bin/python", _MODULE.format(sys.executable), 0o700)
+    ours = {"python": sys.executable, "paths": ascii(paths())}
+    _write(f"{place}/bin/ansible-playbook", _START.format(**ours), 0o700)
+    _write(f"{place}/bin/python", _MODULE.format(**ours), 0o700)
 
 
 def _write(path: str, text: str, mode: int) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 NEXT_STEP = "See 'hostagent schema profile'; 'hostagent profile init' prints every key with what it means"
 OWN = "What root obeys only root may write, nor put anything in its place: copy it to /etc/hostagent, as root"
 _MAX_PARENTS = 16
+#: Lines without content; more than ASCII is left to YAML, which refuses some of it.
+_COMMENTS = rb"(?: *(?:#[\t -~]*)?\n)*"
 
 
 class Layer(NamedTuple):
@@ -71,27 +74,35 @@ class Reader(NamedTuple):
         return layer._replace(mistakes=tuple(placed(label, raw, found.mistakes)))
 
     def _file(self, path: str) -> Layer:
-        from hostagent.yamlfile import YamlError, parse_yaml  # a host without profiles of its own pays for no YAML
-
         is_standard = path == STANDARD_INPUT
         label = "standard input" if is_standard else path
         try:
             raw = read_standard_input(files.MAX_BYTES) if is_standard else files.read(path, self.owners)
-            data = parse_yaml(raw)
         except NotOwnError as error:
             raise HostagentError(f"profile {label}: {reason(error)}", OWN) from error
         except OSError as error:
             raise HostagentError(f"profile {label}: {reason(error)}", NEXT_STEP) from error
-        except YamlError as error:
-            from hostagent.profiles.mistakes import Place, ProfileError
-
-            raise ProfileError([Place(label, error.line, f"cannot read this YAML: {error.problem}")]) from error
+        data = _parsed(raw, label)
         data = {} if data is None else data  # an empty file overrides nothing
         if not isinstance(data, dict):
             kind = "list" if isinstance(data, list) else "single value"
             raise HostagentError(f"profile {label}: found a {kind}, wanted keys and values", NEXT_STEP)
         listed = () if is_standard else ((files.listed(path), files.fingerprint(raw)),)
         return self.known(label, data, raw)._replace(files=listed)
+
+
+def _parsed(raw: bytes, label: str) -> Any:
+    """The document; None where there is none. A host without keys of its own, such as with the packages' file of comments, pays for no YAML."""
+    if re.fullmatch(_COMMENTS, raw):
+        return None
+    from hostagent.yamlfile import YamlError, parse_yaml
+
+    try:
+        return parse_yaml(raw)
+    except YamlError as error:
+        from hostagent.profiles.mistakes import Place, ProfileError
+
+        raise ProfileError([Place(label, error.line, f"cannot read this YAML: {error.problem}")]) from error
 
 
 def beside(path: str, parent: str) -> str:
@@ -121,8 +132,10 @@ def _built_in(name: str) -> Layer:
         raw = files.read(file)
         data = json.loads(raw)
     except (OSError, ValueError) as error:
+        from hostagent.installation import damaged_step
+
         shown = reason(error) if isinstance(error, OSError) else str(error)
-        raise HostagentError(f"the built-in profile {name!r} is damaged: {shown}", "Install hostagent again") from error
+        raise HostagentError(f"the built-in profile {name!r} is damaged: {shown}", damaged_step()) from error
     return Layer(name, data, ((file, files.fingerprint(raw)),))
 
 

@@ -1,11 +1,15 @@
 """What sets the exit code of ``hostagent check``: one rule, for the exit code itself and for JUnit, which must fail alike."""
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from hostagent.report import PLACEABLE, Judgement, Report
 from hostagent.report.told import NOTHING, rank_of
+from hostagent.vocabulary import Verdict
 
 _DEGRADED = NOTHING - 1
+#: By verdict, as a plug-in of Nagios exits: OK, WARNING, CRITICAL, UNKNOWN.
+NAGIOS: Mapping[Verdict, int] = {"ready": 0, "degraded": 1, "not_ready": 2, "unknown": 3}
 
 
 class Asked(NamedTuple):

@@ -27,7 +27,7 @@ words=({words})
 gone={gone}
 if [ -f "${{words[0]}}" ] && [ -x "${{words[0]}}" ]; then
   shopt -s execfail
-  exec "${{words[@]}}" "$gone" setup{exact} "$@"
+  exec "${{words[@]}}" setup{exact} "$@"
 fi
 printf '%s\\n' "$gone" >&2
 exit 1
@@ -47,7 +47,7 @@ class Before(NamedTuple):
 
 
 def shim(words: Sequence[str], gone: str, before: Before, *, exact: bool) -> bytes:
-    """`words` start hostagent; the sentence `gone` comes behind them, and then what hostagent is asked."""
+    """`words` start hostagent, behind them comes what it is asked; `gone` is said where the first is no program any more."""
     body = _BODY.format(words=" ".join(map(shlex.quote, words)), gone=shlex.quote(gone), exact=" --exact" if exact else "")
     parts = (b"#!/usr/bin/env bash\n", _ABOUT, f"# Before it: {before}.\n".encode(), body.encode("utf-8", "surrogateescape"))
     return b"".join((*parts[:3], f"# sha256 of all other lines: {_digest(*parts)}\n".encode(), parts[3]))

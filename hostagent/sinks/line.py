@@ -21,8 +21,22 @@ def render_line(report: Report) -> str:
     head = f"{WORDS[single]}{' by the selected checks' if report.partial else ''}{others}"
     first = first_that_counts(report)
     told = " ".join((sentence(report.headline), *(step.text for step in first_steps(report, first)))) if first else _nothing(report)
-    words = f"{head}: {told}".rstrip(": ").replace("…", _CUT).split()
+    return one_line(f"{head}: {told}")
+
+
+def one_line(text: str) -> str:
+    """With its end; at most 200 characters, visible."""
+    words = text.rstrip(": ").replace("…", _CUT).split()
     return f"{_cut(visible(' '.join(words)))}\n"
+
+
+def for_nagios(line: str) -> str:
+    """What stands behind a bar is performance data there.
+
+    >>> for_nagios("DEGRADED: Look at 'dmesg | tail'.")
+    "DEGRADED: Look at 'dmesg / tail'."
+    """
+    return line.replace("|", "/")
 
 
 def _cut(line: str) -> str:

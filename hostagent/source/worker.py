@@ -49,6 +49,7 @@ class Worker:
         self._not_running = Unread("error", "the worker is not running")
         self._heard = Heard()
         self._answers: dict[Question, Answer | Unread] = {}
+        self.took_s: dict[Question, float] = {}  # as the worker says it
         self._done: dict[str, Answer | Unread] = {}
         self._call: tuple[Question, str, float, float] = ((), _STARTING, 0.0, LOAD_S)
         self._is_called = False  # it has begun, and not ended
@@ -151,6 +152,7 @@ class Worker:
             raise RefusedError(f"an answer to '{' '.join(question)[:_SHOWN]}'")
         if question:
             self._answers[question] = answer
+            self.took_s[question] = max(0.0, min(at, time.monotonic()) - self._call[2])
         self._is_called, self._call = False, ((), f"the step after {self._call[1]}", min(at, time.monotonic()), CALL_S)
 
     def _complete(self, methods: tuple[str, ...], rest: "Answer | Unread") -> None:
@@ -215,6 +217,7 @@ class Hung:
         """`left`: the process id of the one that hangs."""
         self.lane = lane
         self.cage: dict[str, Any] = {}
+        self.took_s: dict[Question, float] = {}
         self._late = Unread("timeout", f"not asked: process {left} of an earlier pass hangs in the {lane.name} driver")
 
     def start(self) -> None:

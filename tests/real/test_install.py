@@ -17,11 +17,12 @@ from tests.real.conftest import CACHE, need_real
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TRY = re.search(r"<!-- try: debian -->\n```sh\n(.*?)```", README, re.DOTALL)[1]
 BLOCKS = dict(re.findall(r"<!-- install: (\w+) -->\n```sh\n(.*?)```", README, re.DOTALL))
 UNIT = ROOT / "daemonset/systemd/hostagent.service"
 #: Nothing without a hash is fetched, neither what hostagent needs nor what builds it.
 PIPS = ("install --require-hashes -r requirements-run.txt", "install --no-index --no-build-isolation --no-deps .")
-FIRST_RUN = re.search(r"<!-- output: (hostagent check --from \S+) -->", README)[1]
+FIRST_RUN = re.search(r"<!-- output: (hostagent demo \S+) -->", README)[1]
 
 
 def test_each_family_of_distributions_has_its_lines():
@@ -48,14 +49,36 @@ def stock(suite, place):
     return place
 
 
-@pytest.mark.parametrize("suite", ["bookworm", "trixie"])
-def test_the_lines_of_debian_install_it_and_the_first_run_works(suite, tmp_path):
-    root = stock(suite, tmp_path)
+def cloned(suite, place):
+    """Such a root with a clone in /src, and the environment of its root user."""
+    root = stock(suite, place)
     subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{ROOT}", root / "src"], check=True)
     settings = {name: value for name, value in os.environ.items() if name.startswith("PIP_") and name != "PIP_FIND_LINKS"}
     if "PIP_CERT" in settings:
         shutil.copy(settings["PIP_CERT"], root / "authorities.pem")
         settings["PIP_CERT"] = "/authorities.pem"
+    path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    return root, {"PATH": path, "HOME": "/root", "DEBIAN_FRONTEND": "noninteractive", **settings}
+
+
+@pytest.mark.full
+def test_two_commands_lead_from_a_clone_to_a_report(tmp_path):
+    """README's first lines: the second one prints a report, the third one that which README shows."""
+    first, second, third = TRY.splitlines()
+    root, settings = cloned("bookworm", tmp_path)
+    script = f"cd /src\nset -e\n{first} >/dev/null\n{second}\necho =====\n{third}"
+    inside = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
+    run = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", inside, root, "bash", "-c", script]
+    done = subprocess.run(run, env=settings, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    report, shown = done.stdout.split("=====\n")
+    assert re.search(r"^(READY|DEGRADED|NOT READY|UNKNOWN)\b", report, re.MULTILINE), report
+    assert "\nNOT READY  GPU 4 (0000:9d:00.0) has fallen off the PCIe bus." in shown
+
+
+@pytest.mark.parametrize("suite", ["bookworm", "trixie"])
+def test_the_lines_of_debian_install_it_and_the_first_run_works(suite, tmp_path):
+    root, settings = cloned(suite, tmp_path)
     pinned = (root / "src/requirements-run.txt").read_text()
     changed = re.sub(r"(?<=sha256:)[0-9a-f]", lambda digit: f"{int(digit[0], 16) ^ 1:x}", pinned)  # of each hash one digit
     (root / "src/changed.txt").write_text(changed)
@@ -72,13 +95,8 @@ echo "before $before"
 echo "after $({pip} list --format=json)"
 /opt/hostagent/bin/python -c "{about}"
 """
-    environment = {
-        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "HOME": "/root",
-        "DEBIAN_FRONTEND": "noninteractive",
-    }
     run = ["chroot", root, "bash", "-c", script]
-    done = subprocess.run(run, env={**environment, **settings}, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(run, env=settings, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root / "src", capture_output=True, text=True, check=True).stdout
     assert f"({head[:12]})" in done.stdout

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hostagent import installation
 from hostagent.install import ourselves
 
 ROOT = Path(__file__).parents[3]
@@ -30,6 +31,8 @@ main()
 class Distribution:
     """As pip writes it."""
 
+    files = ()
+
     def __init__(self, place, url="", **more):
         self._place, self._said = place, json.dumps({"url": url, **more}) if url else None
 
@@ -49,7 +52,7 @@ def installed(tmp_path, monkeypatch):
         directory.mkdir(parents=True)
     (tmp_path / "venv/bin/pip").touch()
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
-    monkeypatch.setattr(ourselves, "_package", lambda: str(place / "hostagent"))
+    monkeypatch.setattr(installation, "directory", lambda: str(place))
 
     def found(made):
         def distribution(name):
@@ -74,13 +77,13 @@ def test_of_a_directory_it_is_pip_of_this_environment_with_that_directory(instal
 def test_of_a_checkout_it_is_what_is_pinned_there(installed, monkeypatch, about):
     (installed.source / "requirements-install.txt").touch()
     if about:
-        monkeypatch.setattr(ourselves, "_package", lambda: str(installed.source / "hostagent"))
+        monkeypatch.setattr(installation, "directory", lambda: str(installed.source))
     said = installed(Distribution(installed.place, installed.source.as_uri(), dir_info=about))
     assert said == f"Install it: {installed.venv}/bin/pip install --require-hashes -r '{installed.source}/requirements-install.txt'"
 
 
 def test_an_editable_copy_stays_editable(installed, monkeypatch):
-    monkeypatch.setattr(ourselves, "_package", lambda: str(installed.source / "hostagent"))
+    monkeypatch.setattr(installation, "directory", lambda: str(installed.source))
     said = installed(Distribution(installed.place, installed.source.as_uri(), dir_info={"editable": True}))
     assert said == f"Install it: {installed.venv}/bin/pip install -e '{installed.source}[install]'"
 
@@ -106,6 +109,19 @@ def test_an_environment_without_pip_is_named_with_the_source(installed):
     (installed.venv / "bin/pip").unlink()
     said = installed(Distribution(installed.place, installed.source.as_uri(), dir_info={}))
     assert said == f"Install the extra 'install' into {installed.venv} from {installed.source}"
+
+
+@pytest.mark.parametrize(
+    ("way", "program", "step"),
+    [
+        ("pyz", "/srv/hostagent.pyz", "Remove {above}: /srv/hostagent.pyz unpacks itself again"),
+        ("package", "/usr/bin/hostagent", "Install the package hostagent again"),
+    ],
+)
+def test_a_single_file_and_a_package_have_the_extra_and_without_it_are_damaged(installed, monkeypatch, way, program, step):
+    monkeypatch.setattr(installation, "_started", [installation.Installation(way, program)])
+    said = installed(Distribution(installed.place, installed.source.as_uri(), dir_info={}))
+    assert said == f"This copy is damaged. {step.format(above=installed.place.parent)}"
 
 
 @pytest.mark.parametrize(

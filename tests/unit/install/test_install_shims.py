@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import hostagent
 from hostagent.errors import HostagentError
 from hostagent.install import ourselves
 from hostagent.install.shims import LOCK, remove_shims, write_shims
@@ -335,7 +336,7 @@ def test_arguments_arrive_as_they_are_from_wherever_it_was_copied(how, told, tmp
     done = run([*prefix, copy, *ARGUMENTS], cwd=here if folder == "here" else folder, capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (7, b"", b"")
     arguments = [os.fsdecode(one) for one in said.read_bytes().split(b"\0")[:-1]]
-    assert arguments == ["-I", "-c", ourselves.words()[3], ourselves.gone(), "setup", *ARGUMENTS]
+    assert arguments == [*ourselves.words()[1:], "setup", *ARGUMENTS]
 
 
 def test_exact_is_passed_on_in_front(told):
@@ -368,7 +369,7 @@ def test_a_hostagent_that_was_uninstalled_says_the_same_and_one_on_pythonpath_is
     _elsewhere(place, "import sys\ndef main():\n  print(sys.argv[1:])\n  sys.exit(6)")
     monkeypatch.setenv("PYTHONPATH", f"{place}:relative:")
     monkeypatch.setattr(sys, "path", [str(place), *sys.path])
-    monkeypatch.setattr(ourselves.hostagent, "__file__", str(place / "hostagent/__init__.py"))
+    monkeypatch.setattr(hostagent, "__file__", str(place / "hostagent/__init__.py"))
     bank = _bank(tmp_path / "bank", {})
     write_shims(str(bank), exact=False)
     call = ["env", "-i", "bash", _shims(bank)[0], "x y"]
@@ -382,5 +383,5 @@ def test_a_hostagent_that_was_uninstalled_says_the_same_and_one_on_pythonpath_is
 
 
 def test_our_own_words_start_this_hostagent():
-    done = run([*ourselves.words(), ourselves.gone(), "--version"], capture_output=True, text=True, cwd="/", env={})
+    done = run([*ourselves.words(), "--version"], capture_output=True, text=True, cwd="/", env={})
     assert (done.returncode, done.stdout.split()[0], done.stderr) == (0, "hostagent", "")

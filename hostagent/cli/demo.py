@@ -1,0 +1,75 @@
+"""``hostagent demo``: recorded hosts that come with hostagent, so that a first look needs no GPU."""
+
+import math
+import os
+import time
+from typing import Any
+
+import click
+
+from hostagent.cli import SETTINGS, examples
+from hostagent.cli.check import checked, form_of, rendered
+from hostagent.cli.options import color_option, colour_wanted, json_option, terminal_width
+from hostagent.cli.outputs import deliver_all, output_options, outputs
+from hostagent.cli.streams import complain, say
+from hostagent.errors import HostagentError, did_you_mean
+from hostagent.evidence import Evidence
+from hostagent.sinks import FORMATS, Format
+from hostagent.smallfile import is_absent
+
+#: By name: its directory below tests/hosts of a checkout, and what it shows. The first one is shown where none is named.
+HOSTS = {
+    "gpu-off-the-bus": ("hgx-h100-gpu-off-the-bus", "eight H100, of which one has fallen off the PCIe bus"),
+    "driver-upgraded": ("hgx-h100-userland-upgraded", "eight H100 whose driver was upgraded while its old module is still loaded"),
+    "healthy": ("hgx-h100-ubuntu2404", "eight H100, everything as it should be"),
+}
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def _names(context: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in HOSTS if name.startswith(incomplete)]
+
+
+@click.command(
+    "demo",
+    context_settings=SETTINGS,
+    epilog=examples("hostagent demo", "hostagent demo driver-upgraded", "hostagent demo gpu-off-the-bus --format html -o report.html"),
+)
+@click.argument("name", default=next(iter(HOSTS)), metavar="[NAME]", shell_complete=_names)
+@click.option("--format", "form", type=click.Choice(FORMATS), show_default="text", help="Output.")
+@json_option
+@output_options
+@click.option("-v", "--verbose", is_flag=True, help="Text: also list what passed and what did not apply.")
+@color_option
+def command(name: str, form: Format | None, as_json: bool, also: tuple[str, ...], output: str, verbose: bool, colour: str) -> int:
+    """Judge a recorded host that comes with hostagent: made up, and not this machine.
+
+    NAME is gpu-off-the-bus, driver-upgraded or healthy. The report is that of 'hostagent check', by the profile 'default'. Exit 0 whatever
+    it says. 2: usage, or hostagent could not run.
+    """
+    if name not in HOSTS:
+        raise click.UsageError(f"found no recorded host {name!r:.60}, wanted one of {', '.join(HOSTS)}{did_you_mean(name, HOSTS)}")
+    wanted = outputs(form_of(form, as_json=as_json), output, also, FORMATS)
+    report, _ = checked(Evidence(snapshot=recording(name)), "")
+    look: dict[str, Any] = {"width": terminal_width(), "verbose": verbose, "now": time.time()}
+    # A document for a program has nothing around it.
+    note = say if [kind for kind, path in wanted if not path] == ["text"] else complain
+    note(f"A recorded, made-up host, not this machine: {HOSTS[name][1]}.", "")
+    deliver_all(wanted, lambda kind, path: rendered(report, kind, colour=colour_wanted(path, colour), **look), math.inf)
+    others = " or ".join(f"'hostagent demo {one}'" for one in HOSTS if one != name)
+    note("", "This machine: 'hostagent check'", f"Other recorded hosts: {others}")
+    return 0
+
+
+def recording(name: str) -> str:
+    """Its snapshot: in an installed hostagent below this package, in a checkout that of the tests. Raises ``HostagentError``."""
+    places = (
+        os.path.join(_PACKAGE, "_demo", f"{name}.json"),
+        os.path.join(os.path.dirname(_PACKAGE), "tests", "hosts", HOSTS[name][0], "tape.json"),
+    )
+    found = next((place for place in places if not is_absent(place)), "")
+    if not found:
+        from hostagent.installation import damaged_step
+
+        raise HostagentError(f"found no recorded host at {places[0]}", damaged_step())
+    return found

@@ -1,0 +1,167 @@
+"""What ships for other programs that watch a node: node-problem-detector, NRPE, Icinga, Slurm. Each command in it runs as it is written.
+
+NRPE itself runs its commands in tests/real/test_nrpe.py. The others do not run here: node-problem-detector cannot be had, and of Icinga and
+Slurm the syntax is that of their manuals.
+"""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hostagent.cli import cli
+from hostagent.cli import npd as npd_module
+from hostagent.report.state import SCHEMA_VERSION
+
+SHIPPED = Path(__file__).parent.parent / "daemonset"
+NPD = json.loads((SHIPPED / "npd/hostagent.json").read_text())
+PROGRAM = "/usr/bin/hostagent"
+BOOT = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def state_of(folder, status, *, single="ready"):
+    now = time.time()
+    row = {"status": status, "reason": "R", "message": "M" * 100}
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "observed_at": now,
+        "valid_until": now + 900,
+        "boot_id": BOOT,
+        "profile": {"name": "default", "hash": "x"},
+        "verdict": {"single_node": single, "multi_node": single},
+        "reasons": [],
+        "headline": "GPU 4 is gone",
+        "action": "none",
+        "todo": [],
+        "conditions": [{"type": kind, **row} for kind in npd_module._TYPES.values()],
+    }
+    (folder / "state.json").write_text(json.dumps(document))
+
+
+def run(*arguments):
+    done = CliRunner().invoke(cli, [str(one) for one in arguments], standalone_mode=False)
+    assert done.exception is None, done.exception
+    return done.return_value, done.output
+
+
+class TestNodeProblemDetector:
+    """By pkg/custompluginmonitor/types of node-problem-detector: what it reads, and what it refuses."""
+
+    def test_it_has_the_fields_that_are_read_and_no_other(self):
+        assert set(NPD) == {"plugin", "pluginConfig", "source", "metricsReporting", "conditions", "rules"}
+        assert NPD["plugin"] == "custom"
+        assert set(NPD["pluginConfig"]) <= {
+            "invoke_interval",
+            "timeout",
+            "max_output_length",
+            "concurrency",
+            "enable_message_change_based_condition_update",
+            "skip_initial_status",
+        }
+        assert all(set(one) == {"type", "reason", "message"} for one in NPD["conditions"])
+        assert all(set(one) == {"type", "condition", "reason", "path", "args", "timeout"} for one in NPD["rules"])
+
+    def test_what_it_refuses_is_not_in_it(self):
+        assert all(one["type"] in ("permanent", "temporary") for one in NPD["rules"])
+        known = [one["type"] for one in NPD["conditions"]]
+        assert sorted(one["condition"] for one in NPD["rules"]) == sorted(known) == sorted(set(known))
+        limits = [one["timeout"] for one in (*NPD["rules"], NPD["pluginConfig"])]
+        assert all(re.fullmatch(r"\d+s", limit) for limit in (*limits, NPD["pluginConfig"]["invoke_interval"]))
+        assert max(int(one[:-1]) for one in limits) == int(NPD["pluginConfig"]["timeout"][:-1])
+
+    def test_each_condition_of_the_daemon_has_a_rule(self):
+        assert [one["args"] for one in NPD["rules"]] == [["npd", name] for name in npd_module._TYPES]
+        assert {one["path"] for one in NPD["rules"]} == {PROGRAM}
+
+    @pytest.mark.parametrize(("status", "code"), [("True", 0), ("False", 1), ("Unknown", 2)])
+    def test_each_rule_ends_as_a_custom_plugin_does(self, tmp_path, status, code):
+        state_of(tmp_path, status)
+        for rule in NPD["rules"]:
+            found, said = run(*rule["args"], "--state-dir", tmp_path)
+            assert (found, len(said.encode()) <= NPD["pluginConfig"]["max_output_length"]) == (code, True)
+
+
+def nrpe():
+    text = (SHIPPED / "nagios/nrpe.cfg").read_text()
+    rows = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return {re.fullmatch(r"command\[(\w+)\]=(.+)", line)[1]: shlex.split(line.partition("=")[2]) for line in rows}
+
+
+@pytest.mark.parametrize("name", nrpe())
+@pytest.mark.parametrize(("verdict", "code"), [("ready", 0), ("degraded", 1), ("not_ready", 2), ("unknown", 3)])
+def test_a_command_of_nrpe_exits_as_a_plugin(tmp_path, name, verdict, code):
+    state_of(tmp_path, "True", single=verdict)
+    program, *arguments = nrpe()[name]
+    found, said = run(*arguments, "--state-file", tmp_path / "state.json")
+    assert (program, found, said.count("\n")) == (PROGRAM, code, 1)
+
+
+def test_the_command_of_icinga_exits_as_a_plugin(tmp_path):
+    text = (SHIPPED / "nagios/icinga2.conf").read_text()
+    (argv,) = re.findall(r"command = \[ (.+) \]", text)
+    options = re.findall(r'"(--[\w-]+)" = "([^"]+)"', text)
+    scope = re.search(r'vars\.hostagent_scope = "(\w+)"', text)[1]
+    state_of(tmp_path, "True", single="degraded")
+    program, *arguments = json.loads(f"[{argv}]")
+    words = [word.replace("$hostagent_scope$", scope) for pair in options for word in pair]
+    found, said = run(*arguments, *words, "--state-file", tmp_path / "state.json")
+    assert (program, found, said) == (PROGRAM, 1, "DEGRADED: GPU 4 is gone.\n")
+    assert text.count("{") == text.count("}")
+
+
+@pytest.fixture
+def health(tmp_path):
+    """Runs Slurm's health check with another hostagent, and a logger that keeps its last word."""
+    logger = tmp_path / "bin/logger"
+    logger.parent.mkdir()
+    logger.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$*\" >> {tmp_path}/log\n")
+    logger.chmod(0o755)
+    shipped = SHIPPED / "slurm/hostagent-health.sh"
+    assert shipped.stat().st_mode & 0o111
+
+    def run_by(program, profile=""):
+        script = tmp_path / "health"
+        text = shipped.read_text()
+        assert text.count(f"{PROGRAM} check ") == 1
+        script.write_text(text.replace(f"{PROGRAM} check ", f"{program} check "))
+        done = subprocess.run(
+            ["/bin/sh", str(script)],
+            env={"PATH": f"{logger.parent}:/usr/bin:/bin", "HOSTAGENT_PROFILE": profile},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        log = tmp_path / "log"
+        return log.read_text() if log.exists() else ""
+
+    return run_by
+
+
+def test_the_health_check_of_slurm_logs_why_a_host_is_not_ready_and_always_ends_well(health, tmp_path):
+    """By hostagent itself, and by a profile that no host fits."""
+    (tmp_path / "mine.yaml").write_text("extends: slurm\ngpus: {count: 4096}\n")
+    logged = health(f"{sys.executable} -m hostagent", str(tmp_path / "mine.yaml"))
+    assert re.fullmatch("-t hostagent -p daemon.warning -- NOT READY: .+\n", logged)
+
+
+@pytest.mark.parametrize(("program", "logged"), [("true", ""), ("/nonexistent", "/nonexistent: not found")])
+def test_the_health_check_of_slurm_is_silent_where_all_is_well_and_tells_that_hostagent_is_missing(health, program, logged):
+    found = health(program)
+    assert (found == "") is (logged == "")
+    assert logged in found
+
+
+def test_what_slurm_is_told_drains_nothing():
+    lines = (SHIPPED / "slurm/slurm.conf").read_text().splitlines()
+    settings = dict(line.split("=") for line in lines if not line.startswith("#"))
+    assert set(settings) == {"HealthCheckProgram", "HealthCheckInterval", "HealthCheckNodeState"}
+    assert settings["HealthCheckProgram"].endswith("/hostagent-health.sh")
+    assert "scontrol" not in (SHIPPED / "slurm/hostagent-health.sh").read_text()
