@@ -26,7 +26,9 @@ def main(arguments: Sequence[str]) -> None:
         )
     out: Path = chosen.out.resolve()
     if out.exists() and not (out / sums.NAME).is_file() and (not out.is_dir() or any(out.iterdir())):
-        raise SystemExit(f"Error: found {out}, which has no {sums.NAME}, wanted a directory that is new, empty or of an earlier run: it is replaced.")
+        raise SystemExit(
+            f"Error: found {out}, which has no {sums.NAME}, wanted a new or empty directory, or that of an earlier run: it is replaced."
+        )
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".dist-") as folder:
         made = Path(folder, "made")

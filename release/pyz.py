@@ -1,5 +1,6 @@
 """The single file: what `release.stage` fills, packed by shiv, behind first lines in sh that find a Python, with our ``__main__``."""
 
+import importlib.metadata
 import io
 import json
 import subprocess
@@ -25,18 +26,8 @@ def build(stage_dir: Path, arch: Arch, out: Path, version: str, epoch: int) -> P
     made = out / f"hostagent-{arch}.pyz"
     with tempfile.TemporaryDirectory() as folder:
         packed = Path(folder, "packed")
-        argv = [
-            sys.executable,
-            "-m",
-            "shiv",
-            "--reproducible",
-            "--uncompressed",
-            "--site-packages",
-            str(stage_dir),
-            "--output-file",
-            str(packed),
-        ]
-        argv += ["--entry-point", "hostagent_start:start"]
+        argv = [sys.executable, "-m", "shiv", "--reproducible", "--uncompressed", "--site-packages", str(stage_dir)]
+        argv += ["--output-file", str(packed), "--entry-point", "hostagent_start:start"]
         done = subprocess.run(argv, env={"SOURCE_DATE_EPOCH": str(max(epoch, 315532800)), "PATH": ""}, check=False)
         if done.returncode:
             raise SystemExit("Error: shiv did not pack the single file. See what it says above.")
@@ -62,6 +53,9 @@ def _with_our_start(packed: bytes, version: str) -> bytes:
         for one in archive.infolist():
             if one.filename.startswith("_bootstrap/"):
                 target.writestr(one, archive.read(one), zipfile.ZIP_DEFLATED)
+        target.writestr(
+            zipfile.ZipInfo("_bootstrap/LICENSE", first.date_time), importlib.metadata.distribution("shiv").read_text("LICENSE") or ""
+        )
         target.writestr(zipfile.ZipInfo(_SITE, first.date_time), _site(archive), zipfile.ZIP_STORED)
     found = body.getvalue()
     start = header.replace(b"@SIZE@", str(len(found)).encode().ljust(_DIGITS))

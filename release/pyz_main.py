@@ -34,7 +34,7 @@ def main() -> None:
         _use_a_new_python(program)
         site = _site(program)
         sys.path[:] = [site] + [one for one in sys.path if os.path.isabs(one) and one != program]
-        import hostagent_start  # type: ignore[import-not-found]
+        import hostagent_start
 
         hostagent_start.start("pyz", program)
     except KeyboardInterrupt:

@@ -2,6 +2,7 @@
 
 import email.parser
 import hashlib
+import importlib.metadata
 import json
 import re
 import zipfile
@@ -46,7 +47,7 @@ def document(version: str, commit: Commit, wheels: Iterable[Wheel], artefacts: "
     parts: dict[tuple[str, str], list[Wheel]] = {}
     for one in wheels:
         parts.setdefault((one.pin.name, one.pin.version), []).append(one)
-    packages = [_part(*key, found) for key, found in sorted(parts.items())]
+    packages = [*(_part(*key, found) for key, found in sorted(parts.items())), _shiv()]
     files = [
         {"SPDXID": _id("File", name), "fileName": f"./{name}", "checksums": _checksums(path)} for name, path in sorted(artefacts.items())
     ]
@@ -86,10 +87,29 @@ def licence(metadata: Message) -> str:
 
 
 def _part(name: str, version: str, wheels: "list[Wheel]") -> dict[str, Any]:
-    metadata = _metadata(wheels[0].path)
-    stated = licence(metadata)
+    wheels_shown = ", ".join(sorted({f"{one.path.name} {one.sha256}" for one in wheels}))
+    stated = licence(_metadata(wheels[0].path))
+    return {**_of_an_index(name, version, stated), "comment": f"SHA-256 of the wheels: {wheels_shown}"}
+
+
+def _shiv() -> dict[str, Any]:
+    """Its bootstrap unpacks the single files."""
+    return {**_of_an_index("shiv", importlib.metadata.version("shiv"), "BSD-2-Clause"), "comment": "In the single files, without its tools"}
+
+
+def _of_an_index(name: str, version: str, stated: str) -> dict[str, Any]:
+    purl = {"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": f"pkg:pypi/{name}@{version}"}
+    return {**_package(_id("Package", f"{name}-{version}"), name, version, stated), "externalRefs": [purl]}
+
+
+def _ourselves(version: str, commit: Commit) -> dict[str, Any]:
+    found = _package("SPDXRef-hostagent", "hostagent", version, "Apache-2.0")
+    return {**found, "licenseConcluded": "Apache-2.0", "sourceInfo": f"git commit {commit.shown}"}
+
+
+def _package(identity: str, name: str, version: str, stated: str) -> dict[str, Any]:
     return {
-        "SPDXID": _id("Package", f"{name}-{version}"),
+        "SPDXID": identity,
         "name": name,
         "versionInfo": version,
         "supplier": _NO_ASSERTION,
@@ -98,25 +118,6 @@ def _part(name: str, version: str, wheels: "list[Wheel]") -> dict[str, Any]:
         "licenseConcluded": _NO_ASSERTION,
         "licenseDeclared": stated,
         "copyrightText": _NO_ASSERTION,
-        "comment": "SHA-256 of the wheels: " + ", ".join(sorted({f"{one.path.name} {one.sha256}" for one in wheels})),
-        "externalRefs": [
-            {"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": f"pkg:pypi/{name}@{version}"},
-        ],
-    }
-
-
-def _ourselves(version: str, commit: Commit) -> dict[str, Any]:
-    return {
-        "SPDXID": "SPDXRef-hostagent",
-        "name": "hostagent",
-        "versionInfo": version,
-        "supplier": _NO_ASSERTION,
-        "downloadLocation": _NO_ASSERTION,
-        "filesAnalyzed": False,
-        "licenseConcluded": "Apache-2.0",
-        "licenseDeclared": "Apache-2.0",
-        "copyrightText": _NO_ASSERTION,
-        "sourceInfo": f"git commit {commit.shown}",
     }
 
 

@@ -92,7 +92,7 @@ class Reader(NamedTuple):
 
 
 def _parsed(raw: bytes, label: str) -> Any:
-    """The document; None where there is none. A host without keys of its own, such as with the packages' file of comments, pays for no YAML."""
+    """The document; None where there is none: the file of comments that packages install costs no YAML."""
     if re.fullmatch(_COMMENTS, raw):
         return None
     from hostagent.yamlfile import YamlError, parse_yaml

@@ -4,6 +4,8 @@ import contextlib
 import hashlib
 import json
 import os
+import subprocess
+import sys
 from glob import glob
 from pathlib import Path
 
@@ -44,6 +46,17 @@ def test_what_a_profile_does_not_name_comes_from_what_it_extends():
     assert (loaded.profile.gpus.ecc, loaded.origin("gpus.ecc")) == ("enabled", "default")
     assert loaded.origin("toolkit.version") == "tao-7.0"
     assert loaded.origin("toolkit.install") == "default"
+
+
+@pytest.mark.parametrize("content", ["", "\n", "# gpus: {count: 8}\n\n  # none\n"])
+def test_a_file_of_comments_overrides_nothing_and_costs_no_yaml(write, content):
+    program = (
+        "import sys; from hostagent.profile import load; print(load('', site_file=sys.argv[1]).profile.gpus.count, 'yaml' in sys.modules)"
+    )
+    asked = [[sys.executable, "-c", program, path] for path in (write(content), NO_SITE)]
+    of_comments, of_none = (subprocess.run(argv, capture_output=True, text=True, check=True).stdout for argv in asked)
+    assert of_comments == of_none
+    assert of_comments.endswith(" False\n")
 
 
 def test_the_site_file_lies_over_the_profile_and_the_overlay_over_both(write):
