@@ -12,8 +12,8 @@ from release import pyz, sbom, sources, stage, sums
 from release.wheels import ARCHES, PYTHONS, ROOT, Arch, Target, Wheel, all_wheels
 
 KINDS = ("pyz", "packages", "wheel", "sdist", "wheels")
-#: Parts of the list of parts and the sums, which are of everything else.
-_LAST = "hostagent-{}.spdx.json"
+#: The list of parts, which is made when everything else is.
+_SBOM = "hostagent-{}.spdx.json"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -25,17 +25,15 @@ def main(arguments: Sequence[str]) -> None:
             "Commit them, or build the files as they are by 'python -m release --unclean'."
         )
     out: Path = chosen.out.resolve()
-    if out.exists() and not (out / sums.NAME).is_file() and (not out.is_dir() or any(out.iterdir())):
-        raise SystemExit(
-            f"Error: found {out}, which has no {sums.NAME}, wanted a new or empty directory, or that of an earlier run: it is replaced."
-        )
+    if out.exists() and not _is_replaced(out):
+        raise SystemExit(f"Error: found files in {out}, wanted a new or empty directory, or that of an earlier run, which is replaced.")
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".dist-") as folder:
         made = Path(folder, "made")
         made.mkdir()
         _build(chosen.kinds, chosen.arches, made, commit.epoch)
         artefacts = {path.name: path for path in made.iterdir() if path.is_file()}
-        sbom.write(made / _LAST.format(version), version, commit, _parts(chosen.arches), artefacts)
+        sbom.write(made / _SBOM.format(version), version, commit, _parts(chosen.arches), artefacts)
         sums.write(made)
         for path in (made, *made.rglob("*")):
             path.chmod(0o755 if path.is_dir() or path.suffix == ".pyz" else 0o644)
@@ -45,6 +43,11 @@ def main(arguments: Sequence[str]) -> None:
         made.rename(out)
     for path in sorted(out.iterdir()):
         print(f"{_size(path):>12,}  {os.path.relpath(path)}")  # noqa: T201
+
+
+def _is_replaced(out: Path) -> bool:
+    is_ours = (out / sums.NAME).is_file() and any(out.glob("hostagent-*"))
+    return is_ours or (out.is_dir() and not any(out.iterdir()))
 
 
 def _build(kinds: Sequence[str], arches: Sequence[Arch], made: Path, epoch: int) -> None:

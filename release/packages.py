@@ -34,8 +34,8 @@ _FILES: dict[Kind, str] = {"deb": "hostagent_{version}_{arch}.deb", "rpm": "host
 _DEPENDS: dict[Kind, list[str]] = {"deb": ["python3 (>= 3.10)"], "rpm": ["(python3 >= 3.10 or python3.12 or python3.11)"]}
 #: As Debian's and Fedora's policies for packages call the scripts, and as nfpm does.
 _SCRIPTS: dict[Kind, dict[str, str]] = {
-    "deb": {"postinst": "postinstall", "prerm": "preremove", "postrm": "postremove"},
-    "rpm": {"post": "postinstall", "preun": "preremove", "postun": "postremove"},
+    "deb": {"preinst": "preinstall", "postinst": "postinstall", "prerm": "preremove", "postrm": "postremove"},
+    "rpm": {"pre": "preinstall", "post": "postinstall", "preun": "preremove", "postun": "postremove"},
 }
 _ZSH: dict[Kind, str] = {"deb": "vendor-completions", "rpm": "site-functions"}
 _OWN_FOLDERS = ("/opt/hostagent", "/opt/hostagent/bin", "/etc/hostagent", "/usr/share/doc/hostagent")

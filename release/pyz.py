@@ -9,7 +9,6 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from release.stage import top_level_of_run
 from release.wheels import Arch
 
 _HEADER, _MAIN = Path(__file__).with_name("pyz_header.sh"), Path(__file__).with_name("pyz_main.py")
@@ -47,7 +46,6 @@ def _with_our_start(packed: bytes, version: str) -> bytes:
     with zipfile.ZipFile(io.BytesIO(packed)) as archive, zipfile.ZipFile(body, "w") as target:
         contents = json.loads(archive.read("environment.json"))["build_id"]
         main = _MAIN.read_text(encoding="utf-8").replace("@BUILD@", f"hostagent-{version}-{contents[:_HASH]}")
-        main = main.replace("@COMPILED@", " ".join(top_level_of_run()))
         first = archive.getinfo("__main__.py")
         target.writestr(first, main.encode(), zipfile.ZIP_DEFLATED)
         for one in archive.infolist():

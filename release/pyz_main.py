@@ -12,11 +12,12 @@ import sys
 
 #: Of these very contents; written by `release.pyz`.
 BUILD = "@BUILD@"
-#: From here on everything that hostagent imports is compiled, and nothing that only Ansible imports: those are thousands of modules.
-COMPILED = "@COMPILED@".split()  # noqa: SIM905
 #: The entry that is unpacked.
 _SITE = "site.zip"
 WANTED = (3, 10)
+#: Free space, in MB, that is enough to unpack, and to compile, what is in this file: where a disk fills up meanwhile, Python 3.11 leaves
+#: modules that are cut off.
+_UNPACKED, _COMPILED = 100, 40
 ROOTS_CACHE = "/var/cache/hostagent"
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 #: Set where this file started another Python, which is to be the last.
@@ -47,9 +48,10 @@ def main() -> None:
         os._exit(code)
 
 
-def _say(sentence: str) -> None:
+def _say(sentence: str, kind: str = "Error") -> None:
     """Past Python's buffers, which old ones have here, too."""
-    os.write(2, f"Error: {sentence}\n".encode("utf-8", "backslashreplace"))
+    with contextlib.suppress(OSError):  # closed
+        os.write(2, f"{kind}: {sentence}\n".encode("utf-8", "backslashreplace"))
 
 
 def _use_a_new_python(program: str) -> None:
@@ -62,10 +64,13 @@ def _use_a_new_python(program: str) -> None:
         for folder in ("/usr/bin", "/usr/local/bin"):
             for minor in range(30, WANTED[1] - 1, -1):
                 _start_over(f"{folder}/python3.{minor}", program)
+        for folder in os.environ.get("PATH", "").split(":"):
+            if os.path.isabs(folder):
+                _start_over(f"{folder}/python3", program)
     found = ".".join(str(one) for one in sys.version_info[:3])
     raise RefusedError(
-        f"found Python {found} ({sys.executable}) and no newer one in /usr/bin, wanted 3.10 or newer. Install one: 'apt-get install "
-        "python3.11' (Debian, Ubuntu) or 'dnf install python3.12' (RHEL)."
+        f"found Python {found} ({sys.executable}) and no newer one in /usr/bin or PATH, wanted 3.10 or newer. Install one: 'apt-get "
+        "install python3.11' (Debian, Ubuntu) or 'dnf install python3.12' (RHEL)."
     )
 
 
@@ -81,35 +86,44 @@ def _start_over(python: str, program: str) -> None:
 
 def _site(program: str) -> str:
     """The directory that holds hostagent, filled if this is its first start."""
-    cache, failed = _cache(), ""
+    cache, failed, last = _cache(), "", ""
     if cache:
         try:
             return _filled(cache, program, lasts=True)
-        except RefusedError:
+        except RefusedError as error:
             if os.geteuid() == 0:
                 raise  # another user prepared it: root has to know
+            failed = str(error)
         except OSError as error:
             if error.errno not in _CANNOT_WRITE:
                 raise
+            failed = f"found {cache}: {error.strerror}. Correct that" + ("." if cache == ROOTS_CACHE else ", or set XDG_CACHE_HOME.")
     for folder in _temporary():
         try:
-            return _filled(_temporary_in(folder), program, lasts=False)
+            site = _filled(_temporary_in(folder), program, lasts=False)
         except (OSError, RefusedError) as error:
-            failed = getattr(error, "strerror", None) or str(error)
-    tried = ", ".join(one for one in (cache, failed) if one)
+            last = getattr(error, "strerror", None) or str(error)
+            continue
+        if failed:
+            _say(f"each start unpacks hostagent again, for want of a cache: {failed}", "Warning")
+        return site
+    tried = ", ".join(one for one in (cache, last) if one)
     raise RefusedError(
-        f"found no directory that can be written and programs can be loaded from ({tried}), wanted one for 100 MB. Install hostagent's "
-        "package, which needs none."
+        f"found no directory that can be written and programs can be loaded from ({tried}), wanted one with {_UNPACKED} MB. Install "
+        "hostagent's package, which needs none."
     )
 
 
 #: A file system that is read-only, full or closed to this user.
-_CANNOT_WRITE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR, errno.ENOENT, errno.EIO, errno.ESTALE)
+_CANNOT_WRITE = (
+    *(errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+    *(errno.ENOTDIR, errno.ENOENT, errno.EIO, errno.ESTALE),
+)
 
 
 def _cache() -> str:
-    """Root's is a fixed one, whatever the environment says; "" where a user has none."""
-    if os.geteuid() == 0:
+    """Root's is a fixed one, whatever the environment says; "" where a user has none. Root of a user namespace is a user of the host."""
+    if os.geteuid() == 0 and os.stat("/").st_uid == 0:
         return ROOTS_CACHE
     folder = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(folder):
@@ -133,7 +147,7 @@ def _temporary() -> "list[str]":
 
 
 def _temporary_in(folder: str) -> str:
-    """A new directory of this user alone, which goes when this process and those that it starts have ended."""
+    """A new directory of this user alone, which goes when this process ends, and with it those that were forked from it."""
     import tempfile
 
     _refuse_writable_by_others(folder)
@@ -161,13 +175,17 @@ def _filled(cache: str, program: str, lasts: bool) -> str:
             _unpack(program, build)
         for one in (build, site):
             _refuse_of_others(one)
-        _refuse_entries_of_others(site)
         if lasts:
             _survive_a_crash(program, build)
             _compile(build, site)
     finally:
         os.umask(umask)
     return site
+
+
+def _has_room(folder: str, megabytes: int) -> bool:
+    found = os.statvfs(folder)
+    return not found.f_blocks or found.f_bavail * found.f_frsize >= megabytes * 1_000_000  # a file system in memory may say nothing
 
 
 def _existing(path: str) -> str:
@@ -180,7 +198,7 @@ def _make(cache: str) -> None:
     """Made if it is not there; refused unless it, and every directory above it, is in this user's or root's hand."""
     mode = 0o755 if os.geteuid() == 0 else 0o700
     parent = os.path.dirname(cache)
-    if os.geteuid() != 0 and not os.path.isdir(parent):
+    if cache != ROOTS_CACHE and not os.path.isdir(parent):
         os.makedirs(parent, 0o700)
     _refuse_writable_by_others(parent)
     try:
@@ -195,14 +213,16 @@ def _make(cache: str) -> None:
 
 
 def _refuse_writable_by_others(folder: str) -> None:
-    """Above a cache: as it is written, and as it is behind links."""
+    """Above a cache: as it is written, and as it is behind links. The owner of / is root, whatever a user namespace calls that one."""
+    trusted = (0, os.geteuid(), os.stat("/").st_uid)
     for one in (os.path.abspath(folder), os.path.realpath(folder)):
         path = one
         while True:
             found = os.stat(path)
             is_closed = not found.st_mode & _OTHERS_WRITE or found.st_mode & stat.S_ISVTX
-            if found.st_uid not in (0, os.geteuid()) or not is_closed:
-                raise _not_ours(path, found)
+            if found.st_uid not in trusted or not is_closed:
+                mode = stat.S_IMODE(found.st_mode)
+                raise OSError(errno.EPERM, f"others can write {path}, of user {found.st_uid} with mode {mode:04o}")
             if path == os.path.dirname(path):
                 break
             path = os.path.dirname(path)
@@ -212,15 +232,6 @@ def _refuse_of_others(path: str) -> None:
     found = os.lstat(path)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & _OTHERS_WRITE:
         raise _not_ours(path, found)
-
-
-def _refuse_entries_of_others(site: str) -> None:
-    """Each package; what is in one, root alone can have given away."""
-    for name in os.listdir(site):
-        path = os.path.join(site, name)
-        found = os.lstat(path)
-        if stat.S_ISLNK(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & _OTHERS_WRITE:
-            raise _not_ours(path, found)
 
 
 def _not_ours(path: str, found: os.stat_result) -> RefusedError:
@@ -233,11 +244,13 @@ def _not_ours(path: str, found: os.stat_result) -> RefusedError:
 
 
 def _hold(build: str) -> bool:
-    """Keeps other versions from removing what is unpacked, for as long as this process and its children live; False where nothing is."""
+    """Keeps other versions from removing what is unpacked, for as long as this process lives; False where nothing is. The
+    programs that it starts, Ansible too, do not hold it.
+    """
     import fcntl
 
     try:
-        descriptor = os.open(build, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        descriptor = _above_standard(os.open(build, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
     except FileNotFoundError:
         return False
     except OSError:
@@ -253,23 +266,49 @@ def _hold(build: str) -> bool:
     return is_there
 
 
+def _above_standard(descriptor: int) -> int:
+    """The same, never one of the three that programs read and write, where those are closed."""
+    import fcntl
+
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(descriptor)
+
+
 def _unpack(program: str, build: str) -> None:
-    """By shiv, which locks, unpacks elsewhere, and moves that into place."""
-    import shutil
+    """By shiv, which locks, unpacks elsewhere, and moves that into place. What is not whole gets no mark, and is compared."""
     import zipfile
     from pathlib import Path
 
     from _bootstrap import extract_site_packages  # type: ignore[import-not-found]
 
     _try_to_lock(os.path.dirname(build))
+    if not _has_room(os.path.dirname(build), _UNPACKED):
+        raise OSError(errno.ENOSPC, f"less than {_UNPACKED} MB free")
     try:
         with zipfile.ZipFile(program) as file, file.open(_SITE) as site, zipfile.ZipFile(site) as archive:
             extract_site_packages(archive, Path(build))
+            names = archive.namelist()
     except BaseException:
-        shutil.rmtree(build + ".tmp", ignore_errors=True)
+        _remove_unfinished(build)
         raise
-    _write(os.path.join(build, "unpacked"), _boot())
+    if all(os.path.lexists(os.path.join(build, name)) for name in names):
+        _write(os.path.join(build, "unpacked"), _boot())
     _remove_old(build)
+
+
+def _remove_unfinished(build: str) -> None:
+    """Unless another start unpacks there now, which has shiv's lock."""
+    import shutil
+
+    from _bootstrap.filelock import acquire_nix  # type: ignore[import-not-found]
+
+    with contextlib.suppress(OSError):  # what is left, the next start writes over
+        lock = acquire_nix(os.path.join(os.path.dirname(build), f".{os.path.basename(build)}_lock"))
+        if lock is not None:
+            shutil.rmtree(build + ".tmp", ignore_errors=True)
+            os.close(lock)
 
 
 def _try_to_lock(cache: str) -> None:
@@ -343,18 +382,21 @@ def _write(path: str, text: str) -> None:
 
 
 def _compile(build: str, site: str) -> None:
-    """Once per Python: processes that may not write cannot keep what they compile."""
+    """Once per Python: processes that may not write cannot keep what they compile. Ansible's are thousands of modules, of which few run."""
     marker = os.path.join(build, f"compiled-{sys.implementation.cache_tag}")
     if os.path.exists(marker) or not os.access(site, os.W_OK):
         return
+    if not _has_room(site, _COMPILED):
+        sys.dont_write_bytecode = True
+        return
     import compileall
 
-    for name in COMPILED:
+    for name in os.listdir(site):
         path = os.path.join(site, name)
-        if os.path.isdir(path):
-            compileall.compile_dir(path, quiet=2)
-        else:
+        if os.path.isfile(path):
             compileall.compile_file(path, quiet=2)
+        elif not name.startswith(("_python", "ansible")):
+            compileall.compile_dir(path, quiet=2)
     _write(marker, "")
 
 
@@ -381,10 +423,12 @@ def _remove_old(build: str) -> None:
 
 
 def _remove_at_the_end(folder: str) -> None:
-    """By a process of its own, because hostagent may be killed; it ends when no process has the other end of a pipe any more."""
+    """By a process of its own, because hostagent may be killed; it ends when no process has the other end of a pipe any more. Programs that
+    hostagent starts have none.
+    """
     import shutil
 
-    ended, alive = os.pipe()
+    ended, alive = (_above_standard(one) for one in os.pipe())
     child = os.fork()
     if child:
         os.close(ended)

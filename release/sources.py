@@ -1,5 +1,6 @@
 """The sources that a release is made of: the files that git knows, its commit and the time of that commit."""
 
+import functools
 import os
 import shutil
 import subprocess
@@ -30,14 +31,17 @@ def version() -> str:
     return __version__
 
 
+@functools.cache
 def commit() -> Commit:
+    """Asked once, so that one answer holds for everything that is built."""
     name, epoch = _git("show", "--no-patch", "--format=%H %ct", "HEAD").split()
     return Commit(name, int(epoch), not _git("status", "--porcelain", "--untracked-files=normal"))
 
 
 def export(folder: Path) -> None:
-    """Copies the sources: the tracked files and those that git neither knows nor ignores, as they are. In a clean tree these are HEAD's."""
-    for name in _git("ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0"):
+    """Copies the sources: of a clean tree the tracked files, else those that git neither knows nor ignores, too."""
+    others = () if commit().is_clean else ("--others", "--exclude-standard")
+    for name in _git("ls-files", "-z", "--cached", *others).split("\0"):
         source = ROOT / name
         if name and (source.is_file() or source.is_symlink()):
             target = folder / name

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from release import sources
-from release.wheels import BUILD_TOOLS, PYTHONS, ROOT, Arch, Target, Wheel, all_wheels, parse_pins
+from release.wheels import BUILD_TOOLS, PYTHONS, Arch, Target, Wheel, all_wheels
 
 #: Beyond what only builds: encrypts Ansible's vaults, which no step of a plan has; its two builds are larger than everything else.
 NOT_STAGED = BUILD_TOOLS | {"cffi", "cryptography", "pycparser"}
@@ -133,13 +133,3 @@ def _place(name: str) -> str:
         return inside if kind in ("purelib", "platlib") else ""
     is_record = first.endswith(".dist-info") and rest in _RECORDS
     return "" if name.endswith("/") or is_record or name.startswith(_LEFT_OUT) else name
-
-
-def top_level_of_run() -> list[str]:
-    """What hostagent imports without the extra `install`: names at the top of the directory."""
-    pinned = (ROOT / "requirements-run.txt").read_text(encoding="utf-8")
-    run = {one.name for one in parse_pins(pinned)} - NOT_STAGED
-    chosen = all_wheels([Target(minor, "x86_64") for minor in PYTHONS], NOT_STAGED).values()
-    paths = {one.path for wheels in chosen for one in wheels if one.pin.name in run}
-    names = {name.partition("/")[0] for path in paths for name in zipfile.ZipFile(path).namelist() if _place(name)}
-    return sorted({"hostagent", "hostagent_checks", _START.name, *(name for name in names if not name.endswith(".dist-info"))})

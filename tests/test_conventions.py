@@ -61,15 +61,18 @@ def test_a_formats_name_behind_o_is_refused_and_the_right_form_named(name):
         with pytest.raises(click.UsageError) as refused:
             option.process_value(context, form)
         assert refused.value.message.startswith(f"found -o {form}, which is a format's name; -o names a file: use ")
-        assert (f" --format {form}," in refused.value.message) is (form in formats)
+        assert (f" --format {form} without -o, or " in refused.value.message) is (form in formats)
         assert option.process_value(context, f"./{form}") == f"./{form}"
+        for other in (f"={form}", form.upper()):
+            with pytest.raises(click.UsageError, match=f" -o ./{other.lstrip('=')} for a file of that name"):
+                option.process_value(context, other)
     assert option.process_value(context, "report.json") == "report.json"
 
 
 def test_a_format_behind_o_writes_no_file(tmp_path):
     answer = run("check", "--from", READY, "-o", "json", cwd=tmp_path)
     assert (answer.returncode, answer.stdout, list(tmp_path.iterdir())) == (2, "", [])
-    assert answer.stderr.endswith("use --format json, or -o ./json for a file of that name\n")
+    assert answer.stderr.endswith("use --format json without -o, or -o ./json for a file of that name\n")
     assert "did you mean --format?" in run("status", "-o", "json").stderr
 
 
@@ -83,7 +86,8 @@ def test_a_format_behind_o_writes_no_file(tmp_path):
         (["--from", str(HOSTS / "debian12-runfile")], 1, "DEGRADED: "),
         (["--from", str(HOSTS / "no-gpu-vm")], 2, "NOT READY: "),
         (["--from", READY, "--only", "nvswitch.imex_running"], 3, "UNKNOWN "),
-        (["--from", str(HOSTS / "hgx-h100-ib-without-sm"), "--scope", "multi"], 2, "READY (multi-node: NOT READY): "),
+        (["--from", str(HOSTS / "hgx-h100-ib-without-sm"), "--scope", "multi"], 2, "NOT READY (single-node: READY): "),
+        (["--from", str(HOSTS / "hgx-h100-ib-without-sm")], 0, "READY (multi-node: NOT READY): "),
     ],
 )
 def test_nagios_reads_the_verdict_of_the_scope_and_one_line(arguments, code, word):
@@ -105,7 +109,8 @@ def test_a_format_that_is_asked_for_stays_that_format():
         ["check", "--exit-codes", "nagios", "--from", "/etc/hostname"],
         ["check", "--exit-codes", "nagios", "--from", READY, "--profile", "nonsense"],
         ["check", "--exit-codes", "nagios", "--from", READY, "--fail-on", "degraded"],
-        ["status", "--nonsense", "--exit-codes", "nagios"],
+        ["status", "--nonsense", "--exit-codes", "Nagios"],
+        ["status", "--exit-codes", "nagios", "--format", "line", "--json"],
     ],
     ids=" ".join,
 )
@@ -114,6 +119,13 @@ def test_what_could_not_be_judged_is_unknown_to_nagios_on_standard_output_too(ar
     assert answer.returncode == 3
     assert re.fullmatch(r"UNKNOWN: .+\n", answer.stdout)
     assert answer.stderr
+
+
+def test_the_one_line_of_a_mistake_in_a_profile_says_which(tmp_path):
+    (tmp_path / "mine.yaml").write_text("gpu: {count: 8}\nnonsense: 1\n")
+    said = run("check", "--exit-codes", "NAGIOS", "--from", READY, "--profile", str(tmp_path / "mine.yaml"))
+    assert (said.returncode, said.stdout.count("\n")) == (3, 1)
+    assert "gpu" in said.stdout.partition("mine.yaml")[2]
 
 
 def test_without_nagios_a_mistake_is_exit_2_and_the_last_word_counts():
@@ -151,7 +163,11 @@ def test_status_for_nagios_is_the_verdict_of_the_scope_on_one_line(tmp_path):
     assert said(tmp_path, *NAGIOS, verdict=("not_ready", "not_ready")) == (2, "NOT READY: GPU 4 is gone. Look at 'dmesg / tail'.\n")
     line = "READY (multi-node: DEGRADED): GPU 4 is gone. Look at 'dmesg / tail'.\n"
     assert said(tmp_path, *NAGIOS, verdict=("ready", "degraded")) == (0, line)
-    assert said(tmp_path, *NAGIOS, "--scope", "multi", verdict=("ready", "degraded")) == (1, line)
+    multi = "DEGRADED (single-node: READY): GPU 4 is gone. Look at 'dmesg / tail'.\n"
+    assert said(tmp_path, *NAGIOS, "--scope", "multi", verdict=("ready", "degraded")) == (1, multi)
+    assert said(tmp_path, *NAGIOS, headline="", todo=[]) == (0, "READY: Every check that counts passes.\n")
+    old = said(tmp_path, *NAGIOS, headline="", todo=[], verdict=("not_ready", "not_ready"))
+    assert old == (2, "NOT READY: 'hostagent check' says why.\n")
     assert said(tmp_path, *NAGIOS, verdict=("unknown", "unknown"))[0] == 3
     assert json.loads(said(tmp_path, *NAGIOS, "--json")[1])["placeable"] is True
     assert said(tmp_path, "--format", "line") == (0, "READY: GPU 4 is gone. Look at 'dmesg | tail'.\n")
@@ -195,6 +211,32 @@ def test_a_mistake_in_the_variable_names_the_variable():
     assert answer.returncode == 2
     assert "  The variable HOSTAGENT_PROFILE names this profile.\n" in answer.stderr
     assert PROFILE not in run("check", "--from", READY, "--profile", "tao-7.2", env={**os.environ, PROFILE: "any"}).stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "--from", "-"],
+        ["topology", "--pod", "-"],
+        ["nccl", "env", "--from", "-"],
+        ["nccl", "explain", "-", "--this-host"],
+    ],
+    ids=" ".join,
+)
+def test_standard_input_by_the_variable_is_named_by_it(arguments):
+    refused = run(*arguments, env={**os.environ, PROFILE: "-"}, stdin=subprocess.DEVNULL)
+    assert refused.returncode == 2
+    assert re.search(r"found .+ -.* and HOSTAGENT_PROFILE=-|found HOSTAGENT_PROFILE=- and .+ -", refused.stderr)
+    assert "--profile" not in refused.stderr.splitlines()[-1]
+
+
+def test_the_variable_is_no_mistake_where_no_host_is_judged(tmp_path):
+    (tmp_path / "report.json").write_text(run("check", "--from", READY, "--json").stdout)
+    environment = {**os.environ, PROFILE: "-"}
+    answer = run("nccl", "env", "--reports", str(tmp_path), env=environment)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert "wanted reports or one host" in run("nccl", "env", "--reports", str(tmp_path), "--profile", "any").stderr
+    assert "standard input" not in run("nccl", "explain", "-", env=environment, stdin=subprocess.DEVNULL).stderr.partition("Error: ")[2]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a state file is root's: run the tests as root")

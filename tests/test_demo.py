@@ -56,6 +56,35 @@ def test_a_document_has_nothing_around_it(tmp_path):
     assert printed.stderr.startswith(INTRODUCED)
 
 
+def test_what_cannot_be_written_is_all_that_is_said():
+    refused = run("demo", "healthy", "-o", "/")
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+    assert refused.stderr.startswith("Error: cannot write /: ")
+
+
+@pytest.mark.parametrize(
+    ("program", "folder", "called"),
+    [
+        ("bin/hostagent", "", "bin/hostagent"),
+        ("a b/hostagent", "", "'a b/hostagent'"),
+        ("{0}/bin/hostagent", "{0}/bin", "hostagent"),
+        ("hostagent.pyz", "", "./hostagent.pyz"),
+    ],
+)
+def test_it_names_the_next_command_as_hostagent_was_called(tmp_path, program, folder, called):
+    """By a script: sys.argv is that of a console script and of a single file."""
+    program, folder = program.format(tmp_path), folder.format(tmp_path)
+    script = tmp_path / program
+    script.parent.mkdir(exist_ok=True)
+    script.write_text("import sys\nfrom hostagent.__main__ import main\nmain()\n")
+    environment = {**os.environ, "PATH": f"/usr/bin{os.pathsep}{folder}", "PYTHONPATH": str(ROOT)}
+    argv = [sys.executable, program, "demo", "healthy"]
+    shown = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path, env=environment)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert f"\nThis machine: '{called} check'\n" in shown.stdout
+    assert f"'{called} demo driver-upgraded'" in shown.stdout
+
+
 def test_a_name_that_is_none_is_refused_with_the_one_that_was_meant():
     refused = run("demo", "healty")
     assert (refused.returncode, refused.stdout) == (2, "")
@@ -71,6 +100,11 @@ def test_an_installed_one_has_its_own_recordings_and_says_where_they_should_be(t
         missing.stderr == f"Error: found no recorded host at {tmp_path}/hostagent/_demo/gpu-off-the-bus.json.\nInstall hostagent again.\n"
     )
     (tmp_path / "hostagent/_demo").mkdir()
+    (tmp_path / "hostagent/_demo/gpu-off-the-bus.json").write_text('{"answers": ')
+    damaged = run("demo", cwd=tmp_path)
+    assert (damaged.returncode, damaged.stdout) == (2, "")
+    assert damaged.stderr.startswith(f"Error: {tmp_path}/hostagent/_demo/gpu-off-the-bus.json ")
+    assert damaged.stderr.endswith("\nInstall hostagent again.\n")
     for name, tape in TAPES.items():
         shutil.copy(tape, tmp_path / f"hostagent/_demo/{name}.json")
     assert timeless(run("demo", cwd=tmp_path).stdout) == timeless(run("demo").stdout)

@@ -75,6 +75,11 @@ class TestNodeProblemDetector:
         assert all(re.fullmatch(r"\d+s", limit) for limit in (*limits, NPD["pluginConfig"]["invoke_interval"]))
         assert max(int(one[:-1]) for one in limits) == int(NPD["pluginConfig"]["timeout"][:-1])
 
+    def test_its_words_are_true_while_the_status_is_unknown(self):
+        """Which keeps the words of a condition that is not there."""
+        for one in NPD["conditions"]:
+            assert re.fullmatch("hostagent reports no problem .+ now; while the status is Unknown it cannot tell: see .+", one["message"])
+
     def test_each_condition_of_the_daemon_has_a_rule(self):
         assert [one["args"] for one in NPD["rules"]] == [["npd", name] for name in npd_module._TYPES]
         assert {one["path"] for one in NPD["rules"]} == {PROGRAM}
@@ -113,6 +118,9 @@ def test_the_command_of_icinga_exits_as_a_plugin(tmp_path):
     found, said = run(*arguments, *words, "--state-file", tmp_path / "state.json")
     assert (program, found, said) == (PROGRAM, 1, "DEGRADED: GPU 4 is gone.\n")
     assert text.count("{") == text.count("}")
+    hosts = re.search(r"assign where (.+)\n", text)[1]
+    used = re.search(r"command_endpoint = (.+)\n", text)[1]
+    assert hosts == f"host.vars.gpu && {used}", "a host without an agent of its own would have the service run on the master"
 
 
 @pytest.fixture
@@ -125,14 +133,16 @@ def health(tmp_path):
     shipped = SHIPPED / "slurm/hostagent-health.sh"
     assert shipped.stat().st_mode & 0o111
 
-    def run_by(program, profile=""):
+    def run_by(program, profile="slurm"):
         script = tmp_path / "health"
         text = shipped.read_text()
-        assert text.count(f"{PROGRAM} check ") == 1
-        script.write_text(text.replace(f"{PROGRAM} check ", f"{program} check "))
+        for was, wanted in ((f"{PROGRAM} check ", f"{program} check "), ("\nprofile=slurm ", f"\nprofile='{profile}' ")):
+            assert text.count(was) == 1
+            text = text.replace(was, wanted)
+        script.write_text(text)
         done = subprocess.run(
             ["/bin/sh", str(script)],
-            env={"PATH": f"{logger.parent}:/usr/bin:/bin", "HOSTAGENT_PROFILE": profile},
+            env={"PATH": f"{logger.parent}:/usr/bin:/bin", "SLURMD_NODENAME": "node1"},  # what slurmd gives
             capture_output=True,
             text=True,
             check=False,

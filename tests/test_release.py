@@ -14,6 +14,7 @@ from packaging.tags import compatible_tags, cpython_tags
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from release import sbom, stage, sums, wheels
+from release.__main__ import main
 from release.hostagent_start import _is_for
 from release.sources import Commit
 from release.wheels import ARCHES, PINNED, PYTHONS, ROOT, Pin, Target, Wheel, parse_pins, pins_for
@@ -138,6 +139,13 @@ def test_a_directory_serves_its_pythons(name, fits):
 
 def test_old_pythons_can_read_the_first_file():
     ast.parse((ROOT / "release/pyz_main.py").read_text(encoding="utf-8"), feature_version=(3, 6))
+
+
+def test_a_directory_that_is_not_of_an_earlier_run_is_not_replaced(tmp_path):
+    (tmp_path / sums.NAME).write_text("of something else\n")
+    with pytest.raises(SystemExit, match="wanted a new or empty directory"):
+        main(["--unclean", "--out", str(tmp_path)])
+    assert (tmp_path / sums.NAME).exists()
 
 
 def test_the_sums_name_every_file(tmp_path):

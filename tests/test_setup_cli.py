@@ -162,3 +162,15 @@ def test_a_models_file_counts_and_a_flag_wins_over_it(tmp_path):
         timeout=60,
     )
     assert piped.stdout.startswith("MISSING: visible GPU with NVIDIA driver >= 999 (detected: ")
+
+
+def test_sudo_starts_it_again_with_the_profile_that_the_variable_names(tmp_path):
+    """sudo keeps no variable: without this one another driver could be installed than the one that was asked for."""
+    sudo = tool(tmp_path, "sudo", "printf '%s\\n' \"$@\"")
+    code = f"from hostagent.install.asroot import again; again({str(sudo)!r}, {{'TAO_X': '1'}}, ['setup', '--install'])"
+    environment = {"HOSTAGENT_PROFILE": "/etc/x y.yaml", "PATH": "/usr/bin:/bin", "SECRET": "x"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60, env=environment)
+    words = done.stdout.splitlines()
+    assert {"HOSTAGENT_PROFILE=/etc/x y.yaml", "TAO_X=1"} < set(words)
+    assert "SECRET=x" not in words
+    assert words[-2:] == ["setup", "--install"]

@@ -109,7 +109,7 @@ def command(
     """Judge a host: is it ready for GPU jobs, and if not, why.
 
     Exit 0: ready or degraded (--fail-on degraded: ready alone). 1: not ready, or not enough could be read. 2: usage, or hostagent
-    could not run. --exit-codes nagios has others.
+    could not run. Other codes: see --exit-codes.
     """
     is_nagios = exit_codes == "nagios"
     if is_nagios and click.get_current_context().get_parameter_source("fail_on") is ParameterSource.COMMANDLINE:
@@ -133,12 +133,12 @@ def command(
     told: dict[str, Any] = {"width": terminal_width(), "verbose": verbose, "asked": asked, "now": time.time()}
 
     def written(kind: Format, path: str) -> str:
-        text = rendered(report, kind, colour=colour_wanted(path, colour), **told)
         if not is_nagios or kind != "line":
-            return text
-        from hostagent.sinks.line import for_nagios
+            return rendered(report, kind, colour=colour_wanted(path, colour), **told)
+        from hostagent.sinks.line import for_nagios, render_line
 
-        return for_nagios(text)
+        line = within_time(lambda: render_line(report, asked.scope), lambda: render_line(shortened(report), asked.scope))
+        return for_nagios(line)
 
     deliver_all(wanted, written, ends)
     return NAGIOS[getattr(report.verdict, asked.scope)] if is_nagios else 0 if asked.succeeds(report) else 1

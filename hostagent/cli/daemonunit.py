@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from hostagent import installation
-from hostagent.cli.options import STANDARD
+from hostagent.cli.options import STANDARD, prepared_for
 from hostagent.cli.streams import complain, put
 from hostagent.daemon import unit
 from hostagent.errors import HostagentError
@@ -29,6 +29,7 @@ def print_unit(context: click.Context, settings: "Settings") -> int:
         raise click.UsageError(f"found --print-unit and {single[0]}, wanted the options of a daemon that stays")
     _refuse_without_cluster(settings)
     given = _given(context)
+    prepared_for(settings.evidence, settings.profile_name)  # a mistake in it is told now, as the daemon would
     way, program = installation.this()
     if not program:
         raise HostagentError("found no program that starts this copy of hostagent", unit.NEXT_STEP)

@@ -2,6 +2,8 @@
 
 import math
 import os
+import shlex
+import sys
 import time
 from typing import Any
 
@@ -14,6 +16,7 @@ from hostagent.cli.outputs import deliver_all, output_options, outputs
 from hostagent.cli.streams import complain, say
 from hostagent.errors import HostagentError, did_you_mean
 from hostagent.evidence import Evidence
+from hostagent.report import Report
 from hostagent.sinks import FORMATS, Format
 from hostagent.smallfile import is_absent
 
@@ -50,15 +53,44 @@ def command(name: str, form: Format | None, as_json: bool, also: tuple[str, ...]
     if name not in HOSTS:
         raise click.UsageError(f"found no recorded host {name!r:.60}, wanted one of {', '.join(HOSTS)}{did_you_mean(name, HOSTS)}")
     wanted = outputs(form_of(form, as_json=as_json), output, also, FORMATS)
-    report, _ = checked(Evidence(snapshot=recording(name)), "")
+    report = _judged(recording(name))
     look: dict[str, Any] = {"width": terminal_width(), "verbose": verbose, "now": time.time()}
+    introduced = f"A recorded, made-up host, not this machine: {HOSTS[name][1]}."
     # A document for a program has nothing around it.
-    note = say if [kind for kind, path in wanted if not path] == ["text"] else complain
-    note(f"A recorded, made-up host, not this machine: {HOSTS[name][1]}.", "")
-    deliver_all(wanted, lambda kind, path: rendered(report, kind, colour=colour_wanted(path, colour), **look), math.inf)
-    others = " or ".join(f"'hostagent demo {one}'" for one in HOSTS if one != name)
-    note("", "This machine: 'hostagent check'", f"Other recorded hosts: {others}")
+    is_text_here = [kind for kind, path in wanted if not path] == ["text"]
+
+    def written(kind: Format, path: str) -> str:
+        text = rendered(report, kind, colour=colour_wanted(path, colour), **look)
+        return f"{introduced}\n\n{text}" if is_text_here and not path else text
+
+    deliver_all(wanted, written, math.inf)
+    called = _called()
+    others = " or ".join(f"'{called} demo {one}'" for one in HOSTS if one != name)
+    last = ("", f"This machine: '{called} check'", f"Other recorded hosts: {others}")
+    if is_text_here:
+        say(*last)
+    else:
+        complain(introduced, *last)
     return 0
+
+
+def _judged(path: str) -> Report:
+    """Raises ``HostagentError`` that says what helps a damaged copy of hostagent, and not how to record a host."""
+    try:
+        return checked(Evidence(snapshot=path), "")[0]
+    except HostagentError as error:
+        from hostagent.installation import damaged_step
+
+        raise HostagentError(error.message, damaged_step(), error.details) from error
+
+
+def _called() -> str:
+    """What starts hostagent, as a shell reads it: a path as it was given, the name alone where PATH has it."""
+    folder, name = os.path.split(sys.argv[0])
+    if not name or name.startswith("-") or name.endswith(".py"):  # a module, and how a package starts one
+        return "hostagent"
+    is_found = folder and folder in os.environ.get("PATH", "").split(os.pathsep)
+    return shlex.quote(name if is_found else os.path.join(folder or ".", name))
 
 
 def recording(name: str) -> str:

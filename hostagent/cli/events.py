@@ -26,7 +26,7 @@ _MOST = 20
 
 @click.group("events", cls=Group, context_settings=SETTINGS, epilog=examples("hostagent events clear --help"))
 def command() -> None:
-    """Say of faults in the kernel log that they no longer count."""
+    """Acknowledge faults in the kernel log."""
 
 
 @command.command(

@@ -13,10 +13,10 @@ _COMMANDS = ("check", "status")
 
 exit_codes_option = click.option(
     _OPTION,
-    type=click.Choice(["hostagent", NAGIOS]),
+    type=click.Choice(["hostagent", NAGIOS], case_sensitive=False),
     default="hostagent",
     show_default=True,
-    help="nagios: 0 ready, 1 degraded, 2 not ready, 3 unknown, usage, or hostagent could not run; without a format, on one line.",
+    help="nagios: 0 ready, 1 degraded, 2 not ready, 3 unknown or any error; prints one line unless a format is given.",
 )
 
 
@@ -29,7 +29,7 @@ def is_plugin(arguments: Sequence[str]) -> bool:
     if not arguments or arguments[0] not in _COMMANDS:
         return False
     values = [value for pair in pairwise((*arguments, "")) for value in _values(*pair)]
-    return values[-1:] == [NAGIOS]
+    return bool(values) and values[-1].strip().lower() == NAGIOS
 
 
 def _values(word: str, following: str) -> tuple[str, ...]:

@@ -9,11 +9,11 @@ import click
 from hostagent.cli import SETTINGS, Group, examples, ncclenv
 from hostagent.cli.options import (
     DEADLINE,
-    STANDARD,
     Command,
     color_option,
     colour_wanted,
     evidence,
+    one_standard_input,
     prepared_for,
     profile_option,
     terminal_width,
@@ -89,8 +89,8 @@ def explain(logs: tuple[str, ...], form: Format | None, as_json: bool, required:
 
     named: dict[str, Format] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if as_json else {})}
     verdicts, wanted = _verdicts(required), outputs(one_form(named, "text"), output, (), FORMATS)
-    if (*logs, *where["reports"], where["snapshot"], where["profile_name"]).count(STANDARD) > 1:
-        raise click.UsageError("found - several times, wanted standard input at most once")
+    profile_name = where["profile_name"] if where["this_host"] or where["snapshot"] else None  # read for no other
+    one_standard_input({"--from": where["snapshot"], "--profile": profile_name}, {"LOG": logs, "--reports": where["reports"]})
     found, width = _explained(logs, _reports(**where)), terminal_width()
     deliver_all(wanted, lambda kind, path: render_explanation(found, kind, colour=colour_wanted(path, colour), width=width), math.inf)
     return 0 if is_good(found.verdict, verdicts) else 1

@@ -15,6 +15,7 @@ from hostagent.cli.options import (
     env_file_option,
     evidence,
     evidence_options,
+    is_profile_of_the_variable,
     one_standard_input,
     prepared_for,
     profile_option,
@@ -111,7 +112,8 @@ def _of_reports(paths: tuple[str, ...], place: Evidence, profile_name: str, vers
     from hostagent.nccl.environment import derive
     from hostagent.nccl.node import parse_node
 
-    if not place.is_this_machine or place.environment is not None or profile_name:
+    is_named = bool(profile_name) and not is_profile_of_the_variable()
+    if not place.is_this_machine or place.environment is not None or is_named:
         raise click.UsageError("found --reports with --host-root, --root, --from, --env-file or --profile, wanted reports or one host")
     if paths.count(STANDARD) > 1:
         raise click.UsageError("found - several times, wanted standard input at most once")

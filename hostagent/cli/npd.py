@@ -31,7 +31,7 @@ _ALWAYS = ("Ready", "MultiNodeReady")
 @click.argument("name", type=click.Choice(list(_TYPES)), metavar="CONDITION")
 @click.option("--state-dir", default=os.path.dirname(state.PATH), show_default=True, type=click.Path(), help="The daemon's.", metavar="DIR")
 def command(name: str, state_dir: str) -> int:
-    """Say what the daemon tells of one condition: a custom plugin of node-problem-detector.
+    """Report one condition to node-problem-detector, as a custom plugin: what the daemon last found.
 
     CONDITION is ready, multi-node-ready, driver, toolkit, topology or fabric. One line of at most 80 bytes. Exit 0: it is as it should be,
     or does not apply. 1: it is not. 2: unknown, or the daemon's word is old or missing.

@@ -64,7 +64,7 @@ _EVIDENCE = (
         metavar="FILE",
     ),
     DEADLINE,
-    click.option("--debug", is_flag=True, help="On standard error: each question to the host, its source, its time, the kind of answer."),
+    click.option("--debug", is_flag=True, help="Print every read of the host to standard error: result, time, source, question."),
 )
 
 
@@ -108,9 +108,14 @@ env_file_option = click.option(
 )
 
 
-def one_standard_input(given: "Mapping[str, str | None]") -> None:
-    """Of options that may take standard input; raises ``click.UsageError``."""
-    named = [f"{flag} -" for flag, value in given.items() if value == STANDARD]
+def one_standard_input(given: "Mapping[str, str | None]", several: "Mapping[str, Iterable[str]] | None" = None) -> None:
+    """Of options that may take standard input; `several`: of those with several values. Raises ``click.UsageError``."""
+    values = [*given.items(), *((flag, value) for flag, found in (several or {}).items() for value in found)]
+    named = [
+        f"{PROFILE}=-" if flag == "--profile" and is_profile_of_the_variable() else f"{flag} -"
+        for flag, value in values
+        if value == STANDARD
+    ]
     if len(named) > 1:
         raise click.UsageError(f"found {' and '.join(named)}, wanted at most one of them from standard input")
 
@@ -183,12 +188,12 @@ def desired(name: str, **options: Any) -> "Loaded":
         from hostagent.profiles.mistakes import ProfileError
 
         found = catalogue.with_unknown_ids(error) if isinstance(error, ProfileError) else error
-        if name and _is_of_the_variable():
+        if name and is_profile_of_the_variable():
             found.details = (*found.details, f"The variable {PROFILE} names this profile.")
         raise found from error.__cause__
 
 
-def _is_of_the_variable() -> bool:
+def is_profile_of_the_variable() -> bool:
     """Whether the profile of the command that runs was named by the variable."""
     context = click.get_current_context(silent=True)
     return context is not None and ParameterSource.ENVIRONMENT in map(context.get_parameter_source, ("profile_name", "name"))

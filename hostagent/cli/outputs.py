@@ -27,11 +27,13 @@ def output_option(text: str = "Write to FILE; - is standard output, the default.
 def _file(context: click.Context, param: click.Parameter, path: str) -> str:
     found = next((one.type for one in context.command.params if "--format" in one.opts), None)
     formats = found.choices if isinstance(found, click.Choice) else ()
-    if context.resilient_parsing or path not in (*formats, *_ELSEWHERE):
+    said = path.removeprefix("=")  # of -o=json
+    name = said.lower()
+    if context.resilient_parsing or name not in (*formats, *_ELSEWHERE):
         return path
-    use = f"use --format {path}, or" if path in formats else "use"
+    use = f"use --format {name} without -o, or" if name in formats else "use"
     raise click.UsageError(
-        f"found -o {path}, which is a format's name; -o names a file: {use} -o ./{path} for a file of that name", context
+        f"found -o {said}, which is a format's name; -o names a file: {use} -o ./{said} for a file of that name", context
     )
 
 

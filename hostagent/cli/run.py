@@ -60,7 +60,7 @@ def _told(arguments: list[str]) -> int:
     except HostagentError as error:
         next_step = [ended(error.next_step)] if error.next_step else []
         complain(f"Error: {ended(error.message)}", *(f"  {detail}" for detail in error.details), *next_step)
-        return _failed(arguments, error.message)
+        return _failed(arguments, ": ".join((error.message.rstrip(":"), *error.details[:1])))
     except KeyboardInterrupt:
         complain("Interrupted.")
         return _INTERRUPTED

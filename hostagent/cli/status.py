@@ -36,9 +36,12 @@ _FLAPS = "it changes again and again, so that its worst is told for an hour"
 def command(scope: str, form: str | None, as_json: bool, exit_codes: str, state_file: str) -> int:
     """Print the last verdict of this host, of 'hostagent check' or of the daemon, without a new run.
 
-    Exit 0: ready or degraded, fresh, of this boot. 1: anything else, a missing or damaged file too. --exit-codes nagios has others: 3 of
-    a verdict that is missing, old, or of another boot. A profile file that changed since is named; the verdict stands until it expires.
+    Exit 0: ready or degraded, fresh, of this boot. 1: anything else, a missing or damaged file too. Other codes: see --exit-codes; a
+    verdict that is missing, old, or of another boot is unknown there. A profile file that changed since is named; the verdict stands until
+    it expires.
     """
+    if as_json and form not in (None, "json"):
+        raise click.UsageError(f"found --format {form} and --json, wanted one of them")
     is_nagios = exit_codes == "nagios"
     form = "json" if as_json else form or ("line" if is_nagios else "text")
     now = time.time()
@@ -48,7 +51,7 @@ def command(scope: str, form: str | None, as_json: bool, exit_codes: str, state_
     if form == "line":
         from hostagent.sinks.line import for_nagios, one_line
 
-        line = one_line(_line(found))
+        line = one_line(_line(found, _SCOPES[scope if is_nagios else "single"]))
         put(for_nagios(line) if is_nagios else line)
     elif form == "json":
         added = {"problem": found.problem, "placeable": placeable, "profile_changed": changes}
@@ -60,14 +63,15 @@ def command(scope: str, form: str | None, as_json: bool, exit_codes: str, state_
     return 0 if placeable else 1
 
 
-def _line(found: state.State) -> str:
+def _line(found: state.State, scope: str) -> str:
     """As ``hostagent check --format line`` has it; unknown where the verdict does not count."""
     if found.problem:
         return f"UNKNOWN: {found.problem}: {_next_step(found)}"
+    from hostagent.sinks.line import both
+
     verdict = found.data["verdict"]
-    single, multi = _words(verdict["single_node"]), _words(verdict["multi_node"])
-    others = f" (multi-node: {multi.upper()})" if single != multi else ""
-    return f"{single.upper()}{others}: {_told(found.data)}."
+    nothing = "Every check that counts passes" if verdict[scope] == "ready" else "'hostagent check' says why"
+    return f"{both(verdict, scope)}: {_told(found.data) or nothing}."
 
 
 def _told(data: Mapping[str, Any]) -> str:

@@ -8,12 +8,12 @@ import click
 
 from hostagent.cli import SETTINGS, examples
 from hostagent.cli.options import (
-    STANDARD,
     color_option,
     colour_wanted,
     completed,
     evidence,
     evidence_options,
+    one_standard_input,
     prepared_for,
     profile_option,
     terminal_width,
@@ -76,8 +76,7 @@ def command(
     """
     named: dict[str, Format] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if as_json else {})}
     place, wanted = evidence(**where)._replace(host_has=("/sys",)), outputs(one_form(named, "text"), output, also, FORMATS)
-    if [place.snapshot, profile_name, *asked].count(STANDARD) > 1:
-        raise click.UsageError("found - for several of --from, --profile and --pod, wanted at most one of them from standard input")
+    one_standard_input({"--from": place.snapshot, "--profile": profile_name}, {"--pod": asked})
     ends = time.monotonic() + place.deadline_s
     found = _answered(place, profile_name, pods_of(asked))
     width = terminal_width()

@@ -68,6 +68,8 @@ def refuse_untrusted(program: str, parts: Iterable[str], files: Iterable[str]) -
             raise HostagentError(
                 f"found {one}, wanted a place outside of /tmp and /var/tmp: the unit has its own", "Move it, such as to /opt or /etc"
             )
+    if not os.access(program, os.X_OK):
+        raise HostagentError(f"found no program at {program} that may be run", f"Make it one with 'chmod +x {program}'")
     try:
         for one in parts:
             refuse_others(one, (0,))

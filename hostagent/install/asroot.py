@@ -14,7 +14,7 @@ from hostagent.smallfile import reason
 #: Says to the second of us that it is the second: a sudo that makes nobody root is asked once.
 _AGAIN = "HOSTAGENT_SETUP_BY_SUDO"
 #: Variables beside the script's own that the lines depend on.
-_KEPT = ("KUBECONFIG", "DOCKER_HOST", "NODE_NAME")
+_KEPT = ("KUBECONFIG", "DOCKER_HOST", "NODE_NAME", "HOSTAGENT_PROFILE")
 _ENV = "/usr/bin/env"
 _ASKED_S = 30
 

@@ -1,27 +1,42 @@
 """The report on one line: for a drain reason, the message of the day, Nagios."""
 
+from collections.abc import Mapping
+
 from hostagent.report import Report
 from hostagent.report.inventory import inventory
 from hostagent.report.told import first_steps, first_that_counts
 from hostagent.sinks.digest import sentence, why_nothing
 from hostagent.sinks.words import WORDS
 from hostagent.visible import visible
+from hostagent.vocabulary import Verdict
 
+#: By scope, as both verdicts are told where they differ.
+_NAMES = {"single_node": "single-node", "multi_node": "multi-node"}
 _CHARS = 200
 _CUT = "..."
 
 
-def render_line(report: Report) -> str:
+def render_line(report: Report, scope: str = "single_node") -> str:
     """``NOT READY: GPU 4 (0000:9d:00.0) has fallen off the PCIe bus. Drain the node. Reboot the node.``
 
-    At most 200 characters, the same from run to run: no times, no counters, no serial numbers.
+    At most 200 characters, the same from run to run: no times, no counters, no serial numbers. `scope`: whose verdict it begins with.
     """
-    single, multi = report.verdict.single_node, report.verdict.multi_node
-    others = "" if single == multi or report.partial else f" (multi-node: {WORDS[multi]})"
-    head = f"{WORDS[single]}{' by the selected checks' if report.partial else ''}{others}"
+    verdicts = {name: getattr(report.verdict, name) for name in _NAMES}
+    head = f"{WORDS[verdicts[scope]]} by the selected checks" if report.partial else both(verdicts, scope)
     first = first_that_counts(report)
     told = " ".join((sentence(report.headline), *(step.text for step in first_steps(report, first)))) if first else _nothing(report)
     return one_line(f"{head}: {told}")
+
+
+def both(verdicts: Mapping[str, Verdict], scope: str = "single_node") -> str:
+    """The verdict of the scope, and the other one where that differs.
+
+    >>> both({"single_node": "ready", "multi_node": "not_ready"}), both({"single_node": "ready", "multi_node": "not_ready"}, "multi_node")
+    ('READY (multi-node: NOT READY)', 'NOT READY (single-node: READY)')
+    """
+    found = WORDS[verdicts[scope]]
+    others = "".join(f" ({name}: {WORDS[verdicts[key]]})" for key, name in _NAMES.items() if verdicts[key] != verdicts[scope])
+    return f"{found}{others}"
 
 
 def one_line(text: str) -> str:

@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -254,6 +255,26 @@ def test_a_deb_is_upgraded_and_removed_with_profile_and_state_left_alone(whole, 
         root.run("dpkg", "--purge", "hostagent")
         assert left(root, before) == state_names()
         assert {path: root.text(path) for path in STATE} == STATE
+
+
+@as_root
+@pytest.mark.full
+def test_a_deb_leaves_a_venv_alone_and_goes_where_its_files_have_gone(whole):
+    with fresh_debian(SUITES[0]) as root:
+        root.put(whole.file("deb"))
+        root.apt("install", "python3")
+        place, install = root.path / "opt/hostagent", ("dpkg", "--install", f"/srv/{whole.file('deb').name}")
+        place.mkdir(parents=True)
+        (place / "pyvenv.cfg").touch()
+        refused = root.run(*install, check=False)
+        assert "found a virtual environment in /opt/hostagent" in refused.stderr
+        assert os.listdir(place) == ["pyvenv.cfg"]
+        shutil.rmtree(place)
+        root.run(*install)
+        shutil.rmtree(place)
+        root.run("dpkg", "--remove", "hostagent")
+        root.run(*install)
+        assert root.run("hostagent", "--version").stdout.startswith("hostagent ")
 
 
 def python(root):

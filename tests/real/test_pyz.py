@@ -5,15 +5,18 @@ import glob
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
-import time
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from release.sources import export
+from tests.real.daemonrun import eventually
 from tests.recorded import HOSTS
 
 MACHINE = os.uname().machine
@@ -48,11 +51,11 @@ print(zstd.decompress(zstd.compress(b"same")).decode())
 """
 
 
-def built(sources, folder, *words):
-    argv = [sys.executable, "-m", "release", "--arch", MACHINE, "--out", str(folder), *words]
+def built(sources):
+    argv = [sys.executable, "-m", "release", "--arch", MACHINE, "pyz", "wheel", "sdist"]
     done = subprocess.run(argv, cwd=sources, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    return folder / f"hostagent-{MACHINE}.pyz"
+    return sources / "dist"
 
 
 def committed(folder):
@@ -71,14 +74,14 @@ def sources(tmp_path_factory):
     place = place.parent if "PYTEST_XDIST_WORKER" in os.environ else place
     with open(place / "pyz.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (place / "pyz").exists():
-            built(committed(place / "pyz.sources"), place / "pyz", "pyz")
+        if not (place / "pyz.sources/dist").exists():
+            built(committed(place / "pyz.sources"))
     return place / "pyz.sources"
 
 
 @pytest.fixture(scope="session")
 def pyz(sources):
-    return sources.parent / "pyz" / f"hostagent-{MACHINE}.pyz"
+    return sources / "dist" / f"hostagent-{MACHINE}.pyz"
 
 
 @pytest.fixture
@@ -166,8 +169,17 @@ def test_it_judges_a_live_host_and_an_image(filled, tmp_path):
     assert report(filled(*words)) == report(checkout(*words))
 
 
-def test_it_is_built_with_the_same_bytes_again(sources, pyz, tmp_path):
-    assert built(sources, tmp_path / "again", "pyz").read_bytes() == pyz.read_bytes()
+def test_a_clean_clone_is_built_with_the_same_bytes_again_and_says_its_commit(sources, tmp_path):
+    subprocess.run(["git", "clone", "--quiet", str(sources), str(tmp_path / "again")], check=True, timeout=60)
+    again = built(tmp_path / "again")
+    names = {path.name for path in again.iterdir()}
+    assert len(names) == 5
+    assert [name for name in names if (again / name).read_bytes() != (sources / "dist" / name).read_bytes()] == []
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=sources, capture_output=True, text=True, check=True).stdout
+    (wheel,), (sdist,) = again.glob("*.whl"), again.glob("*.tar.gz")
+    assert zipfile.ZipFile(wheel).read("hostagent/_commit.txt").decode() == commit
+    with tarfile.open(sdist) as archive:
+        assert [name for name in archive.getnames() if ".dist" in name or name.endswith(".pyz")] == []
 
 
 @pytest.mark.parametrize("python", OLD, ids=lambda path: path.split("/")[-3])
@@ -189,6 +201,14 @@ def test_it_starts_by_its_name_from_path_and_by_a_relative_path(filled, tmp_path
     assert filled("--version", start=["hostagent"], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}).returncode == 0
     assert filled("--version", start=["./hostagent"], cwd=tmp_path).returncode == 0
     assert filled("--version", start=[NEWEST, "hostagent"], cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("path", ["", "HERE:/usr/bin:/bin"], ids=["empty", "a python3 that fails"])
+def test_it_starts_whatever_path_says(filled, tmp_path, path):
+    (tmp_path / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "python3").chmod(0o755)
+    done = filled("--version", start=["env", f"PATH={path.replace('HERE', str(tmp_path))}", str(filled.pyz)])
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_packages_of_the_python_that_runs_it_are_not_seen(filled, tmp_path):
@@ -224,11 +244,9 @@ def test_nothing_of_the_caller_brings_code_in(filled, tmp_path):
         ("mkdir -p hostagent; chmod 1777 hostagent", "with mode 1777"),
         ("mkdir elsewhere; ln -s elsewhere hostagent", "link of user 0"),
         ("touch hostagent", "file of user 0"),
-        ("chmod 0777 .", "/var/cache to be a directory of user 0 with mode 0777"),
         ("mkdir -p hostagent/$BUILD/site-packages; chown 1000 hostagent/$BUILD", "directory of user 1000"),
         ("mkdir -p hostagent/$BUILD; ln -s / hostagent/$BUILD/site-packages", "link of user 0"),
         ("mkdir -p hostagent; ln -s / hostagent/$BUILD", "link of user 0"),
-        ("mkdir -p hostagent/$BUILD/site-packages/click; chown -R 1000 hostagent/$BUILD/site-packages/click", "directory of user 1000"),
     ],
 )
 def test_root_refuses_a_cache_that_others_can_write(filled, fresh, setup, found):
@@ -248,21 +266,24 @@ def test_the_cache_of_root_is_readable_and_roots_alone_whatever_its_umask_is(fre
 
 
 @pytest.mark.parametrize(
-    "setup",
+    ("setup", "why"),
     [
-        "mount -t tmpfs -o ro none /var/cache",
-        pytest.param("mount -t tmpfs -o size=4m,mode=755 none /var/cache", marks=pytest.mark.full),
-        pytest.param("mount -t tmpfs -o noexec,mode=755 none /var/cache", marks=pytest.mark.full),
+        ("mount -t tmpfs -o ro none /var/cache", "Read-only file system"),
+        ("mount -t tmpfs -o size=60m,mode=755 none /var/cache", "less than 100 MB free"),
+        pytest.param("mount -t tmpfs -o noexec,mode=755 none /var/cache", "mounted noexec", marks=pytest.mark.full),
+        pytest.param("chmod 0777 /var/cache", "others can write /var/cache, of user 0 with mode 0777", marks=pytest.mark.full),
+        pytest.param("chown 1000 /var/cache", "others can write /var/cache, of user 1000 with mode 0755", marks=pytest.mark.full),
     ],
-    ids=["read-only", "full", "noexec"],
+    ids=["read-only", "full", "noexec", "writable", "of another"],
 )
-def test_where_the_cache_cannot_be_used_a_directory_of_one_run_is(fresh, tmp_path, setup):
+def test_where_the_cache_cannot_be_used_a_directory_of_one_run_is(fresh, tmp_path, setup, why):
     folder = tmp_path / "tmp"
     folder.mkdir()
     folder.chmod(0o1777)
     done = fresh("--version", setup=f"{fresh.elsewhere()}; mount --bind {folder} /tmp; {setup}", start=[NEWEST, ELSEWHERE])
-    assert (done.returncode, done.stdout.split()[:1], done.stderr) == (0, ["hostagent"], "")
-    until(lambda: not os.listdir(folder))
+    said = f"Warning: each start unpacks hostagent again, for want of a cache: found /var/cache/hostagent: {why}. Correct that.\n"
+    assert (done.returncode, done.stdout.split()[:1], done.stderr) == (0, ["hostagent"], said)
+    eventually(lambda: not os.listdir(folder))
 
 
 def test_where_nothing_can_be_used_it_says_so(fresh):
@@ -286,10 +307,44 @@ def test_two_first_starts_at_once(fresh):
 
 def test_a_first_start_that_was_killed_leaves_nothing_that_breaks_the_next(fresh):
     with subprocess.Popen(fresh.argv("--version")) as first:
-        until(lambda: len([*fresh.cache.glob("*.tmp/site-packages/*")]) > 5)
+        eventually(lambda: len([*fresh.cache.glob("*.tmp/site-packages/*")]) > 5)
         first.kill()
     assert fresh("--version").returncode == 0
     assert [path.name for path in fresh.cache.iterdir() if path.is_dir()] == [fresh.site.parent.name]
+
+
+def test_a_first_start_that_is_interrupted_leaves_alone_what_another_unpacks(filled, fresh):
+    build = filled.site.parent.name
+    half, lock = fresh.cache / f"{build}.tmp/site-packages", fresh.cache / f".{build}_lock"
+    half.mkdir(parents=True)
+    fresh.cache.chmod(0o755)
+    lock.write_text("cut off by who waits for it")
+    with open(lock, "r+") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        argv = fresh.argv("--version", start=["env", "--default-signal=INT", NEWEST, str(fresh.pyz)])
+        with subprocess.Popen(argv) as start:
+            eventually(lambda: lock.stat().st_size == 0)
+            start.send_signal(signal.SIGINT)
+            assert start.wait(30) == 130
+    assert half.exists()
+
+
+def test_what_was_not_unpacked_whole_is_unpacked_again(filled, fresh):
+    """Whoever took a file away: shiv asks for the directory alone."""
+    build = fresh.cache / filled.site.parent.name
+    (build / "site-packages").mkdir(parents=True)
+    for path in (fresh.cache, build, build / "site-packages"):
+        path.chmod(0o755)
+    assert fresh("--version").stdout.startswith("hostagent ")
+
+
+def test_where_there_is_no_room_to_compile_nothing_is(filled):
+    site = filled.site.parent
+    setup = f"mount -t tmpfs -o mode=755 none /mnt; cp -a {filled.cache} /mnt; rm /mnt/hostagent/{site.name}/compiled-*"
+    setup += "; find /mnt -name '*.pyc' -delete; mount -o remount,size=70m /mnt; mount --bind /mnt /var/cache"
+    start = ["sh", "-c", '"$0" "$@" && find /var/cache -name "*.pyc"', NEWEST, str(filled.pyz)]
+    done = filled("--version", setup=setup, start=start)
+    assert (done.returncode, len(done.stdout.splitlines()), done.stderr) == (0, 1, "")
 
 
 @pytest.mark.full
@@ -352,8 +407,21 @@ def test_a_user_whose_cache_others_can_write_runs_from_a_directory_of_one_run(py
     start = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "/usr/bin/python3", file, "--version"]
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(users / "home")}
     done = subprocess.run(start, env=environment, cwd="/", capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stdout.split()[:1], done.stderr) == (0, ["hostagent"], "")
+    assert (done.returncode, done.stdout.split()[:1]) == (0, ["hostagent"])
+    assert f"others can write {cache}, of user 0 with mode 0777. Correct that, or set XDG_CACHE_HOME." in done.stderr
     assert [*cache.iterdir()] == []
+
+
+@pytest.mark.full
+def test_root_of_a_user_namespace_has_the_cache_of_its_user(pyz, users):
+    file, home = shutil.copy(pyz, users / "hostagent.pyz"), users / "home"
+    home.mkdir()
+    os.chown(home, USER, USER)
+    start = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "unshare", "--map-root-user", file, "--version"]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(home)}
+    done = subprocess.run(start, env=environment, cwd="/", capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout.split()[:1], done.stderr) == (0, ["hostagent"], "")
+    assert (home / ".cache/hostagent").stat().st_uid == USER
 
 
 def test_a_file_that_was_cut_off_is_refused(pyz, tmp_path):
@@ -369,10 +437,3 @@ def test_exit_codes_are_those_of_hostagent(filled):
     tapes = [str(HOSTS / host / "tape.json") for host in ("hgx-h100-ubuntu2404", "hgx-h100-gpu-off-the-bus")]
     assert [filled("check", "--from", tape).returncode for tape in tapes] == [0, 1]
     assert filled("nonsense").returncode == 2
-
-
-def until(holds):
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

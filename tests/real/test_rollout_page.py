@@ -270,8 +270,8 @@ class Role:
         found = hashlib.sha256((sums or text).encode()).hexdigest()
         (self.place / "dist/SHA256SUMS").write_text(f"{'0' * 64}  another\n{found}  {self.name}\n")
 
-    def play(self):
-        settings = {"hostagent_dist": self.place / "dist", "hostagent_program": self.program, "hostagent_service": "false"}
+    def play(self, *options, service="false"):
+        settings = {"hostagent_dist": self.place / "dist", "hostagent_program": self.program, "hostagent_service": service}
         words = shlex.join(f"{name}={value}" for name, value in settings.items())
         argv = [
             Path(sys.executable).parent / "ansible-playbook",
@@ -284,7 +284,12 @@ class Role:
         ]
         home = {"PATH": os.environ["PATH"], "HOME": str(self.place), "LC_ALL": "C.UTF-8", "ANSIBLE_LOCALHOST_WARNING": "false"}
         done = subprocess.run(
-            [*argv, "-e", words, ROOT / "playbooks/rollout.yaml"], env=home, capture_output=True, text=True, timeout=120, check=False
+            [*argv, *options, "-e", words, ROOT / "playbooks/rollout.yaml"],
+            env=home,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
         )
         return done.returncode, done.stdout + done.stderr
 
@@ -293,6 +298,8 @@ class Role:
 def test_the_role_puts_no_file_in_place_whose_sum_differs(tmp_path):
     role = Role(tmp_path)
     role.file(_FAKE.format("old"))
+    code, said = role.play("--check", service="true")
+    assert (code, os.listdir(role.program.parent)) == (0, []), said
     code, said = role.play()
     assert code == 0, said
     assert role.program.read_text() == _FAKE.format("old")

@@ -48,10 +48,13 @@ def call(*argv, **more):
 def test_a_printed_unit_starts_this_copy_and_systemd_takes_it(copy, tmp_path):
     way, program = copy
     verify = need_real("systemd-analyze", "apt-get install systemd")
-    given = ["--deadline", "20", "--listen", "", "--label-valid-until", "--profile", "srv/it's $x 100%.yaml"]
-    done = call(program, "daemon", "--print-unit", *given)
+    with copies.place() as kept:
+        profile = kept / "it's $x 100%.yaml"
+        profile.write_text("# as the default one\n")
+        given = ["--deadline", "20", "--listen", "", "--label-valid-until", "--profile", os.path.relpath(profile, "/")]
+        done = call(program, "daemon", "--print-unit", *given)
     assert (done.returncode, done.stderr) == (0, "")
-    options = """--profile "/srv/it's $$x 100%%.yaml" --deadline 20 --listen "" --label-valid-until"""
+    options = f"""--profile "{kept}/it's $$x 100%%.yaml" --deadline 20 --listen "" --label-valid-until"""
     assert f"\nExecStart={program} daemon --kubernetes off {options}\n" in done.stdout
     assert ("\nCacheDirectory=hostagent\n" in done.stdout) == (way == "pyz")
     unit = tmp_path / "hostagent.service"

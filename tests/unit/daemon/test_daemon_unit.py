@@ -74,6 +74,9 @@ def test_a_program_that_others_can_change_has_no_unit(here):
         unit.refuse_untrusted("/bin/sh", ["/bin/sh", program], [])
     with pytest.raises(HostagentError, match="no such file"):
         unit.refuse_untrusted("/bin/sh", ["/bin/sh", f"{program}-gone"], [])
+    os.chmod(program, 0o644)
+    with pytest.raises(HostagentError, match=f"found no program at {program} that may be run"):
+        unit.refuse_untrusted(program, [program], [])
 
 
 def test_what_the_unit_does_not_see_is_refused(here, tmp_path):
@@ -89,6 +92,7 @@ def test_what_the_unit_does_not_see_is_refused(here, tmp_path):
         (["--once"], "found --print-unit and --once, wanted the options of a daemon that stays"),
         (["--dry-run"], "found --print-unit and --dry-run, wanted the options of a daemon that stays"),
         (["--profile", "-"], "found --print-unit and --profile -, wanted a file: a service has no standard input"),
+        (["--profile", "slrum"], "did you mean slurm?"),
         (["--kubernetes", "on"], "found --kubernetes on and no cluster that is written to, wanted --kubeconfig"),
         (["--kubernetes-events", "--kubernetes", "off", "--kubeconfig", "/x"], "found --kubernetes-events and no cluster"),
         (["--interval", "1"], "'--interval': 1.0 is not in the range"),
