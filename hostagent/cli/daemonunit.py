@@ -29,7 +29,7 @@ def print_unit(context: click.Context, settings: "Settings") -> int:
         raise click.UsageError(f"found --print-unit and {single[0]}, wanted the options of a daemon that stays")
     _refuse_without_cluster(settings)
     given = _given(context)
-    prepared_for(settings.evidence, settings.profile_name)  # a mistake in it is told now, as the daemon would
+    prepared_for(settings.evidence, settings.profile_name)  # a mistake in it is reported now, not when the daemon starts
     way, program = installation.this()
     if not program:
         raise HostagentError("found no program that starts this copy of hostagent", unit.NEXT_STEP)

@@ -41,7 +41,7 @@ def nrpe(tmp_path):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     text = SHIPPED.read_text()
-    assert text.count("/usr/bin/hostagent ") == 2
+    assert text.count("]=/usr/bin/hostagent ") == 2
     settings = f"server_port={port}\nserver_address=127.0.0.1\nnrpe_user=nobody\nnrpe_group=nogroup\nallowed_hosts=127.0.0.1\n"
     config.write_text(f"{settings}pid_file={tmp_path}/pid\ncommand_timeout=60\n{text.replace('/usr/bin/hostagent ', f'{wrapper} ')}")
     environment = {**os.environ, "LD_LIBRARY_PATH": str(folder)}

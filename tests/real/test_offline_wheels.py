@@ -1,5 +1,6 @@
 """The wheels for a site without a network: with each Python that is here pip installs hostagent from their folder alone."""
 
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -42,4 +43,5 @@ def test_the_sums_and_the_list_of_parts_cover_the_folder(dist):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     (listed,) = dist.glob("*.spdx.json")
     known = {f"{one['name'].replace('-', '_')}-{one['versionInfo']}" for one in json.loads(listed.read_text())["packages"]}
-    assert {"-".join(path.name.split("-")[:2]) for path in (dist / "wheels").glob("*.whl")} == known
+    found = {"-".join(path.name.split("-")[:2]) for path in (dist / "wheels").glob("*.whl")}
+    assert {*found, f"shiv-{importlib.metadata.version('shiv')}"} == known, "shiv is in the single files"
