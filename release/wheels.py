@@ -20,6 +20,8 @@ from typing import Literal, NamedTuple, get_args
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from release.sums import sha256
+
 ROOT = Path(__file__).resolve().parent.parent
 PINNED = ROOT / "requirements-install.txt"
 Arch = Literal["x86_64", "aarch64"]
@@ -154,7 +156,7 @@ def _kept(listed: Path, pins: Iterable[Pin]) -> "list[Wheel] | None":
     try:
         names: dict[str, list[str]] = json.loads(listed.read_text(encoding="utf-8"))
         found = [Wheel(pin, cache() / names[pin.name][1] / names[pin.name][0], names[pin.name][1]) for pin in pins]
-        if all(one.sha256 in one.pin.hashes and _sha256(one.path) == one.sha256 for one in found):
+        if all(one.sha256 in one.pin.hashes and sha256(one.path) == one.sha256 for one in found):
             return sorted(found, key=lambda one: one.pin.name)
     except (OSError, ValueError, KeyError, TypeError, IndexError):
         pass
@@ -189,7 +191,7 @@ def _line(pin: Pin) -> str:
 
 def _keep(path: Path, pins: "dict[str, Pin]") -> Wheel:
     pin = pins[canonicalize_name(path.name.split("-")[0])]
-    digest = _sha256(path)
+    digest = sha256(path)
     if digest not in pin.hashes:
         raise SystemExit(f"Error: {path.name} has the hash {digest}, which is not pinned.")
     kept = cache() / digest / path.name
@@ -202,7 +204,3 @@ def _replace(path: Path, text: str) -> None:
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as stream:
         stream.write(text)
     os.replace(stream.name, path)
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

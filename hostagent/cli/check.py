@@ -29,7 +29,7 @@ from hostagent.deadline import COMPUTING_S
 from hostagent.evidence import Evidence, open_host
 from hostagent.reading import Reading
 from hostagent.report import Report, shortened, state
-from hostagent.report.exitcode import NAGIOS, Asked
+from hostagent.report.exitcode import NAGIOS_CODES, Asked
 from hostagent.sinks import FORMATS, Format, render
 from hostagent.smallfile import reason
 
@@ -141,7 +141,7 @@ def command(
         return for_nagios(line)
 
     deliver_all(wanted, written, ends)
-    return NAGIOS[getattr(report.verdict, asked.scope)] if is_nagios else 0 if asked.succeeds(report) else 1
+    return NAGIOS_CODES[getattr(report.verdict, asked.scope)] if is_nagios else 0 if asked.succeeds(report) else 1
 
 
 def form_of(form: Format | None, *, as_json: bool, quiet: bool = False, default: Format = "text") -> Format:

@@ -11,7 +11,7 @@ from hostagent.cli import SETTINGS, examples
 from hostagent.cli.exitcodes import exit_codes_option
 from hostagent.cli.streams import put, say
 from hostagent.report import state
-from hostagent.report.exitcode import NAGIOS
+from hostagent.report.exitcode import NAGIOS_CODES
 from hostagent.report.times import ago, moment
 
 _SCOPES = {"single": "single_node", "multi": "multi_node"}
@@ -59,7 +59,7 @@ def command(scope: str, form: str | None, as_json: bool, exit_codes: str, state_
     else:
         say(*_lines(found, now, changes))
     if is_nagios:
-        return NAGIOS["unknown" if found.problem else found.data["verdict"][_SCOPES[scope]]]
+        return NAGIOS_CODES["unknown" if found.problem else found.data["verdict"][_SCOPES[scope]]]
     return 0 if placeable else 1
 
 

@@ -9,7 +9,7 @@ from hostagent.vocabulary import Verdict
 
 _DEGRADED = NOTHING - 1
 #: By verdict, as a plug-in of Nagios exits: OK, WARNING, CRITICAL, UNKNOWN.
-NAGIOS: Mapping[Verdict, int] = {"ready": 0, "degraded": 1, "not_ready": 2, "unknown": 3}
+NAGIOS_CODES: Mapping[Verdict, int] = {"ready": 0, "degraded": 1, "not_ready": 2, "unknown": 3}
 
 
 class Asked(NamedTuple):

@@ -10,7 +10,7 @@ from hostagent.sinks.words import WORDS
 from hostagent.visible import visible
 from hostagent.vocabulary import Verdict
 
-#: By scope, as both verdicts are told where they differ.
+#: By scope, as a line names it where the two verdicts differ.
 _NAMES = {"single_node": "single-node", "multi_node": "multi-node"}
 _CHARS = 200
 _CUT = "..."
