@@ -12,6 +12,7 @@ from hostagent.cli.exitcodes import exit_codes_option
 from hostagent.cli.streams import put, say
 from hostagent.report import state
 from hostagent.report.exitcode import NAGIOS_CODES
+from hostagent.report.hostcoverage import gap_in_words
 from hostagent.report.times import ago, moment
 
 _SCOPES = {"single": "single_node", "multi": "multi_node"}
@@ -71,11 +72,17 @@ def _line(found: state.State, scope: str) -> str:
 
     verdict = found.data["verdict"]
     nothing = "Every check that counts passes" if verdict[scope] == "ready" else "'hostagent check' says why"
-    return f"{both(verdict, scope)}: {_told(found.data) or nothing}."
+    return f"{both(verdict, scope, _gap(found.data))}: {_told(found.data) or nothing}."
 
 
 def _told(data: Mapping[str, Any]) -> str:
     return f"{data.get('headline', '')}. {' '.join(data.get('todo', ())[:2])}".strip(". ")
+
+
+def _gap(data: Mapping[str, Any]) -> str:
+    """What nobody could look at, as a word; "" where that is nothing, or is not said."""
+    word = str(data.get("coverage", ""))
+    return "" if word == "full" else word
 
 
 def _next_step(found: state.State) -> str:
@@ -93,6 +100,8 @@ def _lines(found: state.State, now: float, changes: Mapping[str, str] | None) ->
     lines.append(f"{single.upper()}  {_told(data)}".rstrip() + (f" (multi-node: {multi})" if single != multi else ""))
     observed, expiry = now - data["observed_at"], data["valid_until"] - now
     lines.append(f"  checked {ago(observed)} ago by profile {data['profile']['name']}, valid for another {ago(max(0, expiry))}")
+    if gap := _gap(data):
+        lines.append(f"  {gap_in_words(gap)}")
     lines += [*_daemon_lines(data), *_last_lines(data), *_profile_lines(found, changes)]
     if data["reasons"]:
         count = len({one["id"] for one in data["reasons"]})

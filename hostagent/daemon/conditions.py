@@ -1,11 +1,13 @@
 """What one report says of each condition of its node, before anything is held back."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Literal, get_args
 
 from hostagent.facts.frozen import frozen
 from hostagent.report import PLACEABLE, Judgement, Report, verdict_of
 from hostagent.report.devices import devices_of
+from hostagent.report.hostcoverage import gap_word
 from hostagent.report.nodewords import ConditionType, Device, Status
 from hostagent.report.told import NOTHING, Group, first_steps, groups, headline, rank_of, subjects_of
 from hostagent.visible import visible
@@ -41,7 +43,15 @@ def measured(report: Report, condition_of: Mapping[str, str]) -> tuple[Measured,
     own = {"Ready": [one for one in report.findings if one.scope == "node"], "MultiNodeReady": list(report.findings)}
     for one in report.findings:
         own.setdefault(condition_of.get(one.id, ""), []).append(one)
-    return tuple(_measured(kind, own.get(kind, []), (report, told), verdicts.get(kind)) for kind in TYPES)
+    found = (_measured(kind, own.get(kind, []), (report, told), verdicts.get(kind)) for kind in TYPES)
+    gap = gap_word(report)
+    return tuple(_with_gap(one, gap) if gap and one.type in verdicts and one.verdict in PLACEABLE else one for one in found)
+
+
+def _with_gap(one: Measured, gap: str) -> Measured:
+    """Of what takes jobs it is said what nobody could look at."""
+    tail = f" (coverage {gap})"
+    return replace(one, message=f"{cut(one.message, LONGEST - len(tail))}{tail}")
 
 
 def status_of(verdict: Verdict) -> Status:

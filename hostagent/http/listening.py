@@ -39,7 +39,7 @@ def listening(address: str, cert: str, key: str) -> Listening:
 
 
 def opened(address: str) -> socket.socket:
-    """Of ``ADDRESS:PORT``; an IPv6 address has brackets. Raises ``HostagentError``."""
+    """Of ``ADDRESS:PORT``, see `parse_address`. Raises ``HostagentError``."""
     place, port = parse_address(address)
     line = socket.socket(socket.AF_INET6 if place.version == 6 else socket.AF_INET)
     try:
@@ -53,7 +53,11 @@ def opened(address: str) -> socket.socket:
 
 
 def parse_address(address: str) -> "tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, int]":
-    """Raises ``HostagentError``."""
+    """An IPv6 address may go without brackets, as Kubernetes writes a pod's: ``$(POD_IP):9476``. Raises ``HostagentError``.
+
+    >>> [str(parse_address(text)[0]) for text in ("10.0.0.7:9476", "[fd00::7]:9476", "fd00::7:9476")]
+    ['10.0.0.7', 'fd00::7', 'fd00::7']
+    """
     host, _, port = address.rpartition(":")
     place = _address(host.removeprefix("[").removesuffix("]"))
     if place is None or not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):

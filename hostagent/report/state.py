@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, get_args
 
 from hostagent.profiles import files
 from hostagent.report import PLACEABLE, SCHEMA_VERSION, Report, daemonlock
+from hostagent.report.hostcoverage import coverage_of_report
 from hostagent.report.told import first_steps, first_that_counts
 from hostagent.smallfile import NotOwnError, read_small, reason, refuse_others
 from hostagent.vocabulary import Verdict
@@ -84,6 +85,7 @@ def document(report: Report, profile_files: Iterable[tuple[str, str]] | None) ->
         "profile": {"name": report.profile.name, "hash": report.profile.hash},
         **({} if profile_files is None else {"profile_files": listed}),
         "verdict": {"single_node": report.verdict.single_node, "multi_node": report.verdict.multi_node},
+        "coverage": coverage_of_report(report),
         "headline": report.headline,
         "action": report.action,
         "todo": [step.text for step in first_steps(report, first)] if first else [],
@@ -151,7 +153,7 @@ def _damage(data: Mapping[str, Any]) -> str:
 
 def _texts(data: Mapping[str, Any], listed: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
     yield from (one[key] for one in listed for key in ("path", "sha256"))
-    yield from (data.get("headline", ""), data.get("action", ""), *data.get("todo", ()))
+    yield from (data.get("headline", ""), data.get("action", ""), data.get("coverage", ""), *data.get("todo", ()))
     yield from (data["boot_id"], data["profile"]["name"], *(one[key] for one in data["reasons"] for key in _REASON))
     yield from (one[key] for one in data.get("conditions", ()) for key in _CONDITION)
     yield from (data["last_transition"][key] for key in _TRANSITION if "last_transition" in data)

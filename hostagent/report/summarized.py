@@ -16,8 +16,9 @@ from hostagent.nccl.classinputs import CUT
 from hostagent.report import SCHEMA_VERSION as REPORT_VERSION
 from hostagent.report import Report, Verdicts
 from hostagent.report.gpulabels import product_label
+from hostagent.report.hostcoverage import coverage_of
 from hostagent.report.nodewords import compact
-from hostagent.report.summary import SCHEMA_VERSION, Advisories, Coverage, Fabric, Gpus, Kubelet, Nccl, Numa, Reason, Summary
+from hostagent.report.summary import SCHEMA_VERSION, Advisories, Fabric, Gpus, Kubelet, Nccl, Numa, Reason, Summary
 from hostagent.report.told import NOTHING, groups
 from hostagent.typed import ShapeError, build, plain
 from hostagent.visible import visible
@@ -33,7 +34,6 @@ _WHYS: Mapping[str, Why] = {why: why for why in get_args(Why)}
 _NARROW = 20
 _GIB = 1024**3
 _SHORTENED: Why = "not-recorded"
-_LINK_LAYERS = ("InfiniBand", "Ethernet")
 #: Between the names of an input.
 _BETWEEN = ", "
 #: GPUs for virtual machines (kubevirt-gpu-device-plugin): no container gets them.
@@ -83,7 +83,7 @@ def summary(report: Report, verdict: "Verdicts | None" = None, headline: str = "
         headline=_short(headline or report.headline, _TEXT),
         action="none" if headline else report.action,
         security=Advisories(report.security.advisories, report.security.unknown),
-        coverage=_coverage(facts, gpus),
+        coverage=coverage_of(facts, gpus),
         reasons=_reasons(report),
         gpus=_gpus(gpus),
         driver=_text(facts.get("driver"), "loaded"),
@@ -172,54 +172,6 @@ def _reasons(report: Report) -> tuple[Reason, ...]:
         )
         for told in counting
     )
-
-
-def _coverage(facts: Mapping[str, Any], gpus: Any) -> Coverage:
-    """By what could not be read: each GPU lacks what NVML alone says, each port what verbs alone say, the fabric what only the host's
-    network namespace says.
-    """
-    lacks_nvml = _lacks(gpus, "memory_bytes", "compute_capability")
-    lacks_rdma = _lacks_verbs(facts.get("fabric"))
-    if _lacks_network(facts.get("fabric")):
-        if lacks_nvml:
-            return "host-only.no-network" if lacks_rdma else "no-nvml.no-network"
-        return "no-rdma.no-network" if lacks_rdma else "no-network"
-    if lacks_nvml:
-        return "host-only" if lacks_rdma else "no-nvml"
-    return "no-rdma" if lacks_rdma else "full"
-
-
-def _lacks_network(fabric: Any) -> bool:
-    """What only the host's network namespace answers is denied: its sysctls, for which the range of ports stands, or DCB of a RoCE card.
-
-    Of another namespace process 1's tables have most addresses, so one that they leave open is no sign.
-    """
-    if not isinstance(fabric, Mapping) or "unread" in fabric:
-        return False
-    rows = fabric.get("nics")
-    nics = rows if isinstance(rows, list) else []
-    priorities = [nic.get("priorities") for nic in nics]
-    parts = [value for one in priorities if isinstance(one, Mapping) for value in one.values()]
-    values = (rows, fabric.get("port_range"), *priorities, *parts)
-    return any(isinstance(value, Mapping) and value.get("unread") == "denied" for value in values)
-
-
-def _lacks_verbs(fabric: Any) -> bool:
-    """Of RoCE ports the kernel's formula says the MTU, too: then DMA-BUF, which is known with the library alone, tells."""
-    ports = fabric.get("rdma") if isinstance(fabric, Mapping) and "unread" not in fabric else fabric
-    if not isinstance(ports, list):
-        return _lacks(ports)
-    ours = [one for one in ports if one.get("link_layer") in _LINK_LAYERS]
-    is_asked = any(one.get("active_mtu_from") == "verbs" for one in ours) or fabric["gdr"]["dmabuf"] is True
-    return bool(ours) and not is_asked
-
-
-def _lacks(rows: Any, *names: str) -> bool:
-    """Where there is none, nothing is lacking."""
-    if not isinstance(rows, list):
-        return _unread(rows).why != "absent"
-    values = [row.get(name) for row in rows for name in names]
-    return bool(values) and all(value is None or (isinstance(value, Mapping) and value.get("unread") != "absent") for value in values)
 
 
 def _gpus(rows: Any) -> "Gpus | Unread":

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from hostagent.report import PLACEABLE, Judgement, Report
+from hostagent.report.hostcoverage import gap_in_words, gap_word
 from hostagent.report.inventory import gpus, inventory
 from hostagent.report.times import ago, moment
 from hostagent.report.told import NOTHING, Group, Told, devices, first_steps, groups, headline, rank_of, steps
@@ -171,6 +172,8 @@ def remarks(report: Report) -> tuple[str, ...]:
         and not any((one.scope, one.severity) == ("fabric", "critical") and one.outcome != "skip" for one in report.findings)
     ):
         lines.append("multi-node: only this node was checked")
+    if word := gap_word(report):
+        lines.append(gap_in_words(word))
     return tuple(lines)
 
 

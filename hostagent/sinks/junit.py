@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from hostagent.report import Judgement, Report
 from hostagent.report.exitcode import Asked
+from hostagent.report.hostcoverage import gap_in_words, gap_word
 from hostagent.sinks.markup import escaped
 from hostagent.steps import in_words
 
@@ -26,12 +27,14 @@ def render_junit(report: Report, asked: Asked) -> str:
     """What sets the exit code is a failure, or an error where it could not be checked; what did not apply is skipped.
 
     JUnit has no word for a warning: what was found and does not set the exit code passes, and says so in ``system-out``. Where nothing
-    was checked that counts, the verdict itself is a case, an error, because such a run fails, too.
+    was checked that counts, the verdict itself is a case, an error, because such a run fails, too. What could not be looked at is skipped.
     """
     findings = sorted(report.findings, key=lambda one: (_family(one), one.id, one.subject))
     cases = [_case(one, asked) for one in findings]
     if not asked.succeeds(report) and not any(one.kind in ("failure", "error") for one in cases):
         cases.append(_nothing_checked())
+    if word := gap_word(report):
+        cases.append(_not_read(word))
     lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<testsuites name="hostagent" {_counts(cases, _KINDS[:2])}>']
     about = f'hostname="{escaped(report.host.hostname)}"{_timestamp(report.observed_at)}'
     for family, members in groupby(cases, lambda one: one.family):
@@ -94,6 +97,15 @@ def _told(one: Judgement) -> tuple[str, ...]:
     )
     commands = (f"command: {step.command}" for step in one.remedy if step.command)
     return (*(f"{label}: {text}" for label, text in pairs if text), *commands, *one.evidence)
+
+
+def _not_read(word: str) -> _Case:
+    lines = (
+        '    <testcase classname="coverage" name="coverage" time="0">',
+        f'      <skipped message="{escaped(gap_in_words(word))}"/>',
+        "    </testcase>",
+    )
+    return _Case("coverage", "coverage", "skipped", lines)
 
 
 def _nothing_checked() -> _Case:

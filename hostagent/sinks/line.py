@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from hostagent.report import Report
+from hostagent.report.hostcoverage import gap_word
 from hostagent.report.inventory import inventory
 from hostagent.report.told import first_steps, first_that_counts
 from hostagent.sinks.digest import sentence, why_nothing
@@ -22,21 +23,23 @@ def render_line(report: Report, scope: str = "single_node") -> str:
     At most 200 characters, the same from run to run: no times, no counters, no serial numbers. `scope`: whose verdict it begins with.
     """
     verdicts = {name: getattr(report.verdict, name) for name in _NAMES}
-    head = f"{WORDS[verdicts[scope]]} by the selected checks" if report.partial else both(verdicts, scope)
+    head = f"{WORDS[verdicts[scope]]} by the selected checks" if report.partial else both(verdicts, scope, gap_word(report))
     first = first_that_counts(report)
     told = " ".join((sentence(report.headline), *(step.text for step in first_steps(report, first)))) if first else _nothing(report)
     return one_line(f"{head}: {told}")
 
 
-def both(verdicts: Mapping[str, Verdict], scope: str = "single_node") -> str:
-    """The verdict of the scope, and the other one where that differs.
+def both(verdicts: Mapping[str, Verdict], scope: str = "single_node", gap: str = "") -> str:
+    """The verdict of the scope, the other one where that differs, and how little was looked at (`gap`) where that was not all.
 
     >>> both({"single_node": "ready", "multi_node": "not_ready"}), both({"single_node": "ready", "multi_node": "not_ready"}, "multi_node")
     ('READY (multi-node: NOT READY)', 'NOT READY (single-node: READY)')
+    >>> both({"single_node": "ready", "multi_node": "unknown"}, gap="no-network")
+    'READY (multi-node: UNKNOWN, coverage: no-network)'
     """
-    found = WORDS[verdicts[scope]]
-    others = "".join(f" ({name}: {WORDS[verdicts[key]]})" for key, name in _NAMES.items() if verdicts[key] != verdicts[scope])
-    return f"{found}{others}"
+    others = [f"{name}: {WORDS[verdicts[key]]}" for key, name in _NAMES.items() if verdicts[key] != verdicts[scope]]
+    more = ", ".join((*others, *([f"coverage: {gap}"] if gap else [])))
+    return f"{WORDS[verdicts[scope]]}{f' ({more})' if more else ''}"
 
 
 def one_line(text: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from hostagent.report import PLACEABLE, Report
 from hostagent.report.devices import address_of, uuids
+from hostagent.report.hostcoverage import coverage_of_report
 from hostagent.sinks.digest import short
 from hostagent.vocabulary import VERDICTS
 
@@ -21,11 +22,13 @@ def render_prometheus(report: Report, *, named: bool = False) -> str:
     told = report.coverage
     coverage = (("judged", told.judged), ("unknown", told.unknown), ("skipped", told.skipped), ("off", told.off))
     profile = {"name": report.profile.name, "hash": report.profile.hash}
+    seen = coverage_of_report(report)
     families = [
         family("build_info", "The agent that wrote this file.", [({"version": report.tool.version}, 1)]),
         family("profile_info", "The profile that the host was checked by.", [(profile, 1)]),
         family("inventory_info", "Versions the host has; empty where unread.", [(_inventory(report.facts), 1)]),
         *(() if report.partial else _verdicts(report)),
+        *([family("coverage_info", "What could not be read here; full: nothing is missing.", [({"coverage": seen}, 1)])] if seen else []),
         family(
             "check_judgements",
             "Findings of each check by outcome; several where it looks at several devices.",

@@ -121,6 +121,11 @@ def keep_only(capabilities: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in wanted if held >> _NUMBERS[name] & 1)
 
 
+def has(capability: str) -> bool:
+    """Whether this process may use it; its name is one of those that a process here keeps."""
+    return bool(_permitted(_libc) >> _NUMBERS[capability] & 1)
+
+
 def _bound(libc: ctypes.CDLL, names: Iterable[str]) -> None:
     """No program that is run from here on can gain others."""
     for number in {*range(_MAX_CAPABILITIES)}.difference(_NUMBERS[name] for name in names):

@@ -18,6 +18,7 @@ from hostagent.source.files import Files
 from hostagent.source.leastrights import live_reader
 from hostagent.source.paths import Root
 from hostagent.source.programs import Runner, provide, run_task
+from hostagent.source.rights import has
 from hostagent.source.runner import Runs, serve
 from hostagent.source.task import COPIES, Task
 
@@ -36,10 +37,11 @@ _READ_BY_ALL, _SEARCHED_BY_ALL = 0o4, 0o1
 def ask_rpm(files: Files, argv: tuple[str, ...], timeout_s: float, root: str, program: "str | Unread | None") -> Answer:
     """``rpm --dbpath DATABASE …``: by the rpm of the host at `root`, or by this machine's with a copy in the place of the database.
 
-    `program` is the host's rpm, or why it may not be run; None where no program of the host is.
+    `program` is the host's rpm, or why it may not be run; None where no program of the host is. A container that takes SETUID away has no
+    other user to offer: rpm then runs as this one, whose rights are few.
     """
     name, option, database, *arguments = argv
-    user = 0 if os.geteuid() else nobody()
+    user = 0 if os.geteuid() or not has("setuid") else nobody()
     if program is not None and not _needs_copy(files, database):
         if isinstance(program, Unread):
             return program

@@ -285,8 +285,10 @@ def acting_as_agent(node: str) -> "dict[str, str]":
 
 
 def objects(folder: Path) -> Iterator[Any]:
-    """What a kustomization holds, in its order."""
-    for name in yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]:
+    """What a kustomization of resources alone holds, in its order; `tests.real.manifests.rendered` takes any."""
+    document = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    assert not document.keys() - {"apiVersion", "kind", "sortOptions", "resources"}, folder
+    for name in document["resources"]:
         path = folder / name
         yield from objects(path) if path.is_dir() else yaml.safe_load_all(path.read_text())
 
@@ -319,8 +321,10 @@ def _may_label(cluster: Cluster, token: str, value: str) -> bool:
 
 
 @contextlib.contextmanager
-def started(folder: Path, more: Iterable[str] = ()) -> "Iterator[Cluster]":
-    """A control plane of its own, ended on leaving. `more`: `SCHEDULER`, `CONTROLLERS`."""
+def started(folder: Path, more: Iterable[str] = (), *, flags: Iterable[str] = (), server: str = "") -> "Iterator[Cluster]":
+    """A control plane of its own, ended on leaving. `more`: `SCHEDULER`, `CONTROLLERS`. `flags`: more of the API server's. `server`: another
+    one than that of the tests' control plane.
+    """
     etcd_port, peer_port, api_port = _ports(3)
     owner = os.getpid()
     folder.mkdir(parents=True, exist_ok=True)
@@ -328,14 +332,14 @@ def started(folder: Path, more: Iterable[str] = ()) -> "Iterator[Cluster]":
     tokens.write_text(f'{ADMIN},admin,admin,"system:masters"\n')
     tokens.chmod(0o600)
     subprocess.run(["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
-    etcd, server = program("etcd"), program(SERVER)
+    etcd, server = program("etcd"), server or program(SERVER)
     peer, client = f"http://127.0.0.1:{peer_port}", f"http://127.0.0.1:{etcd_port}"
     cluster = Cluster(f"https://127.0.0.1:{api_port}", str(folder / "certs" / "apiserver.crt"), str(folder), {})
     try:
         options = ["--data-dir", folder / "etcd", "--listen-client-urls", client, "--advertise-client-urls", client, "--unsafe-no-fsync"]
         peers = ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"]
         cluster.parts["etcd"] = Part([etcd, *options, *peers, _ETCD_QUOTA], folder / "etcd.log")
-        cluster.parts[SERVER] = Part([server, *_flags(folder, client, api_port, tokens, key)], folder / "apiserver.log")
+        cluster.parts[SERVER] = Part([server, *_flags(folder, client, api_port, tokens, key), *flags], folder / "apiserver.log")
         cluster.wait_ready()
         apply_base(cluster)
         with cluster.running(*more):

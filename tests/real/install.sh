@@ -20,6 +20,7 @@ if [ ${#missing[@]} -gt 0 ]; then
     failed=1
   fi
 fi
+export PATH="$PWD/bin:$PATH" # go
 for script in install_*.sh; do
   bash "$script" || { echo "Note: $script failed; the tests that need it will skip" >&2; failed=1; }
 done

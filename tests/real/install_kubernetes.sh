@@ -1,8 +1,9 @@
 #!/bin/bash
-# Leaves a control plane, which go/kubernetes and go/etcd pin, as CACHE/kubernetes-1.35/{etcd,kube-apiserver,kube-scheduler,kube-controller-manager}.
+# Leaves a control plane, which go/kubernetes and go/etcd pin, as CACHE/kubernetes-1.35/{etcd,kube-apiserver,kube-scheduler,kube-controller-manager,kubectl}.
 # What KUBEBUILDER_ASSETS or TEST_ASSET_ETCD and TEST_ASSET_KUBE_APISERVER name is there already and is not built. Run again it does nothing.
 set -euo pipefail
 cd "$(dirname "$0")/go"
+export PATH="${PWD%/go}/bin:$PATH" # go
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/hostagent-tests
 target=$cache/kubernetes-1.35
 mkdir -p "$target"
@@ -16,6 +17,7 @@ built() {
   [ -x "${!variable:-}" ] || [ -x "${KUBEBUILDER_ASSETS:-}/$name" ] && return
   key=$(cat "$module/go.mod" "$module/go.sum" | sha256sum | cut -c1-16)
   [ -x "$target/$name" ] && [ "$(cat "$target/$name.key" 2>/dev/null)" = "$key" ] && return
+  echo "building $name" >&2
   (cd "$module" && CGO_ENABLED=0 nice go build -trimpath -ldflags "-s -w $flags" -o "$target/$name.new" "$package")
   mv "$target/$name.new" "$target/$name"
   echo "$key" >"$target/$name.key"
@@ -26,6 +28,6 @@ minor=${version#v1.}
 stamp=k8s.io/component-base/version
 flags="-X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%%.*} -X $stamp.gitTreeState=clean"
 built etcd etcd go.etcd.io/etcd/server/v3 ""
-for name in kube-apiserver kube-scheduler kube-controller-manager; do # the first one costs the most: the others share its packages
+for name in kube-apiserver kube-scheduler kube-controller-manager kubectl; do # the first one costs the most: the others share its packages
   built "$name" kubernetes "k8s.io/kubernetes/cmd/$name" "$flags"
 done

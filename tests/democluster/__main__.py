@@ -1,0 +1,125 @@
+"""``python -m tests.democluster up`` and ``down``: what `make demo-cluster` and `make demo-cluster-down` run."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.democluster.supervisor import KWOK, NODES, ROOT, STALE_AFTER, say, supervise
+from tests.real.cluster import program
+from tests.real.conftest import CACHE
+
+FOLDER = ROOT / ".demo-cluster"
+#: What builds the programs, and does nothing where they are there.
+SCRIPTS = (("install_kubernetes.sh",), ("install_cluster_tools.sh", "kwok"))
+#: And the packages that have them.
+_NEEDED = {"bash": "bash", "flock": "util-linux", "setpriv": "util-linux", "openssl": "openssl"}
+READY = f"""
+The cluster is ready: nodes {", ".join(NODES)}, an agent on each, and the controller. In this shell:
+
+  export KUBECONFIG={FOLDER}/kubeconfig PATH={FOLDER}/bin:$PATH
+
+Five things to try; docs/demo-cluster.md shows what each prints, and 'hostagent kubernetes why NODE' says why a node is closed.
+
+  1. A look, and a job of 4 GPUs, which gets gpu-1:
+       kubectl get nodes -L hostagent.dev/ready,hostagent.dev/gpu-product
+       kubectl apply -f tests/democluster/job.yaml
+  2. A GPU of gpu-1 falls off the bus. Within seconds gpu-1 is closed: the job's pod stays, and a second one goes to gpu-2:
+       cp tests/hosts/hgx-h100-gpu-off-the-bus/tape.json .demo-cluster/gpu-1/host.json
+       kubectl wait node/gpu-1 --for=jsonpath='{{.spec.taints}}' && kubectl scale deployment train --replicas 2
+  3. The host is repaired. gpu-1 opens after two passes, 5 s apart:
+       cp tests/hosts/hgx-h100-ubuntu2404/tape.json .demo-cluster/gpu-1/host.json
+  4. The agent of gpu-2 is killed. {STALE_AFTER} s after its last heartbeat gpu-2 is closed: AgentSilent. Another pod brings another agent:
+       kill $(cat .demo-cluster/gpu-2/agent.pid)
+       kubectl -n hostagent delete pod --field-selector spec.nodeName=gpu-2 -l app.kubernetes.io/name=hostagent
+  5. Removal. The nodes are as they were before:
+       kubectl -n hostagent delete deployment/hostagent-controller daemonset/hostagent
+       hostagent kubernetes clean --all --taints
+
+'make demo-cluster-down' ends it and removes {FOLDER}."""
+
+
+def up() -> int:
+    """Build what is missing, start, and return when all is ready."""
+    if _is_held():
+        return _problem(f"found a demo cluster that runs, in {FOLDER}: end it first, with 'make demo-cluster-down'")
+    for name, package in _NEEDED.items():
+        if not shutil.which(name):
+            return _problem(f"found no {name}, wanted it on PATH: it is in the package {package}")
+    if not KWOK.exists() or not Path(CACHE, "kubernetes-1.35/kubectl").exists():
+        say(f"The first time Kubernetes and kwok are built, into {CACHE}: 18 minutes on two busy cores, most of them for kube-apiserver.")
+    for name, *words in SCRIPTS:
+        if subprocess.run(["bash", ROOT / "tests/real" / name, *words], check=False).returncode:
+            return _problem(f"tests/real/{name} failed: what it said stands above")
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(mode=0o700)
+    (FOLDER / "bin").mkdir()
+    (FOLDER / "bin/kubectl").symlink_to(program("kubectl"))
+    (FOLDER / "bin/hostagent").symlink_to(Path(sys.executable).parent / "hostagent")
+    with (FOLDER / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return _begun(lock.fileno())
+
+
+def _begun(lock: int) -> int:
+    """The supervisor keeps the lock while it lives."""
+    began, log = time.monotonic(), FOLDER / "supervisor.log"
+    argv = [sys.executable, "-m", "tests.democluster", "supervise"]
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": log.open("ab")}
+    process = subprocess.Popen(argv, cwd=ROOT, pass_fds=(lock,), start_new_session=True, text=True, **streams)
+    try:
+        for line in process.stdout:
+            if line == "\n":
+                say(READY)
+                return 0
+            say(f"[{time.monotonic() - began:4.0f} s] {line.rstrip()}")
+    except KeyboardInterrupt:
+        process.terminate()
+    process.wait()
+    return _problem(f"the cluster did not start; its logs are in {FOLDER}\n{log.read_text(errors='replace')[-3000:]}")
+
+
+def down() -> int:
+    """End it, whatever is left of it."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        ends = time.monotonic() + 20
+        if _is_held():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int((FOLDER / "pid").read_text()), number)
+        while _is_held() and time.monotonic() < ends:
+            time.sleep(0.1)
+    if _is_held():
+        return _problem(f"the supervisor does not end: pid {(FOLDER / 'pid').read_text()}")
+    say("The demo cluster is gone." if FOLDER.exists() else "There is no demo cluster.")
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    return 0
+
+
+def _is_held() -> bool:
+    """Whether a supervisor lives: it holds the lock, and the kernel takes it from a dead one."""
+    try:
+        with (FOLDER / "lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (FileNotFoundError, BlockingIOError) as error:
+        return isinstance(error, BlockingIOError)
+    return False
+
+
+def _problem(text: str) -> int:
+    sys.stderr.write(f"Error: {text}\n")
+    return 1
+
+
+if __name__ == "__main__":
+    word = sys.argv[1] if len(sys.argv) == 2 else ""
+    if word == "supervise":
+        supervise(FOLDER)
+    elif word in {"up", "down"}:
+        sys.exit(up() if word == "up" else down())
+    else:
+        sys.exit("usage: python -m tests.democluster up|down")
