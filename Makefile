@@ -115,7 +115,7 @@ lock: $(VENV)/.tests  ## pin with hashes what root installs and the test tools, 
 	$(BIN)/python -m tests.licences
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) $(VENV)-3.* dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-3.* dist build .demo-cluster.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \

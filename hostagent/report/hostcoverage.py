@@ -34,9 +34,9 @@ def gap_in_words(word: str) -> str:
     """What was not read.
 
     >>> gap_in_words("host-only.no-network")
-    "not read here: NVML, libibverbs, the host's network namespace (coverage host-only.no-network)"
+    "no answer from NVML, libibverbs, the host's network namespace (coverage host-only.no-network)"
     """
-    return f"not read here: {', '.join(_MEANT.get(part, part) for part in word.split('.'))} (coverage {word})"
+    return f"no answer from {', '.join(_MEANT.get(part, part) for part in word.split('.'))} (coverage {word})"
 
 
 def coverage_of(facts: Mapping[str, Any], gpus: Any) -> "Coverage":

@@ -3,8 +3,9 @@
 import os
 import resource
 
+from hostagent.source import landlock
 from hostagent.source.base import MIB
-from hostagent.source.rights import NOBODY_ELSE, forbid_new_privileges, limit
+from hostagent.source.rights import NOBODY_ELSE, forbid_new_privileges, keep_only, limit
 
 #: systemd's table of numbers of users and groups calls these unused: no distribution, service or container has one of them.
 _UNUSED = range(1879048192, 2147483647)
@@ -36,10 +37,11 @@ def _is_mapped(number: int, path: str) -> bool:
     return any(start <= number < start + count for start, _, count in rows)
 
 
-def confine(user: int, seconds: float) -> None:
+def confine(user: int, seconds: float, place: str) -> None:
     """Limits, no rights, no new ones, for a process that becomes another program. Raises ``OSError`` where that is refused.
 
-    `user` is the number from `nobody`; 0 leaves an ordinary user who he is. Whom this process dies with is forgotten.
+    `user` is the number from `nobody`; 0 leaves the user as it is: an ordinary one, or root where no other can be had, who then has no
+    capability and, where the kernel has Landlock, writes below `place` alone. Whom this process dies with is forgotten.
     """
     limits = {**_LIMITS, resource.RLIMIT_CPU: int(seconds) + 2}
     if user in _UNUSED:  # others' processes would count
@@ -49,5 +51,9 @@ def confine(user: int, seconds: float) -> None:
         os.setgroups([])
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
+    elif os.geteuid() == 0 and keep_only(()):
+        raise PermissionError("capabilities cannot be given up")
     if not forbid_new_privileges():
         raise PermissionError("no_new_privs is refused")
+    if os.geteuid() == 0:
+        landlock.write_below([*filter(None, [place]), os.devnull])

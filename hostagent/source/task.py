@@ -104,7 +104,7 @@ def _prepared(task: Task, place: str, *, alone: bool) -> tuple[str, str]:
             if not place:
                 raise _RefusedError
         need(copy_all(opened, place, task.limit))
-    confine(task.user, task.seconds)
+    confine(task.user, task.seconds, place)
     return program, place
 
 

@@ -3,6 +3,8 @@
 import os
 import re
 import shutil
+import subprocess
+import sys
 import time
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from hostagent import profile
 from hostagent.collect.packages.rpm import read_rpm
 from hostagent.facts.unread import Unread
+from hostagent.source import landlock
 from hostagent.source.live import LiveBackend
 from tests.attack import rpmdb, spaces
 from tests.judged import judged
@@ -212,3 +215,26 @@ def test_an_image_with_berkeley_db_needs_no_index(tmp_path):
     form = "[%{FILENAMES}\\t%{=NAME}\\n]"
     answer = source.run("rpm", "--dbpath", "/var/lib/rpm", "-q", "--queryformat", form, "nvidia-driver-cuda-libs")
     assert answer.stdout == f"{rpms.LIBRARY}\tnvidia-driver-cuda-libs\n"
+
+
+_CONFINED = """
+import sys
+from hostagent.source.confinement import confine
+confine(0, 5, sys.argv[1])
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("CapEff")))
+open(sys.argv[1] + "/journal", "w").close()
+try:
+    open(sys.argv[2], "w").close()
+    print("written")
+except PermissionError:
+    print("refused")
+"""
+
+
+def test_root_who_may_become_nobody_else_reads_with_no_capability_and_writes_next_to_the_copies_alone(tmp_path):
+    """As in a container that has SYSLOG and SYS_CHROOT alone."""
+    (tmp_path / "copies").mkdir()
+    rights = ("--bounding-set=-all,+syslog,+sys_chroot", "--inh-caps=-all", "--no-new-privs")
+    argv = ["setpriv", *rights, sys.executable, "-c", _CONFINED, tmp_path / "copies", tmp_path / "elsewhere"]
+    done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0000000000000000", "refused" if landlock.version() else "written"]

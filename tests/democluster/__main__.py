@@ -1,8 +1,8 @@
 """``python -m tests.democluster up`` and ``down``: what `make demo-cluster` and `make demo-cluster-down` run."""
 
 import contextlib
-import fcntl
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -10,11 +10,13 @@ import sys
 import time
 from pathlib import Path
 
+from tests.democluster.lock import AT_WORK, RUNS, Lock
 from tests.democluster.supervisor import KWOK, NODES, ROOT, STALE_AFTER, say, supervise
 from tests.real.cluster import program
 from tests.real.conftest import CACHE
 
 FOLDER = ROOT / ".demo-cluster"
+LOCK = ROOT / ".demo-cluster.lock"
 #: What builds the programs, and does nothing where they are there.
 SCRIPTS = (("install_kubernetes.sh",), ("install_cluster_tools.sh", "kwok"))
 #: And the packages that have them.
@@ -22,7 +24,7 @@ _NEEDED = {"bash": "bash", "flock": "util-linux", "setpriv": "util-linux", "open
 READY = f"""
 The cluster is ready: nodes {", ".join(NODES)}, an agent on each, and the controller. In this shell:
 
-  export KUBECONFIG={FOLDER}/kubeconfig PATH={FOLDER}/bin:$PATH
+  export KUBECONFIG={shlex.quote(f"{FOLDER}/kubeconfig")} PATH={shlex.quote(f"{FOLDER}/bin")}:$PATH
 
 Five things to try; docs/demo-cluster.md shows what each prints, and 'hostagent kubernetes why NODE' says why a node is closed.
 
@@ -38,7 +40,7 @@ Five things to try; docs/demo-cluster.md shows what each prints, and 'hostagent 
        kill $(cat .demo-cluster/gpu-2/agent.pid)
        kubectl -n hostagent delete pod --field-selector spec.nodeName=gpu-2 -l app.kubernetes.io/name=hostagent
   5. Removal. The nodes are as they were before:
-       kubectl -n hostagent delete deployment/hostagent-controller daemonset/hostagent
+       kubectl -n hostagent delete deployment/hostagent-controller daemonset/hostagent --cascade=foreground
        hostagent kubernetes clean --all --taints
 
 'make demo-cluster-down' ends it and removes {FOLDER}."""
@@ -46,7 +48,10 @@ Five things to try; docs/demo-cluster.md shows what each prints, and 'hostagent 
 
 def up() -> int:
     """Build what is missing, start, and return when all is ready."""
-    if _is_held():
+    lock = Lock(LOCK)
+    if not lock.take(AT_WORK):
+        return _busy(lock)
+    if lock.holder(RUNS) is not None:
         return _problem(f"found a demo cluster that runs, in {FOLDER}: end it first, with 'make demo-cluster-down'")
     for name, package in _NEEDED.items():
         if not shutil.which(name):
@@ -61,17 +66,15 @@ def up() -> int:
     (FOLDER / "bin").mkdir()
     (FOLDER / "bin/kubectl").symlink_to(program("kubectl"))
     (FOLDER / "bin/hostagent").symlink_to(Path(sys.executable).parent / "hostagent")
-    with (FOLDER / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return _begun(lock.fileno())
+    return _begun()
 
 
-def _begun(lock: int) -> int:
-    """The supervisor keeps the lock while it lives."""
+def _begun() -> int:
+    """By a supervisor, which has a lock of its own before this process gives up the other."""
     began, log = time.monotonic(), FOLDER / "supervisor.log"
     argv = [sys.executable, "-m", "tests.democluster", "supervise"]
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": log.open("ab")}
-    process = subprocess.Popen(argv, cwd=ROOT, pass_fds=(lock,), start_new_session=True, text=True, **streams)
+    process = subprocess.Popen(argv, cwd=ROOT, start_new_session=True, text=True, **streams)
     try:
         for line in process.stdout:
             if line == "\n":
@@ -86,28 +89,29 @@ def _begun(lock: int) -> int:
 
 def down() -> int:
     """End it, whatever is left of it."""
+    lock = Lock(LOCK)
+    if not lock.take(AT_WORK):
+        return _busy(lock)
     for number in (signal.SIGTERM, signal.SIGKILL):
-        ends = time.monotonic() + 20
-        if _is_held():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int((FOLDER / "pid").read_text()), number)
-        while _is_held() and time.monotonic() < ends:
+        pid, ends = lock.holder(RUNS), time.monotonic() + 20
+        if pid is None:
+            break
+        if pid < 1:
+            return _problem("the demo cluster of this folder runs in another container or on another machine: end it there")
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+        while lock.holder(RUNS) is not None and time.monotonic() < ends:
             time.sleep(0.1)
-    if _is_held():
-        return _problem(f"the supervisor does not end: pid {(FOLDER / 'pid').read_text()}")
+    if lock.holder(RUNS) is not None:
+        return _problem(f"the supervisor does not end: pid {lock.holder(RUNS)}")
     say("The demo cluster is gone." if FOLDER.exists() else "There is no demo cluster.")
     shutil.rmtree(FOLDER, ignore_errors=True)
     return 0
 
 
-def _is_held() -> bool:
-    """Whether a supervisor lives: it holds the lock, and the kernel takes it from a dead one."""
-    try:
-        with (FOLDER / "lock").open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (FileNotFoundError, BlockingIOError) as error:
-        return isinstance(error, BlockingIOError)
-    return False
+def _busy(lock: Lock) -> int:
+    pid = lock.holder(AT_WORK)
+    return _problem(f"the demo cluster is being built, started or ended by pid {pid}: wait until that is done, or press Ctrl-C there")
 
 
 def _problem(text: str) -> int:
@@ -118,8 +122,14 @@ def _problem(text: str) -> int:
 if __name__ == "__main__":
     word = sys.argv[1] if len(sys.argv) == 2 else ""
     if word == "supervise":
+        lock = Lock(LOCK)
+        if not lock.take(RUNS):
+            sys.exit(f"another supervisor runs: pid {lock.holder(RUNS)}")
         supervise(FOLDER)
     elif word in {"up", "down"}:
-        sys.exit(up() if word == "up" else down())
+        try:
+            sys.exit(up() if word == "up" else down())
+        except KeyboardInterrupt:
+            sys.exit(_problem("interrupted"))
     else:
         sys.exit("usage: python -m tests.democluster up|down")

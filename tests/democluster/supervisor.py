@@ -251,7 +251,6 @@ class Supervisor:
 def supervise(folder: Path) -> NoReturn:
     """Lines to standard output until all is ready, the last one empty."""
     os.umask(0o077)
-    (folder / "pid").write_text(f"{os.getpid()}\n")
     (folder / "logs").mkdir()
     os.chdir(folder)
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = ",".join(filter(None, (os.environ.get("NO_PROXY", ""), "127.0.0.1")))

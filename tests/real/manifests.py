@@ -28,8 +28,6 @@ VARIANTS = {
         "--set=unprivileged=true,controller.enabled=true,events=true,monitoring=true",
     ),
 }
-#: Helm that its own release did not build knows no version of Kubernetes.
-_VERSION = "1.35.0"
 _Key = tuple[str, str, str, str]
 
 
@@ -67,12 +65,12 @@ def kustomized(folder: Path) -> "list[Any]":
 
 def templated(*options: object, chart: Path = CHART) -> "list[Any]":
     """What `helm template` makes of the chart, in its order."""
-    return _documents(helm("template", "hostagent", chart, "--kube-version", _VERSION, *options))
+    return _documents(helm("template", "hostagent", chart, *options))
 
 
 def linted(*options: object) -> "subprocess.CompletedProcess[str]":
     """`helm lint --strict` of the chart."""
-    return helm("lint", "--strict", "--kube-version", _VERSION, CHART, *options)
+    return helm("lint", "--strict", CHART, *options)
 
 
 def _documents(done: "subprocess.CompletedProcess[str]") -> "list[Any]":

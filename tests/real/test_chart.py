@@ -1,7 +1,9 @@
 """The Helm chart, by the real Helm: the same objects as the kustomizations, a mistake in a value refused, and its policy holding a real account."""
 
+import contextlib
 import itertools
 import json
+import shlex
 import time
 
 import pytest
@@ -63,6 +65,23 @@ MISTAKES = [
     "namespace=Host_Agent",
     "prefix=nodomain",
     "extraArgs={interval=120}",
+    r"podLabels.app\.kubernetes\.io/name=site",
+    r"podAnnotations.kubectl\.kubernetes\.io/default-container=site",
+    "nodeAffinity.required.nodeSelectorTerms=",
+    "nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.matchExpressions[0].key=a",
+    "nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].key=a",
+    "nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight=1",
+    "controller.affinity.nodeAffinity.nodeSelectorTerms[0].key=a",
+]
+#: Profiles that a block of YAML would break or change.
+TEXTS = [
+    "  # indented\nname: site\n",
+    "\n",
+    "\n\n  a\nb",
+    "a\r\nb\r\n",
+    "\ta: b  \n\n\n",
+    "a: '\"\\'\n---\n{{ .b }}\n",
+    "\ufeffa\x85b\u2028é😀\n",
 ]
 
 
@@ -96,15 +115,35 @@ def test_the_chart_and_its_image_are_this_version():
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_a_value_is_refused(mistake):
-    done = helm("template", "hostagent", CHART, "--kube-version", "1.35.0", "--set", mistake)
+    done = helm("template", "hostagent", CHART, "--set", mistake)
     assert done.returncode == 1
     assert "values don't meet the specifications of the schema" in done.stderr
 
 
-def test_a_cluster_without_the_policys_kind_is_refused():
-    done = helm("template", "hostagent", CHART, "--kube-version", "1.29.0")
+def test_one_account_for_the_agent_and_the_controller_is_refused():
+    options = ("--set", "serviceAccountName=one,controller.serviceAccountName=one")
+    assert helm("template", "hostagent", CHART, *options).returncode == 0
+    done = helm("template", "hostagent", CHART, *options, "--set", "controller.enabled=true")
     assert done.returncode == 1
-    assert "chart requires kubeVersion: >=1.30.0-0" in done.stderr
+    assert 'serviceAccountName and controller.serviceAccountName are both "one", wanted two' in done.stderr
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_any_text_of_a_profile_arrives_as_it_is(text, tmp_path):
+    (tmp_path / "profile.yaml").write_text(text, newline="")
+    found = the(templated("--set-file", f"profile={tmp_path / 'profile.yaml'}"), "ConfigMap", "hostagent-profile")
+    assert found["data"]["profile.yaml"] == text
+
+
+def test_without_a_cluster_a_release_of_the_namespace_itself_is_rendered_whole():
+    assert named(templated("-n", "hostagent")) == named(rendered("observe"))
+
+
+def test_a_cluster_without_the_policys_kind_is_refused():
+    """Its kinds are told to Helm, as it would find them there."""
+    done = helm("template", "hostagent", CHART, "--kube-version", "1.29.0", "--api-versions", "v1/Namespace")
+    assert done.returncode == 1
+    assert "found Kubernetes v1.29.0, wanted 1.30 or newer" in done.stderr
 
 
 def leaves(value, path=()):
@@ -176,13 +215,20 @@ def test_own_values_pass_a_strict_dry_run_of_the_server(cluster, tmp_path):
     assert len(dry_run(cluster, objects)) == len(objects)
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """A control plane of its own with a release of own values, in place of the kustomizations."""
-    folder = tmp_path_factory.mktemp("helm")
-    with control.started(folder / "plane") as plane:
+@contextlib.contextmanager
+def without_kustomizations(folder, *flags):
+    """A control plane of its own; what the tests' begins with is deleted."""
+    with control.started(folder / "plane", flags=flags) as plane:
         assert kubectl("delete", "--wait=false", "-k", DAEMONSET / "binding", cluster=plane).returncode == 0
         eventually(lambda: plane.ask("GET", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/hostagent").status_code == 404)
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """With a release of own values."""
+    folder = tmp_path_factory.mktemp("helm")
+    with without_kustomizations(folder) as plane:
         readinessrules.apply_crd(plane)
         done = helm("install", "hostagent", CHART, "-f", own(folder), cluster=plane)
         assert done.returncode == 0, done.stderr
@@ -225,3 +271,75 @@ def test_a_release_is_upgraded_and_leaves_nothing(installed, tmp_path):
         "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/hostagent-events",
     ):
         eventually(lambda place=place: installed.ask("GET", place).status_code == 404)
+
+
+SPACE = "/api/v1/namespaces/hostagent"
+STRICT = {
+    "apiVersion": "apiserver.config.k8s.io/v1",
+    "kind": "AdmissionConfiguration",
+    "plugins": [
+        {
+            "name": "PodSecurity",
+            "configuration": {
+                "apiVersion": "pod-security.admission.config.k8s.io/v1",
+                "kind": "PodSecurityConfiguration",
+                "defaults": {"enforce": "baseline"},
+            },
+        }
+    ],
+}
+
+
+@pytest.fixture
+def strict(tmp_path):
+    """Admits no privileged pod where no label says so, and has no namespace hostagent: no namespace controller runs, so the test ends it."""
+    (tmp_path / "admission.yaml").write_text(yaml.safe_dump(STRICT))
+    with without_kustomizations(tmp_path, f"--admission-control-config-file={tmp_path / 'admission.yaml'}") as plane:
+        ended = plane.admin("GET", SPACE)
+        ended["spec"]["finalizers"] = []
+        plane.admin("PUT", f"{SPACE}/finalize", ended)
+        eventually(lambda: plane.ask("GET", SPACE).status_code == 404)
+        yield plane
+
+
+def agent_is_admitted(cluster):
+    template = cluster.admin("GET", "/apis/apps/v1/namespaces/hostagent/daemonsets/hostagent")["spec"]["template"]
+    answer = cluster.ask("POST", f"{SPACE}/pods?dryRun=All", {"metadata": {"generateName": "p-"}, "spec": template["spec"]})
+    assert answer.status_code in (201, 403), answer.text
+    return answer.ok
+
+
+def labelling(done):
+    """The lines of a release's notes that label its namespace."""
+    assert done.returncode == 0, done.stderr
+    return [line.strip() for line in done.stdout.splitlines() if "kubectl label" in line]
+
+
+def test_a_release_of_the_namespace_itself_is_installed_upgraded_and_installed_again(strict):
+    release = ("hostagent", CHART, "-n", "hostagent")
+    (line,) = labelling(helm("install", *release, "--create-namespace", cluster=strict))
+    assert not agent_is_admitted(strict)
+    assert line in (CHART / "values.yaml").read_text()
+    assert kubectl(*shlex.split(line)[1:], cluster=strict).returncode == 0
+    assert agent_is_admitted(strict)
+    assert labelling(helm("upgrade", *release, cluster=strict)) == []
+    assert helm("uninstall", "hostagent", "-n", "hostagent", cluster=strict).returncode == 0
+    assert labelling(helm("install", *release, "--create-namespace", cluster=strict)) == []
+    assert strict.admin("GET", SPACE)["status"] == {"phase": "Active"}
+
+
+def test_a_namespace_that_a_release_has_adopted_stays_when_it_is_upgraded(strict):
+    owner = {"meta.helm.sh/release-name": "hostagent", "meta.helm.sh/release-namespace": "hostagent"}
+    metadata = {"name": "hostagent", "annotations": owner, "labels": {"app.kubernetes.io/managed-by": "Helm"}}
+    strict.admin("POST", "/api/v1/namespaces", {"metadata": metadata})
+    for verb in ("install", "upgrade"):
+        assert labelling(helm(verb, "hostagent", CHART, "-n", "hostagent", cluster=strict)) == []
+        assert agent_is_admitted(strict)
+        assert strict.admin("GET", SPACE)["status"] == {"phase": "Active"}
+
+
+def test_a_release_elsewhere_makes_the_namespace(strict):
+    assert labelling(helm("install", "hostagent", CHART, cluster=strict)) == []
+    assert agent_is_admitted(strict)
+    assert labelling(helm("upgrade", "hostagent", CHART, cluster=strict)) == []
+    assert strict.admin("GET", SPACE)["status"] == {"phase": "Active"}

@@ -123,7 +123,7 @@ def test_without_privileges_every_surface_says_what_was_not_read(tree, tmp_path)
     assert word.startswith("host-only")
     assert f"(coverage {word})" in told(pod)["Ready"]["message"]
     assert f'hostagent_coverage_info{{coverage="{word}"}} 1\n' in metrics
-    assert "not read here: NVML, libibverbs" in status
+    assert "no answer from NVML, libibverbs" in status
     for form, said in {
         "text": "(coverage ",
         "line": f"coverage: {word}",

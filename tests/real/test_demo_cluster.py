@@ -1,7 +1,10 @@
 """docs/demo-cluster.md: its commands as they stand, and what they print."""
 
+import contextlib
+import fcntl
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.democluster.lock import RUNS, Lock
 from tests.real.conftest import need_real
 from tests.real.daemonrun import eventually
 
@@ -95,7 +99,9 @@ END = "make demo-cluster-down"
 def clone(tmp_path):
     need_real("kubernetes-1.35/kubectl", "bash tests/real/install_kubernetes.sh")
     need_real("cluster-tools/kwok", "bash tests/real/install_cluster_tools.sh")
-    made = Clone(tmp_path)
+    place = tmp_path / "a clone"
+    place.mkdir()
+    made = Clone(place)
     yield made
     made.run(END, code=0)
     assert not made.folder.exists()
@@ -131,7 +137,10 @@ def test_each_command_of_the_page_belongs_to_one_of_five_steps():
 
 def test_a_fault_closes_a_node_and_removal_leaves_it_as_it_was(clone):
     """The page without the minute of silence. A second start is refused; the fixture judges the end."""
-    assert "The cluster is ready" in clone.run(START, code=0)
+    said = clone.run(START, code=0)
+    assert "The cluster is ready" in said
+    printed = re.search(r"^  (export .*)", said, re.MULTILINE)[1]
+    assert clone.run(f'{printed}; echo "$KUBECONFIG"; command -v kubectl') == f"{clone.folder}/kubeconfig\n{clone.folder}/bin/kubectl\n"
     assert "found a demo cluster that runs" in clone.run(START, code=2)
     walked(clone, "1235")
 
@@ -143,8 +152,39 @@ def test_the_whole_page_and_nothing_is_left_of_a_supervisor_that_was_killed(clon
     clone.run("kubectl apply -k daemonset/overlays/observe && kubectl apply -k daemonset/overlays/controller", code=0)
     clone.run(FAULT, code=0)
     assert len(clone.processes) > 10
-    os.kill(int((clone.folder / "pid").read_text()), signal.SIGKILL)
+    os.kill(Lock(clone.place / ".demo-cluster.lock").holder(RUNS), signal.SIGKILL)
     eventually(lambda: not clone.processes)
+
+
+def test_one_that_is_being_built_is_neither_started_twice_nor_removed(tmp_path):
+    """The build waits for a lock of the cache; the folder is what an earlier cluster left."""
+    cache, clone = tmp_path / "cache/hostagent-tests", Clone(tmp_path)
+    for path in (cache, clone.folder):
+        path.mkdir(parents=True)
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache.parent)}
+    argv, streams = [sys.executable, "-m", "tests.democluster"], {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+
+    def ran(word):
+        done = subprocess.run([*argv, word], cwd=tmp_path, env=environment, check=False, timeout=60, **streams)
+        return done.returncode, done.stdout
+
+    with (cache / "kubernetes.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        interruptible = ["env", "--default-signal=INT", *argv, "up"]  # also where these tests run in the background
+        first = subprocess.Popen(interruptible, cwd=tmp_path, env=environment, start_new_session=True, **streams)
+        try:
+            assert "The first time" in first.stdout.readline()
+            for word in ("up", "down"):
+                code, said = ran(word)
+                assert (code, f"is being built, started or ended by pid {first.pid}: " in said) == (1, True), said
+                assert clone.folder.exists()
+            os.killpg(first.pid, signal.SIGINT)
+            assert (first.communicate(timeout=60)[0], first.returncode) == ("Error: interrupted\n", 1)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(first.pid, signal.SIGKILL)
+    assert ran("down") == (0, "The demo cluster is gone.\n")
+    assert not clone.folder.exists()
 
 
 def test_an_older_go_is_passed_over(tmp_path):
@@ -162,13 +202,18 @@ def test_an_older_go_is_passed_over(tmp_path):
     def ran(*before):
         path = ":".join(map(str, (ROOT / "tests/real/bin", *before, "/usr/bin", "/bin")))
         environment = {"PATH": path, "XDG_CACHE_HOME": str(tmp_path / "cache"), "PIP_NO_INDEX": "1"}
-        return subprocess.run(["go", "version"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        argv = ["timeout", "--signal=KILL", "60", "go", "version"]  # with all that they started, if shims ask each other without end
+        return subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
 
     assert f"go{version} " in ran(machine.parent).stdout
     machine.write_text("#!/bin/sh\necho go version go1.25.1 linux/amd64\n")
     assert "go1.25.1 " in ran(machine.parent).stdout
     machine.unlink()
     own.unlink()
-    missing = ran()
+    shim = tmp_path / "other/tests/real/bin/go"
+    shim.parent.mkdir(parents=True)
+    for name in ("bin/go", "requirements-go.txt"):
+        shutil.copy(ROOT / "tests/real" / name, shim.parents[1] / name)
+    missing = ran(shim.parent)  # of another clone
     assert (missing.returncode, missing.stdout) == (1, "")
     assert f"Error: go {version} cannot be fetched: install go 1.25.0 or newer and put it on PATH" in missing.stderr

@@ -57,7 +57,7 @@ TAINTS = [
 ]
 #: What a container may write to, by overlay.
 _HOST = ["/host/run/hostagent", "/host/var/lib/hostagent-daemon"]
-WRITABLE = {"observe": _HOST, "observe-unprivileged": _HOST, "controller": []}
+WRITABLE = {"observe": _HOST, "observe-unprivileged": ["/tmp", *_HOST], "controller": []}
 BUDGET = "poddisruptionbudget.policy/hostagent-controller configured"
 PODS = "/api/v1/namespaces/hostagent/pods"
 
@@ -192,13 +192,15 @@ def test_the_namespace_of_base_admits_the_agent(cluster):
         assert "Warning" not in answer.headers
 
 
-def test_without_privileges_nothing_changes_but_the_rights_of_the_container_and_the_profile():
+def test_without_privileges_nothing_changes_but_the_rights_of_the_container_its_tmp_and_the_profile():
     privileged, other = named(rendered("observe")), named(rendered("observe-unprivileged"))
     assert list(privileged) == list(other)
     changed = [key[1:] for key, one in privileged.items() if one != other[key]]
     assert changed == [("ConfigMap", "hostagent", "hostagent-profile"), ("DaemonSet", "hostagent", "hostagent")]
     pods = [agent(objects.values())["spec"]["template"]["spec"] for objects in (privileged, other)]
     rights = [pod["containers"][0].pop("securityContext") for pod in pods]
+    assert pods[1]["containers"][0]["volumeMounts"].pop(0) == {"name": "tmp", "mountPath": "/tmp"}
+    assert pods[1]["volumes"].pop(0) == {"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "256Mi"}}
     assert pods[0] == pods[1]
     assert rights[0] == {"privileged": True, "runAsUser": 0, "runAsGroup": 0, "readOnlyRootFilesystem": True}
     assert rights[1] == {

@@ -20,9 +20,9 @@ from tests.recorded import report_of
 HOST = "hgx-h100-ubuntu2404"
 #: Where a form says it for people; JSON has the facts, the summary the word.
 SAID = {
-    "text": "; not read here: NVML (coverage no-nvml)",
-    "html": "; not read here: NVML (coverage no-nvml)",
-    "junit": '<skipped message="not read here: NVML (coverage no-nvml)"/>',
+    "text": "; no answer from NVML (coverage no-nvml)",
+    "html": "; no answer from NVML (coverage no-nvml)",
+    "junit": '<skipped message="no answer from NVML (coverage no-nvml)"/>',
     "line": "READY (coverage: no-nvml): ",
     "prometheus": 'hostagent_coverage_info{coverage="no-nvml"} 1\n',
     "summary": '"coverage":"no-nvml"',
@@ -99,7 +99,7 @@ def printed(command, *arguments):
 
 def test_status_says_it_in_each_form_and_npd_too(kept):
     path = kept(blind(report_of(HOST)))
-    assert "\n  not read here: NVML (coverage no-nvml)\n" in printed(status.command, "--state-file", path)
+    assert "\n  no answer from NVML (coverage no-nvml)\n" in printed(status.command, "--state-file", path)
     assert printed(status.command, "--state-file", path, "--format", "line").startswith("READY (coverage: no-nvml): ")
     assert json.loads(printed(status.command, "--state-file", path, "--json"))["coverage"] == "no-nvml"
     assert (

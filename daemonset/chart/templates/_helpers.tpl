@@ -31,6 +31,15 @@ app.kubernetes.io/name: hostagent-controller
   namespace: {{ .Values.namespace }}
 {{- end }}
 
+{{/* Whether the release makes the namespace. One that it is in itself Helm has found or made ("--create-namespace"), and fails on another;
+where no cluster answers ("helm template") nothing is known of it. One that it has adopted it would delete once it is not rendered. */}}
+{{- define "hostagent.makesNamespace" -}}
+{{- $there := lookup "v1" "Namespace" "" .Values.namespace -}}
+{{- $adopted := eq .Release.Name (dig "metadata" "annotations" "meta.helm.sh/release-name" "" $there) -}}
+{{- $answers := lookup "v1" "Namespace" "" "default" -}}
+{{- if and .Values.createNamespace (or (ne .Release.Namespace .Values.namespace) (not $answers) $adopted) }}true{{ end }}
+{{- end }}
+
 {{/* A policy as the kustomizations have it, for the account, the namespace and the prefix of the values. */}}
 {{- define "hostagent.policy" -}}
 {{- $account := printf "system:serviceaccount:%s:%s" .context.Values.namespace .context.Values.serviceAccountName -}}
