@@ -64,8 +64,8 @@ def why(node: str, kubeconfig: str, context: str, prefix: str) -> int:
 def clean(node: str, is_all: bool, taints: bool, kubeconfig: str, context: str, prefix: str, dry_run: bool) -> int:
     """Remove labels, annotations and conditions under the prefix from nodes, with --taints also the taints.
 
-    Stop the controller and the agents first: they write again. Exit 0: nothing of it is left. 1: something is left, or would be removed.
-    2: usage, or the cluster could not be read.
+    Stop the controller and the agents first: they write again. Exit 0: nothing of it is left. 1: something is left, or would be removed,
+    or an agent still writes. 2: usage, or the cluster could not be read.
     """
     if bool(node) == is_all:
         raise click.UsageError("found both or none of --node and --all, wanted one of them")
@@ -73,6 +73,7 @@ def clean(node: str, is_all: bool, taints: bool, kubeconfig: str, context: str, 
 
     api = _api(kubeconfig, context)
     beats: dict[str, str] = {}
+    running: set[str] = set()
     count = tainted = 0
     for item in _items(api, node):
         name = str(item["metadata"]["name"])
@@ -81,7 +82,7 @@ def clean(node: str, is_all: bool, taints: bool, kubeconfig: str, context: str, 
         if found:
             count += 1
             beats[name] = heartbeat(item, prefix)
-            say(f"{name}: {f'would remove {found}' if dry_run else _cleaned(api, item, prefix, taints=taints)}")
+            say(f"{name}: {f'would remove {found}' if dry_run else _cleaned(api, item, prefix, running, taints=taints)}")
     if dry_run or not count:
         say(_sum(count, tainted))
         return 1 if count else 0
@@ -90,10 +91,10 @@ def clean(node: str, is_all: bool, taints: bool, kubeconfig: str, context: str, 
         name = str(item["metadata"]["name"])
         say(f"{name}: {found} left")
         if heartbeat(item, prefix) not in ("", beats.get(name, "")):
-            _warn(name)
-    if not left:
+            _warn(name, running)
+    if not left and not running:
         say(_sum(0, tainted))
-    return 1 if left else 0
+    return 1 if left or running else 0
 
 
 def _sum(count: int, tainted: int) -> str:
@@ -106,7 +107,8 @@ def _sum(count: int, tainted: int) -> str:
     return "nothing of hostagent is left"
 
 
-def _warn(name: str) -> None:
+def _warn(name: str, running: set[str]) -> None:
+    running.add(name)
     complain(f"Warning: the agent of {name} is still running: it wrote a heartbeat meanwhile. Stop the agents, then clean again.")
 
 
@@ -157,8 +159,8 @@ def _node(item: dict[str, Any]) -> dict[str, Any]:
     return item
 
 
-def _cleaned(api: "Api", item: dict[str, Any], prefix: str, *, taints: bool) -> str:
-    """What was done. Raises ``ApiError`` where the server is not reached."""
+def _cleaned(api: "Api", item: dict[str, Any], prefix: str, running: set[str], *, taints: bool) -> str:
+    """What was done; nodes whose agent still writes are added to `running`. Raises ``ApiError`` where the server is not reached."""
     from hostagent.controller.cleaning import heartbeat, leftovers, status_patch, taints_patch
     from hostagent.controller.node import parse_whole
     from hostagent.kube.api import CONFLICT, ApiError
@@ -170,7 +172,7 @@ def _cleaned(api: "Api", item: dict[str, Any], prefix: str, *, taints: bool) -> 
             item = _node(api.get(path)) if number else item
             if heartbeat(item, prefix) not in ("", beat):
                 beat = heartbeat(item, prefix)
-                _warn(str(item["metadata"]["name"]))
+                _warn(str(item["metadata"]["name"]), running)
             found = leftovers(item, prefix, with_taints=taints)
             whole = parse_whole(item, prefix, ())
             removed = removed or f"removed {found}"

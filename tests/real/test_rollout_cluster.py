@@ -22,6 +22,7 @@ from tests.real.controlled import SOON_S, has, is_open, label, mark, whole
 from tests.real.controllerrun import Agents, Controller
 from tests.real.daemonrun import Daemon, eventually
 from tests.real.kwokrun import MANAGED, kwok
+from tests.real.manifests import kustomized, named
 from tests.real.readinessrules import KEYS, NOT_READY
 from tests.real.test_rollout_page import CLUSTER_BLOCKS as BLOCKS
 from tests.real.test_rollout_page import ROOT
@@ -262,6 +263,18 @@ def newer(site):
     """The clone at a newer tag, and its image in the registry."""
     for path in (site.clone / "daemonset").rglob("*.yaml"):
         path.write_text(re.sub(rf"(hostagent:|[vV]ersion: \"?){re.escape(__version__)}", rf"\g<1>{NEXT}", path.read_text()))
+
+
+def test_what_the_page_has_as_comments_in_the_kustomization_can_be_taken_in(tmp_path):
+    text = re.search(r"site/kustomization.yaml <<'END'\n(.*?)END\n", BLOCKS["k8s-site"], re.DOTALL)[1]
+    shutil.copytree(ROOT / "daemonset", tmp_path / "daemonset")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/kustomization.yaml").write_text(re.sub(r"^( *)# (?=- |components|patches|  - )", r"\1", text, flags=re.MULTILINE))
+    (tmp_path / "site/profile.yaml").write_text("name: site\n")
+    objects = named(kustomized(tmp_path / "site"))
+    args = objects["apps/v1", "DaemonSet", "hostagent", "hostagent"]["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert {"--kubernetes-events", "--interval=120"} < set(args)
+    assert ("apps/v1", "Deployment", "hostagent", "hostagent-controller") in objects
 
 
 #: The blocks, in the order in which the tests type them.
