@@ -57,7 +57,7 @@ def up() -> int:
         if not shutil.which(name):
             return _problem(f"found no {name}, wanted it on PATH: it is in the package {package}")
     if not KWOK.exists() or not Path(CACHE, "kubernetes-1.35/kubectl").exists():
-        say(f"The first time Kubernetes and kwok are built, into {CACHE}: 18 minutes on two busy cores, most of them for kube-apiserver.")
+        say(f"The first time Kubernetes and kwok are built, into {CACHE}: 9 minutes on two idle cores, most of them for kube-apiserver.")
     for name, *words in SCRIPTS:
         if subprocess.run(["bash", ROOT / "tests/real" / name, *words], check=False).returncode:
             return _problem(f"tests/real/{name} failed: what it said stands above")
