@@ -32,7 +32,7 @@ else
 endif
 
 test-full: $(VENV)/.tests real lint  ## run every test and the linters: before a release
-	@bash tests/real/build_kubernetes_1.36.sh || echo "Note: no kube-apiserver 1.36: its tests will skip" >&2
+	@bash tests/real/install_kubernetes.sh 1.36 || echo "Note: no kube-apiserver 1.36: its tests will skip" >&2
 	@status=0; \
 	unset SAMPLE TOPIC; \
 	$(PYTEST) -n 3 $(FORKING) || status=$$?; \

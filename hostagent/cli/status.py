@@ -80,7 +80,7 @@ def _told(data: Mapping[str, Any]) -> str:
 
 
 def _gap(data: Mapping[str, Any]) -> str:
-    """What nobody could look at, as a word; "" where that is nothing, or is not said."""
+    """What could not be read, as a word; "" where nothing is missing or the file does not say."""
     word = str(data.get("coverage", ""))
     return "" if word == "full" else word
 

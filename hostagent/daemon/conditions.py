@@ -49,7 +49,7 @@ def measured(report: Report, condition_of: Mapping[str, str]) -> tuple[Measured,
 
 
 def _with_gap(one: Measured, gap: str) -> Measured:
-    """Of what takes jobs it is said what nobody could look at."""
+    """A condition that lets jobs in names what could not be read."""
     tail = f" (coverage {gap})"
     return replace(one, message=f"{cut(one.message, LONGEST - len(tail))}{tail}")
 

@@ -1,4 +1,4 @@
-"""What nobody could look at on a host: one word for programs, and what it means for people."""
+"""Coverage: what could not be read on a host, as one word for programs and as text for people."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import requests
 
-from tests.real.cluster import Part, program
+from tests.real.cluster import Part, program, server_flags
 from tests.real.conftest import CACHE
 from tests.real.daemonrun import port
 
@@ -31,7 +31,7 @@ NODES = ("gpu-1", "gpu-2", "gpu-3")
 HEALTHY = ROOT / "tests/hosts/hgx-h100-ubuntu2404/tape.json"
 #: Seconds: short, so that a silent agent shows soon. A healthy one is heard of each 50 s at most: a heartbeat and two intervals.
 INTERVAL, HEARTBEAT, STALE_AFTER = 10, 30, 75
-#: Nobody renews a token.
+#: Tokens are not renewed.
 _TOKEN_S = 30 * 86400
 #: What is compared after a removal, as `kubectl get nodes -o custom-columns-file=FILE` reads it.
 _COLUMNS = """NAME LABELS ANNOTATIONS TAINTS CONDITIONS
@@ -161,24 +161,10 @@ class Supervisor:
         folder = self.folder
         (folder / "tokens.csv").write_text(f'{self.api.token},admin,admin,"system:masters"\n')
         subprocess.run(["openssl", "genrsa", "-out", folder / "sa.key", "2048"], check=True, capture_output=True)
-        # Sockets in a folder that nobody else may enter: etcd asks nobody who they are.
+        # Sockets in a folder that its user alone may enter: etcd has no authentication here.
         sockets = ("--listen-client-urls=unix://etcd:0", "--advertise-client-urls=unix://etcd:0", "--listen-peer-urls=unix://etcd:1")
         self._part("etcd", "--data-dir=etcd", *sockets, "--unsafe-no-fsync")
-        self._part(
-            "kube-apiserver",
-            "--etcd-servers=unix://etcd:0",
-            f"--secure-port={self.api.server.rpartition(':')[2]}",
-            "--bind-address=127.0.0.1",
-            "--cert-dir=certs",
-            "--authorization-mode=Node,RBAC",
-            "--enable-admission-plugins=NodeRestriction",
-            "--token-auth-file=tokens.csv",
-            "--service-account-issuer=https://kubernetes.default.svc",
-            "--service-account-key-file=sa.key",
-            "--service-account-signing-key-file=sa.key",
-            "--service-cluster-ip-range=10.0.0.0/24",
-            "--allow-privileged=true",
-        )
+        self._part("kube-apiserver", *server_flags(folder, "unix://etcd:0", int(self.api.server.rpartition(":")[2])))
         self._until(self.api.is_up, "the API server does not answer")
         self.api.kubeconfig(folder / "kubeconfig", self.api.token)
 
@@ -260,7 +246,7 @@ def supervise(folder: Path) -> NoReturn:
     try:
         supervisor.begin()
         say("")
-        os.dup2(2, 1)  # nobody reads any more
+        os.dup2(2, 1)  # `up` reads no further
         supervisor.follow()
     finally:
         supervisor.end()

@@ -262,6 +262,8 @@ class Cluster(NamedTuple):
         raise AssertionError(self.parts[SERVER].tail)
 
 
+#: Pods need no account that is there.
+_NO_ACCOUNTS = "--disable-admission-plugins=ServiceAccount"
 #: No pod is evicted and no node marked because no kubelet writes: an hour of grace.
 _MORE = {
     SCHEDULER: ("--leader-elect=false", "--secure-port=0"),
@@ -328,10 +330,10 @@ def started(folder: Path, more: Iterable[str] = (), *, flags: Iterable[str] = ()
     etcd_port, peer_port, api_port = _ports(3)
     owner = os.getpid()
     folder.mkdir(parents=True, exist_ok=True)
-    tokens, key = folder / "tokens.csv", folder / "sa.key"
+    tokens = folder / "tokens.csv"
     tokens.write_text(f'{ADMIN},admin,admin,"system:masters"\n')
     tokens.chmod(0o600)
-    subprocess.run(["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
+    subprocess.run(["openssl", "genrsa", "-out", str(folder / "sa.key"), "2048"], check=True, capture_output=True)
     etcd, server = program("etcd"), server or program(SERVER)
     peer, client = f"http://127.0.0.1:{peer_port}", f"http://127.0.0.1:{etcd_port}"
     cluster = Cluster(f"https://127.0.0.1:{api_port}", str(folder / "certs" / "apiserver.crt"), str(folder), {})
@@ -339,7 +341,7 @@ def started(folder: Path, more: Iterable[str] = (), *, flags: Iterable[str] = ()
         options = ["--data-dir", folder / "etcd", "--listen-client-urls", client, "--advertise-client-urls", client, "--unsafe-no-fsync"]
         peers = ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"]
         cluster.parts["etcd"] = Part([etcd, *options, *peers, _ETCD_QUOTA], folder / "etcd.log")
-        cluster.parts[SERVER] = Part([server, *_flags(folder, client, api_port, tokens, key), *flags], folder / "apiserver.log")
+        cluster.parts[SERVER] = Part([server, *server_flags(folder, client, api_port), _NO_ACCOUNTS, *flags], folder / "apiserver.log")
         cluster.wait_ready()
         apply_base(cluster)
         with cluster.running(*more):
@@ -351,7 +353,9 @@ def started(folder: Path, more: Iterable[str] = (), *, flags: Iterable[str] = ()
             shutil.rmtree(folder / "etcd", ignore_errors=True)
 
 
-def _flags(folder: Path, etcd: str, port: int, tokens: Path, key: Path) -> list[str]:
+def server_flags(folder: Path, etcd: str, port: int) -> list[str]:
+    """Of an API server on loopback, with the files tokens.csv and sa.key of `folder`; its certificates come below that."""
+    key = folder / "sa.key"
     return [
         f"--etcd-servers={etcd}",
         f"--secure-port={port}",
@@ -359,8 +363,7 @@ def _flags(folder: Path, etcd: str, port: int, tokens: Path, key: Path) -> list[
         f"--cert-dir={folder / 'certs'}",
         "--authorization-mode=Node,RBAC",
         "--enable-admission-plugins=NodeRestriction",
-        "--disable-admission-plugins=ServiceAccount",
-        f"--token-auth-file={tokens}",
+        f"--token-auth-file={folder / 'tokens.csv'}",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={key}",
         f"--service-account-signing-key-file={key}",

@@ -171,11 +171,11 @@ class Pod:
         return dict(self.container[name])
 
     def options(self) -> "list[str]":
-        """What podman is told in the place of a container runtime."""
+        """Options of podman, which takes the place of a container runtime."""
         environment = {one["name"]: self._value(one) for one in self.container.get("env", ())}
         return [
             *_LIMITS,
-            *self._rights(),
+            *self.rights(),
             *self._resources(),
             *self._mounts(),
             *(f"--env={name}={is_}" for name, is_ in environment.items()),
@@ -188,7 +188,7 @@ class Pod:
     def _value(self, variable: Mapping[str, Any]) -> str:
         return str(variable["value"] if "value" in variable else self._values[variable["valueFrom"]["fieldRef"]["fieldPath"]])
 
-    def _rights(self) -> "Iterator[str]":
+    def rights(self) -> "Iterator[str]":
         """A container without a profile of system calls has no filter in Kubernetes; a privileged one has neither filter nor device rules."""
         asked = {**self.spec.get("securityContext", {}), **self.container.get("securityContext", {})}
         capabilities, seccomp = asked.pop("capabilities", {}), asked.pop("seccompProfile", {}).get("type", "Unconfined")

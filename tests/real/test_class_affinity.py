@@ -76,7 +76,7 @@ def policed(request, tmp_path_factory):
     """A cluster in which the overlay is in force for the namespace "classes", and not for "plain"."""
     flags, server = GATES, program("kube-apiserver")
     if request.param == "class-affinity":
-        flags, server = (), need_real("kubernetes-1.36/kube-apiserver", "bash tests/real/build_kubernetes_1.36.sh")
+        flags, server = (), need_real("kubernetes-1.36/kube-apiserver", "bash tests/real/install_kubernetes.sh 1.36")
     with started(tmp_path_factory.mktemp("cluster"), (SCHEDULER, CONTROLLERS), flags=flags, server=server) as cluster:
         for name, labels in (("classes", {"hostagent.dev/class-affinity": "enabled"}), ("plain", {})):
             cluster.admin("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})

@@ -36,7 +36,7 @@ def test_the_file_names_no_registry_and_no_processor():
 
 
 def test_the_build_sees_what_it_copies_and_little_else():
-    """Every line of COPY finds its source behind the ignore file, and the recordings that nobody ships stay away."""
+    """Every line of COPY finds its source behind the ignore file, and recordings that are not shipped stay away."""
     seen = imagerun.context()
     for line in re.findall(r"^COPY (?!--from)(.+) \S+$", imagerun.CONTAINERFILE.read_text(), re.MULTILINE):
         for source in line.split():

@@ -114,14 +114,14 @@ def test_the_daemon_writes_what_the_page_lists_and_nothing_else(overlay, tree, t
 def test_without_privileges_every_surface_says_what_was_not_read(tree, tmp_path):
     pod = pod_of("observe-unprivileged", tree, tmp_path)
     with imagerun.running(pod, arguments=MADE) as container:
-        eventually(lambda: told(pod).get("Ready", {}).get("status") == "True", 60)
+        eventually(lambda: conditions(pod).get("Ready", {}).get("status") == "True", 60)
         metrics = asked(container, "/metrics")
         status = imagerun.podman(
             "exec", container, "/opt/hostagent/bin/hostagent", "status", "--state-file=/host/run/hostagent/state.json", check=False
         ).stdout
     word = json.loads((pod.state / "summary.json").read_text())["coverage"]
     assert word.startswith("host-only")
-    assert f"(coverage {word})" in told(pod)["Ready"]["message"]
+    assert f"(coverage {word})" in conditions(pod)["Ready"]["message"]
     assert f'hostagent_coverage_info{{coverage="{word}"}} 1\n' in metrics
     assert "no answer from NVML, libibverbs" in status
     for form, said in {
@@ -135,7 +135,7 @@ def test_without_privileges_every_surface_says_what_was_not_read(tree, tmp_path)
         assert said in done.stdout, form
 
 
-def told(pod):
+def conditions(pod):
     """The conditions that its state file has, by type."""
     if not (pod.state / "state.json").exists():
         return {}

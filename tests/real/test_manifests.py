@@ -47,7 +47,7 @@ OTHER_LABELS = {
     "amd": {"accelerator": "amd", "karpenter.k8s.aws/instance-gpu-manufacturer": "amd"},
     "windows": {"nvidia.com/gpu.present": "true", "kubernetes.io/os": "windows"},
 }
-#: A node may be closed by anybody: these, and those that Kubernetes sets.
+#: Taints of administrators, and those that Kubernetes sets.
 TAINTS = [
     {"key": readinessrules.NOT_READY, "effect": "NoSchedule"},
     {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},

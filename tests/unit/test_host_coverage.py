@@ -1,4 +1,4 @@
-"""What nobody could look at is said wherever the verdict is; of a host that was seen whole nothing is."""
+"""Every output with a verdict names what could not be read, and is silent on a host that was read whole."""
 
 import json
 import os
@@ -30,7 +30,7 @@ SAID = {
 
 
 def blind(report):
-    """The same host, as it looks where nobody may ask NVML."""
+    """The same host, as it looks to a process that may not ask NVML."""
     facts = deepcopy(dict(report.facts))
     for gpu in facts["gpus"]:
         gpu["memory_bytes"] = gpu["compute_capability"] = {"unread": "not-supported"}
