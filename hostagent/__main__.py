@@ -35,6 +35,43 @@ def _is_one(place: str, relative: "list[str]") -> bool:
     return False
 
 
+def of_slurm(arguments: "list[str]", why: str) -> "int | None":
+    """The exit code of a program that Slurm starts, where hostagent itself cannot run; None of every other command.
+
+    A prolog or epilog that fails drains its node: one broken file on a shared disk would drain them all. So these exit 0, unless a
+    prolog has ``--on-own-fault refuse``. The line goes to the system's log as well: Slurm drops what such a program prints.
+    """
+    if len(arguments) < 2 or arguments[0] != "slurm" or arguments[1] not in ("prolog", "epilog", "health"):
+        return None
+    code = 0
+    if arguments[1] == "prolog" and _value(arguments, "--on-own-fault") == "refuse":
+        named = _value(arguments, "--refusal-code")
+        code = int(named) if named.isascii() and named.isdecimal() and 0 < int(named) < 256 else 1
+    shown = why if why.isprintable() else ascii(why)
+    line = f"hostagent slurm {arguments[1]}: hostagent itself failed, so this exits {code}: {shown:.300}"
+    try:
+        import os
+
+        os.write(2, f"{line}\n".encode("ascii", "backslashreplace"))
+        import syslog
+
+        syslog.openlog("hostagent", 0, syslog.LOG_DAEMON)
+        syslog.syslog(syslog.LOG_ERR, line.encode("ascii", "backslashreplace").decode())
+    except Exception:  # noqa: S110  neither is there: the exit code has to say it alone
+        pass
+    return code
+
+
+def _value(arguments: "list[str]", option: str) -> str:
+    """The last one that the command line gives it, "" for none."""
+    found = ""
+    for place, word in enumerate(arguments):
+        name, equals, value = word.partition("=")
+        if name == option:
+            found = value if equals else "".join(arguments[place + 1 : place + 2])
+    return found
+
+
 def main() -> None:
     """Run the command line and end this process: 0 and 1 are what the command says, 2 is everything else."""
     code = 2
@@ -48,7 +85,10 @@ def main() -> None:
     except BaseException as error:  # before `run` could tell
         import os
 
-        os.write(2, f"Error: hostagent cannot run here: {type(error).__name__}: {str(error)!r:.200}.\n".encode("ascii", "backslashreplace"))
+        why = f"{type(error).__name__}: {str(error)!r:.200}"
+        os.write(2, f"Error: hostagent cannot run here: {why}.\n".encode("ascii", "backslashreplace"))
+        spared = of_slurm(sys.argv[1:], why)
+        code = 2 if spared is None else spared
     finally:
         import os
 

@@ -156,8 +156,24 @@ def refuse_unknown_ids(checks: tuple[Check, ...], loaded: Loaded) -> Loaded:
                 loaded = loaded.without(name, param)
             else:
                 mistakes += [one._replace(path=(*path, *one.path)) for one in _wrong_threshold(known[name], param, value)]
-    refuse_mistakes(loaded, (), mistakes)
+    loaded, wrong = _quarantine(known, loaded)
+    refuse_mistakes(loaded, (), (*mistakes, *wrong))
     return loaded
+
+
+def _quarantine(known: Mapping[str, Check], loaded: Loaded) -> tuple[Loaded, list[Mistake]]:
+    """The same of the checks that set the comment of a node."""
+    listed = loaded.profile.quarantine
+    unknown = {name: number for number, name in enumerate(listed) if name not in known}
+    if not unknown:
+        return loaded, []
+    if not loaded.is_newer("quarantine"):
+        names = names_of(tuple(known.values()))
+        return loaded, [Mistake(("quarantine", number), no_such_check(name, names)) for name, number in unknown.items()][:MAX_MISTAKES]
+    layer = loaded.origin("quarantine")
+    told = (f"profile {layer}: quarantine: {name:.60} is ignored: no catalogue that is installed has it" for name in unknown)
+    kept = tuple(name for name in listed if name in known)
+    return loaded._replace(profile=replace(loaded.profile, quarantine=kept), warnings=(*loaded.warnings, *told)), []
 
 
 def with_unknown_ids(error: "ProfileError") -> "ProfileError":
@@ -178,7 +194,8 @@ def with_unknown_ids(error: "ProfileError") -> "ProfileError":
 def without_catalogues(loaded: Loaded, names: Collection[str]) -> Loaded:
     """Without what is said of the checks of these catalogues, whose ids begin with their names."""
     ours = {name: policy for name, policy in loaded.profile.checks.items() if name.partition(".")[0] not in names}
-    return loaded._replace(profile=replace(loaded.profile, checks=ours))
+    listed = tuple(name for name in loaded.profile.quarantine if name.partition(".")[0] not in names)
+    return loaded._replace(profile=replace(loaded.profile, checks=ours, quarantine=listed))
 
 
 def _wrong_threshold(one: Check, param: str, value: Any) -> tuple[Mistake, ...]:

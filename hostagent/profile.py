@@ -96,6 +96,13 @@ class KubeletPolicy:
 
 
 @frozen
+class SlurmPolicy:
+    """``worker``: whether this host is a worker of Slurm, on which slurmd must run; auto: where its unit is enabled."""
+
+    worker: Literal["auto", "yes", "no"]
+
+
+@frozen
 class TopologyPolicy:
     """``cpu_nodes_per_package``: NUMA nodes with CPUs that a socket has (SNC, NPS); 0 takes any."""
 
@@ -158,10 +165,12 @@ class Profile:
     rdma: RdmaPolicy
     imex: ImexPolicy
     kubelet: KubeletPolicy
+    slurm: SlurmPolicy
     topology: TopologyPolicy
     pods: Mapping[str, PodPolicy]
     security: Literal["advisory", "warning", "critical"]
     report: ReportPolicy
+    quarantine: tuple[str, ...]  # ids of checks, see `hostagent.report.state.document`
     checks: Mapping[str, CheckPolicy]
 
 

@@ -1,4 +1,4 @@
-"""The .deb and the .rpm, by nfpm: the site directory below /opt/hostagent, its launcher, unit, man pages, completion and a profile.
+"""The .deb and the .rpm, by nfpm: the site directory below /opt/hostagent, launcher, unit, man pages, completion, profile, Slurm files.
 
 Owner, mode and time of every file are set here: the same commit gives the same bytes.
 """
@@ -38,7 +38,9 @@ _SCRIPTS: dict[Kind, dict[str, str]] = {
     "rpm": {"pre": "preinstall", "post": "postinstall", "preun": "preremove", "postun": "postremove"},
 }
 _ZSH: dict[Kind, str] = {"deb": "vendor-completions", "rpm": "site-functions"}
-_OWN_FOLDERS = ("/opt/hostagent", "/opt/hostagent/bin", "/etc/hostagent", "/usr/share/doc/hostagent")
+#: Programs and lines for Slurm, to be copied to where slurm.conf names them.
+_SLURM = "/usr/share/hostagent/slurm"
+_OWN_FOLDERS = ("/opt/hostagent", "/opt/hostagent/bin", "/etc/hostagent", "/usr/share/doc/hostagent", "/usr/share/hostagent", _SLURM)
 #: rpm removes directories that a package names, the last of several packages; dpkg removes any that is empty.
 _SHARED_FOLDERS: dict[Kind, tuple[str, ...]] = {
     "deb": (),
@@ -189,6 +191,8 @@ def _files(kind: Kind, contents: Contents) -> Iterator[File]:
     yield File(f"/usr/share/zsh/{_ZSH[kind]}/_hostagent", str(made / "completion/zsh"))
     yield File("/usr/share/fish/vendor_completions.d/hostagent.fish", str(made / "completion/fish"))
     yield File("/usr/share/doc/hostagent/copyright", str(_ROOT / "LICENSE"))
+    for path in (_ROOT / "daemonset/slurm").iterdir():
+        yield File(f"{_SLURM}/{path.name}", str(path), 0o755 if path.suffix == ".sh" else 0o644)
 
 
 def _site(stage_dir: Path) -> Iterator[File]:

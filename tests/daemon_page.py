@@ -86,7 +86,8 @@ _COVERAGE = {
     ),
 }
 _FILES = {
-    statedir.STATE: "what is told (`verdict`, `conditions`) and what the last pass found (`measured`); `hostagent status` and `npd` read it",
+    statedir.STATE: "what is told (`verdict`, `conditions`) and what the last pass found (`measured`, `quarantine`, `fabric_class`); "
+    "`hostagent status`, `npd` and `slurm` read it",
     statedir.SUMMARY: "the summary",
     statedir.REPORT: "the report of the last pass; it quotes logs",
     statedir.TOLD: "what is told of each condition, and since when",

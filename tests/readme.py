@@ -14,6 +14,8 @@ from hostagent.catalogue import OURS, load
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", ROOT / "docs/reference.md")
 OUTPUT = re.compile(r"(<!-- output: (.+?) -->\n)```\n.*?```\n", re.DOTALL)
+#: What other programs print, held by tests of their own.
+SHOWN = re.compile(r"<!-- shown: (\S+) -->\n```\n(.*?)```\n", re.DOTALL)
 _FAMILIES = re.compile(r"(<!-- families -->\n).*?(<!-- end -->\n)", re.DOTALL)
 
 

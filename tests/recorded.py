@@ -72,6 +72,7 @@ PAIRED = (
     "sles15-kmp",
     "sles15-next-entry",
     "slurm-dead-docker",
+    "slurm-gres-five",
     "sriov-pod",
     "t4-log-wrapped",
     "t4-xid-cleared",

@@ -23,6 +23,7 @@ RECORDED = {
     "the kubelet's runtime has no CRI beside a healthy Docker": ("kubeadm-without-cri", "runtime.cri_enabled"),
     "the kubelet's runtime gives no GPU beside a healthy Docker": ("kubeadm-without-access", "runtime.nvidia_handler"),
     "an enabled dockerd is dead beside slurmd": ("slurm-dead-docker", "runtime.service_running"),
+    "slurmd is dead on a worker of Slurm": ("slurm-dead", "slurm.slurmd_running"),
     "podman has no CDI specification": ("podman-without-cdi", "runtime.present"),
     "DRA's directory is there without its plug-in": ("gpu-operator-dra-without-plugin", "runtime.nvidia_handler"),
     "a specification was left behind and there is no other way": ("gpu-operator-left-behind", "runtime.nvidia_handler"),

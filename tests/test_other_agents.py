@@ -1,20 +1,21 @@
 """What ships for other programs that watch a node: node-problem-detector, NRPE, Icinga, Slurm. Each command in it runs as it is written.
 
-NRPE itself runs its commands in tests/real/test_nrpe.py. The others do not run here: node-problem-detector cannot be had, and of Icinga and
-Slurm the syntax is that of their manuals.
+NRPE itself runs its commands in tests/real/test_nrpe.py, Slurm in tests/real/test_slurm_page.py. The others do not run here:
+node-problem-detector cannot be had, and of Icinga the syntax is that of its manual.
 """
 
 import json
 import re
 import shlex
 import subprocess
-import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
+from hostagent import profile
 from hostagent.cli import cli
 from hostagent.cli import npd as npd_module
 from hostagent.report.state import SCHEMA_VERSION
@@ -123,55 +124,82 @@ def test_the_command_of_icinga_exits_as_a_plugin(tmp_path):
     assert hosts == f"host.vars.gpu && {used}", "a host without an agent of its own would have the service run on the master"
 
 
+SLURM = SHIPPED / "slurm"
+#: What a Slurm program finds in its environment, at most: a search path of the test's own stands for the shell's.
+_SLURMD = {"SLURMD_NODENAME": "node1"}
+
+
 @pytest.fixture
-def health(tmp_path):
-    """Runs Slurm's health check with another hostagent, and a logger that keeps its last word."""
+def slurm(tmp_path):
+    """Runs one of Slurm's programs with a stand-in for hostagent, and a logger that keeps what it gets. Its exit code, output and log."""
     logger = tmp_path / "bin/logger"
     logger.parent.mkdir()
     logger.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$*\" >> {tmp_path}/log\n")
     logger.chmod(0o755)
-    shipped = SHIPPED / "slurm/hostagent-health.sh"
-    assert shipped.stat().st_mode & 0o111
 
-    def run_by(program, profile="slurm"):
-        script = tmp_path / "health"
-        text = shipped.read_text()
-        for was, wanted in ((f"{PROGRAM} check ", f"{program} check "), ("\nprofile=slurm ", f"\nprofile='{profile}' ")):
-            assert text.count(was) == 1
-            text = text.replace(was, wanted)
-        script.write_text(text)
+    def run_with(name, program):
+        text = (SLURM / name).read_text()
+        assert text.count(f"{PROGRAM} slurm ") == 1
+        script = tmp_path / name
+        script.write_text(text.replace(f"{PROGRAM} slurm ", f"{program} slurm "))
         done = subprocess.run(
             ["/bin/sh", str(script)],
-            env={"PATH": f"{logger.parent}:/usr/bin:/bin", "SLURMD_NODENAME": "node1"},  # what slurmd gives
+            env={"PATH": f"{logger.parent}:/usr/bin:/bin", **_SLURMD},
             capture_output=True,
             text=True,
             check=False,
             timeout=60,
         )
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         log = tmp_path / "log"
-        return log.read_text() if log.exists() else ""
+        return done.returncode, done.stdout + done.stderr, log.read_text() if log.exists() else ""
 
-    return run_by
+    def program(code):
+        made = tmp_path / "hostagent"
+        made.write_text(f"#!/bin/sh\necho it says >&2\nexit {code}\n")
+        made.chmod(0o755)
+        return made
 
-
-def test_the_health_check_of_slurm_logs_why_a_host_is_not_ready_and_always_ends_well(health, tmp_path):
-    """By hostagent itself, and by a profile that no host fits."""
-    (tmp_path / "mine.yaml").write_text("extends: slurm\ngpus: {count: 4096}\n")
-    logged = health(f"{sys.executable} -m hostagent", str(tmp_path / "mine.yaml"))
-    assert re.fullmatch("-t hostagent -p daemon.warning -- NOT READY: .+\n", logged)
-
-
-@pytest.mark.parametrize(("program", "logged"), [("true", ""), ("/nonexistent", "/nonexistent: not found")])
-def test_the_health_check_of_slurm_is_silent_where_all_is_well_and_tells_that_hostagent_is_missing(health, program, logged):
-    found = health(program)
-    assert (found == "") is (logged == "")
-    assert logged in found
+    return SimpleNamespace(run=run_with, program=program)
 
 
-def test_what_slurm_is_told_drains_nothing():
-    lines = (SHIPPED / "slurm/slurm.conf").read_text().splitlines()
+@pytest.mark.parametrize(("code", "logged"), [(0, ""), (2, "-t hostagent -p daemon.warning -- it says\n")])
+def test_the_health_check_of_slurm_ends_with_0_and_logs_what_a_failure_says(slurm, code, logged):
+    assert slurm.run("hostagent-health.sh", slurm.program(code)) == (0, "", logged)
+
+
+def test_the_health_check_of_slurm_logs_that_hostagent_is_missing(slurm):
+    code, said, logged = slurm.run("hostagent-health.sh", "/nonexistent")
+    assert (code, said) == (0, "")
+    assert "/nonexistent: not found" in logged
+
+
+@pytest.mark.parametrize("name", ["hostagent-prolog.sh", "hostagent-epilog.sh"])
+def test_of_prolog_and_epilog_a_refusal_alone_fails(slurm, name):
+    """100 refuses; 1 is a Python that cannot start, 2 another version's options, 127 a program that is not there, 137 a kill."""
+    found = {code: slurm.run(name, slurm.program(code))[0] for code in (0, 1, 2, 100, 126, 137)}
+    assert found == {0: 0, 1: 0, 2: 0, 100: 1, 126: 0, 137: 0}
+    assert slurm.run(name, "/nonexistent")[0] == 0
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in SLURM.glob("*.sh")))
+def test_the_command_in_a_program_of_slurm_is_one_of_ours_with_its_options(name):
+    assert (SLURM / name).stat().st_mode & 0o111
+    (line,) = [line for line in (SLURM / name).read_text().splitlines() if f"{PROGRAM} slurm" in line and not line.startswith("#")]
+    words = re.search(rf"{PROGRAM} (slurm [\w -]+?)(?: 2>&1\)|$)", line)[1].split()
+    group = cli.get_command(None, "slurm")
+    command = group.get_command(None, words[1])
+    command.make_context(words[1], words[2:])
+
+
+def test_the_lines_for_slurm_conf_name_the_programs_that_ship():
+    lines = (SLURM / "slurm.conf").read_text().splitlines()
     settings = dict(line.split("=") for line in lines if not line.startswith("#"))
-    assert set(settings) == {"HealthCheckProgram", "HealthCheckInterval", "HealthCheckNodeState"}
-    assert settings["HealthCheckProgram"].endswith("/hostagent-health.sh")
-    assert "scontrol" not in (SHIPPED / "slurm/hostagent-health.sh").read_text()
+    programs = {name: settings.pop(name) for name in ("HealthCheckProgram", "Prolog", "Epilog")}
+    assert set(programs.values()) == {f"/etc/slurm/{path.name}" for path in SLURM.glob("*.sh")}
+    assert settings == {"HealthCheckInterval": "60", "HealthCheckNodeState": "ANY,CYCLE", "PrologFlags": "Alloc"}
+    assert [line[1:] for line in lines if re.match("#[A-Z]\\w+=", line)] == ["SchedulerParameters=nohold_on_prolog_fail"]
+
+
+def test_the_interval_for_slurm_is_shorter_than_a_verdict_is_valid():
+    interval = re.search(r"^HealthCheckInterval=(\d+)$", (SLURM / "slurm.conf").read_text(), re.MULTILINE)[1]
+    assert int(interval) < profile.load(site_file="").profile.report.valid_for_s

@@ -20,6 +20,7 @@ COMMANDS = {
     "plan": ("plan", "Tell what install would change on this host, and what it costs"),
     "daemon": ("daemon", "Watch a host, and tell what it is fit for"),
     "kubernetes": ("kubernetes", "Say why a node is closed, or remove what hostagent has written to nodes"),
+    "slurm": ("slurm", "Drain a node of Slurm that is not ready, and judge it before and after its jobs"),
     "controller": ("controller", "Keep work away from nodes that are not ready or whose agent is silent"),
     "install": ("install", "Carry out the plan, prove it, and keep what takes it back"),
     "setup": ("setup", "Say in the words of TAO's set-up script whether this host is ready, or make it so"),

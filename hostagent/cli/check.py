@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from hostagent.app import Prepared
     from hostagent.profile import Loaded
 
-ProfileFiles = tuple[tuple[str, str], ...]
 _SCOPES: dict[str, Literal["single_node", "multi_node"]] = {"single": "single_node", "multi": "multi_node"}
 
 
@@ -126,7 +125,7 @@ def command(
         raise click.UsageError("found --save-state, which needs all checks of this machine, as root, by a profile file, no --env-file")
     report, loaded = checked(place, profile_name, only, skip)
     if may_save and (save_state or not profile_name):
-        _remember(report, loaded.files)
+        _remember(report, loaded)
     if verbose:
         _tell_crashes(report)
     asked = Asked(_SCOPES[scope], fail_on)
@@ -193,8 +192,8 @@ def _tell_crashes(report: Report) -> None:
         complain(*text.split("\n"))
 
 
-def _remember(report: Report, profile_files: ProfileFiles) -> None:
+def _remember(report: Report, loaded: "Loaded") -> None:
     try:
-        state.save(report, profile_files)
+        state.save(report, loaded.files, quarantine=loaded.profile.quarantine)
     except OSError as error:
         complain(f"Warning: no state written to {state.PATH}: {reason(error)}")

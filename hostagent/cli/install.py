@@ -95,7 +95,7 @@ def _checked(place: Evidence, prepared: "Prepared", *, remember: bool) -> str:
         report = app.examine(reading, prepared)
     if remember:
         try:
-            state.save(report, prepared.loaded.files)
+            state.save(report, prepared.loaded.files, quarantine=prepared.loaded.profile.quarantine)
         except OSError as error:
             complain(f"Warning: no state written to {state.PATH}: {reason(error)}")
     return render(report, "line").rstrip("\n")

@@ -18,7 +18,7 @@ from hostagent.errors import HostagentError, did_you_mean, ended
 
 USAGE, MISSING = 2, 1
 _INTERRUPTED = 130
-_PROGRAM, _CHECK, _SETUP = "hostagent", "check", "setup"
+_PROGRAM, _CHECK, _SETUP, _SLURM = "hostagent", "check", "setup", "slurm"
 _COMPLETE = "_HOSTAGENT_COMPLETE"
 #: A system call that this host refuses (seccomp, a security module, limits) is no fault of this program, nor is a module that is not
 #: there or, for the same reasons, cannot be loaded.
@@ -77,13 +77,19 @@ def _told(arguments: list[str]) -> int:
             complain("Error: the current directory has been deleted.", "Change to another one, or give every path from / on.")
         else:
             _tell_bug(error)
+        return _failed(arguments, cause=f"{type(error).__name__}: {error}")
     return _failed(arguments)
 
 
-def _failed(arguments: Sequence[str], why: str = "hostagent could not run, and standard error says why") -> int:
+def _failed(arguments: Sequence[str], why: str = "hostagent could not run, and standard error says why", cause: str = "") -> int:
     """Where hostagent itself could not run. Who calls ``setup`` in the place of TAO's script knows no 2 but for usage. Nagios shows a
-    plug-in's standard output alone.
+    plug-in's standard output alone. Slurm drains a node whose prolog or epilog fails. `cause`: of a bug.
     """
+    if arguments[:1] == [_SLURM]:
+        from hostagent.__main__ import of_slurm
+
+        if (spared := of_slurm(list(arguments), cause or why)) is not None:
+            return spared
     if is_plugin(arguments):
         with contextlib.suppress(Exception, Ended):
             from hostagent.sinks.line import for_nagios, one_line

@@ -62,6 +62,7 @@ READERS: Mapping[str, Reader] = {
     "Toolkit": Reader("toolkit.toolkit.read_toolkit", ("Packages", "Runtime")),
     "Runtime": Reader("runtime.runtime.read_runtimes", ("Machine", "Packages", "Services")),
     "Launchers": Reader("runtime.launchers.read_launchers", ("Machine", "Runtime", "Services")),
+    "SlurmNode": Reader("slurm.slurm.read_slurm", ("Launchers",)),
     "Cdi": Reader("cdi.cdi.read_cdi", ("Runtime", "Services")),
     "Kubelet": Reader("kubelet.kubelet.read_kubelet", ("Machine", "Packages", "Platform", "Services", "Topology")),
     "Fabric": Reader("nvswitch.fabric.read_fabric", (), (*_NVIDIA, *_RDMA)),

@@ -8,7 +8,7 @@ from hostagent.facts.frozen import frozen
 from hostagent.report import PLACEABLE, Judgement, Report, verdict_of
 from hostagent.report.devices import devices_of
 from hostagent.report.hostcoverage import gap_word
-from hostagent.report.nodewords import ConditionType, Device, Status
+from hostagent.report.nodewords import ConditionType, Device, Status, camel_case
 from hostagent.report.told import NOTHING, Group, first_steps, groups, headline, rank_of, subjects_of
 from hostagent.visible import visible
 from hostagent.vocabulary import Verdict
@@ -92,15 +92,6 @@ def _reason(verdict: Verdict, first: Group) -> str:
     if verdict == "not_ready":
         return camel_case(first.cause.finding.id)
     return "CouldNotRead" if verdict == "unknown" else "Degraded"
-
-
-def camel_case(check: str) -> str:
-    """The reason that a check's id makes.
-
-    >>> camel_case("gpu.xid"), camel_case("driver.library_match"), camel_case("acme.gpu2.is_cold")
-    ('GpuXid', 'DriverLibraryMatch', 'AcmeGpu2IsCold')
-    """
-    return "".join(word[:1].upper() + word[1:] for part in check.split(".") for word in part.split("_"))
 
 
 def _message(report: Report, first: Group, devices: tuple[Device, ...], more: int) -> str:

@@ -20,8 +20,9 @@ from hostagent.daemon.told import AGENT_STALE, CONFIRM_S, FIRST_PASS, State, adv
 from hostagent.errors import HostagentError
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.log import Log
-from hostagent.report import Report
+from hostagent.report import Report, state
 from hostagent.report.nodewords import Transition
+from hostagent.report.summarized import class_in
 from hostagent.source import memory
 from hostagent.steady import Steady
 
@@ -171,8 +172,10 @@ class Loop:
     def _deliver(self, done: Pass, told: State, trigger: Trigger) -> None:
         report, settings = done.report, self._settings
         short, text = self._documents.summary(report, told), self._documents.report(report)
-        files = None if settings.evidence.host_root else self._loaded.prepared.loaded.files
-        document = statedir.document(report, told, files, record.last(self._record.transitions))
+        loaded = self._loaded.prepared.loaded
+        files = None if settings.evidence.host_root else loaded.files
+        found = state.document(report, files, loaded.profile.quarantine, class_in(short))
+        document = statedir.document(found, report, told, record.last(self._record.transitions))
         texts = {**statedir.texts(told, document, short, text), statedir.HISTORY: history.dump(self._memory)}
         if not settings.dry_run:
             with statedir.alone(settings.state_dir):

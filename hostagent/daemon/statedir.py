@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hostagent import lockfile
@@ -112,13 +112,10 @@ def state_text(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
-def document(
-    report: Report, told: State, profile_files: Iterable[tuple[str, str]] | None, last: Transition | None = None
-) -> dict[str, Any]:
-    """The state file: its verdict is the one that is told; what the last pass found is ``measured``. `profile_files`: see
-    `state.document`; `last`: the newest transition.
+def document(found: Mapping[str, Any], report: Report, told: State, last: Transition | None = None) -> dict[str, Any]:
+    """The state file: its verdict is the one that is told; what the last pass found is ``measured``. `found`: `state.document` of the
+    report; `last`: the newest transition.
     """
-    found = state.document(report, profile_files)
     verdict, headline = plain(told.verdicts), told.headline_beside(report.verdict)
     instead = {"headline": headline, "action": "none", "todo": []} if headline else {}
     newest = {"last_transition": plain(last)} if last else {}

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from hostagent.facts.version import Wish
 
 #: The profile format. A key that is added makes the next minor; what an older agent would read wrongly, the next major.
-SCHEMA_VERSION, SCHEMA_MINOR = 1, 5
+SCHEMA_VERSION, SCHEMA_MINOR = 1, 6
 OURS = f"{SCHEMA_VERSION}.{SCHEMA_MINOR}"
 #: What ``schema_version`` may say as text: our major, any minor.
 VERSION_PATTERN = rf"{SCHEMA_VERSION}\.(0|[1-9][0-9]{{0,8}})"
-_MAX_CHECKS, _MAX_CATALOGUES, _MAX_PODS = 2000, 64, 64
+_MAX_CHECKS, _MAX_CATALOGUES, _MAX_PODS, _MAX_QUARANTINE = 2000, 64, 64, 64
 _MAX_VALID_FOR_S = 315_360_000
 _PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _CPUS = re.compile(r"[0-9]{1,9}m|[0-9]{1,9}(\.[0-9]{1,3})?")
@@ -180,6 +180,8 @@ def impossible(profile: Any) -> Iterator[Mistake]:
         yield Mistake(("catalogues",), f"found {len(profile.catalogues)} of them, wanted at most {_MAX_CATALOGUES}")
     if len(profile.checks) > _MAX_CHECKS:
         yield Mistake(("checks",), f"found {len(profile.checks)} of them, wanted at most {_MAX_CHECKS}")
+    if len(profile.quarantine) > _MAX_QUARANTINE:
+        yield Mistake(("quarantine",), f"found {len(profile.quarantine)} of them, wanted at most {_MAX_QUARANTINE}")
     named = profile.gpus.passthrough if isinstance(profile.gpus.passthrough, tuple) else ()
     for wrong in [one for one in named if not _PCI.fullmatch(one)][:1]:
         yield Mistake(("gpus", "passthrough"), f"found {wrong!r:.60}, wanted PCI addresses such as 0000:1b:00.0")

@@ -65,3 +65,12 @@ class NodeWords:
 def compact(summary: Mapping[str, Any]) -> str:
     """The summary as an annotation has it, in ASCII: whatever it goes through."""
     return json.dumps(summary, separators=(",", ":"), sort_keys=True)
+
+
+def camel_case(check: str) -> str:
+    """The reason that a check's id makes.
+
+    >>> camel_case("gpu.xid"), camel_case("driver.library_match"), camel_case("acme.gpu2.is_cold")
+    ('GpuXid', 'DriverLibraryMatch', 'AcmeGpu2IsCold')
+    """
+    return "".join(word[:1].upper() + word[1:] for part in check.split(".") for word in part.split("_"))

@@ -54,9 +54,9 @@ class State(NamedTuple):
         return "conditions" in self.data
 
 
-def save(report: Report, profile_files: Iterable[tuple[str, str]], path: str = PATH) -> None:
-    """Write the file whole or not at all, readable by everybody. `profile_files`: ``Loaded.files``. Raises ``OSError``, also where a
-    daemon keeps the file.
+def save(report: Report, profile_files: Iterable[tuple[str, str]], path: str = PATH, quarantine: Iterable[str] = ()) -> None:
+    """Write the file whole or not at all, readable by everybody. `profile_files`: ``Loaded.files``; `quarantine`: see `document`. Raises
+    ``OSError``, also where a daemon keeps the file.
     """
     from hostagent.deliver.file import deliver
 
@@ -64,11 +64,21 @@ def save(report: Report, profile_files: Iterable[tuple[str, str]], path: str = P
     make(folder)
     if daemonlock.is_held(folder):
         raise OSError(errno.EBUSY, "found a daemon that keeps it")
-    deliver(json.dumps(document(report, profile_files), indent=1) + "\n", path, mode=0o644)
+    deliver(json.dumps(document(report, profile_files, quarantine), indent=1) + "\n", path, mode=0o644)
 
 
-def document(report: Report, profile_files: Iterable[tuple[str, str]] | None) -> dict[str, Any]:
-    """What the file says of one report. `profile_files` is None where they lie in another file system than that of the host: in a pod's."""
+def document(
+    report: Report, profile_files: Iterable[tuple[str, str]] | None, quarantine: Iterable[str] = (), fabric_class: str | None = None
+) -> dict[str, Any]:
+    """What the file says of one report. `profile_files` is None where they lie in another file system than that of the host: in a pod's.
+
+    `quarantine`: check ids of the profile. The file names the first of them that fails or warns, as a reason (GpuXid), "" where none does.
+    `fabric_class`: where it is known already.
+    """
+    if fabric_class is None:
+        from hostagent.report import summarized
+
+        fabric_class = summarized.fabric_class(report)
     reasons = [
         {key: getattr(one, key) for key in _REASON}
         for one in report.findings
@@ -90,7 +100,19 @@ def document(report: Report, profile_files: Iterable[tuple[str, str]] | None) ->
         "action": report.action,
         "todo": [step.text for step in first_steps(report, first)] if first else [],
         "reasons": reasons,
+        "quarantine": _quarantined(report, quarantine),
+        "fabric_class": fabric_class,
     }
+
+
+def _quarantined(report: Report, quarantine: Iterable[str]) -> str:
+    listed = tuple(quarantine)
+    if not listed:
+        return ""
+    from hostagent.report.nodewords import camel_case
+
+    bad = {one.id for one in report.findings if one.outcome in ("fail", "warn")}
+    return next((camel_case(name) for name in listed if name in bad), "")
 
 
 def make(folder: str) -> None:
@@ -103,8 +125,8 @@ def make(folder: str) -> None:
     refuse_others(folder, {0, os.geteuid()})
 
 
-def read(path: str, now: float) -> State:
-    """The last verdict, with what is wrong with it: missing, damaged, expired, or of another boot."""
+def read(path: str, now: float, *, boot_id: str | None = None) -> State:
+    """The last verdict, with what is wrong with it: missing, damaged, expired, or of another boot than `boot_id`, None for this machine's."""
     try:
         raw = read_small(path, _MAX_BYTES, {0, os.geteuid()})
     except NotOwnError as error:
@@ -124,7 +146,7 @@ def read(path: str, now: float) -> State:
         damage = str(error)[:200] if isinstance(error, ValueError) else "it has another shape"
     if damage:
         return State({}, f"{path} is damaged ({damage})")
-    return State(data, _stale(data, now))
+    return State(data, _stale(data, now, _boot_id() if boot_id is None else boot_id))
 
 
 def _refuse(word: str) -> float:
@@ -153,7 +175,8 @@ def _damage(data: Mapping[str, Any]) -> str:
 
 def _texts(data: Mapping[str, Any], listed: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
     yield from (one[key] for one in listed for key in ("path", "sha256"))
-    yield from (data.get("headline", ""), data.get("action", ""), data.get("coverage", ""), *data.get("todo", ()))
+    yield from (data.get(key, "") for key in ("headline", "action", "coverage", "quarantine", "fabric_class"))
+    yield from data.get("todo", ())
     yield from (data["boot_id"], data["profile"]["name"], *(one[key] for one in data["reasons"] for key in _REASON))
     yield from (one[key] for one in data.get("conditions", ()) for key in _CONDITION)
     yield from (data["last_transition"][key] for key in _TRANSITION if "last_transition" in data)
@@ -165,8 +188,8 @@ def _is_deep(value: Any, levels: int) -> bool:
     return levels < 0 or any(_is_deep(one, levels - 1) for one in inner)
 
 
-def _stale(data: Mapping[str, Any], now: float) -> str:
-    if data["boot_id"] != _boot_id():
+def _stale(data: Mapping[str, Any], now: float, boot_id: str) -> str:
+    if data["boot_id"] != boot_id:
         return "the verdict is from another boot"
     if now < data["observed_at"] - _CLOCK_STEP_S:
         return f"the verdict is {data['observed_at'] - now:.0f} s in the future"

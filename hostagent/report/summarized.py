@@ -96,6 +96,21 @@ def summary(report: Report, verdict: "Verdicts | None" = None, headline: str = "
     return _fitted(_bare(plain(found)))
 
 
+def fabric_class(report: Report) -> str:
+    """The class of its fabric, "" where that cannot be said."""
+    from hostagent.nccl import fabricclass
+
+    node = _nccl_node(report)
+    found = node if isinstance(node, Unread) else fabricclass.fabric_class(fabricclass.inputs(node))
+    return "" if isinstance(found, Unread) else found
+
+
+def class_in(document: Mapping[str, Any]) -> str:
+    """The same, of a summary."""
+    found = document["fabric"].get("class")
+    return found if isinstance(found, str) else ""
+
+
 def beside(document: Mapping[str, Any], verdict: Verdicts, headline: str) -> dict[str, Any]:
     """The summary of an earlier pass, with what is told now in the place of what that found."""
     told = {"verdict": plain(verdict), **({"headline": _short(headline, _TEXT), "action": "none"} if headline else {})}

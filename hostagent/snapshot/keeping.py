@@ -12,6 +12,7 @@ from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
 from hostagent.nccl.conftext import conf_text
 from hostagent.snapshot import documents, flagwords, kubelets, lines, packages, rows
+from hostagent.snapshot.slurmconf import slurm_conf
 from hostagent.source.answerfile import Question
 from hostagent.source.base import Answer, Source
 from hostagent.source.budget import weight
@@ -55,7 +56,7 @@ _Filter = Callable[[Any, tuple[str, ...], Mask], Any]
 #: What a name is: a key (settings, keys); a pattern (matches, log, first, messages); ``Section.Key`` (unit); a key in full (apt.conf);
 #: a path of keys (toml, json, yaml: see `documents`); a field (kubelet); a word before ``=`` (words); what a line begins with
 #: (beginnings); a first column (rows); a number of bytes (head); a flag (arguments, flags); a path (paths, mounts); a field or
-#: ``PACKAGE*`` (dpkg); a soname.
+#: ``PACKAGE*`` (dpkg); a soname; a key in small letters (slurm.conf).
 KINDS: Mapping[str, _Filter] = {
     "nothing": lambda *_: b"",
     "settings": lines.settings,
@@ -86,6 +87,7 @@ KINDS: Mapping[str, _Filter] = {
     "paths": rows.paths,
     "messages": rows.messages,
     "nccl.conf": conf_text,
+    "slurm.conf": slurm_conf,
 }
 
 

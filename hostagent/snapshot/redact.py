@@ -7,11 +7,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hostagent.collect.slurm.conf import in_hostlist
 from hostagent.knowledge import daemons
 from hostagent.secret.names import hidden, without_secret_arguments, without_secrets
 from hostagent.secret.people import PERSON
 from hostagent.snapshot import identities as found
 from hostagent.snapshot.addresses import Spellings
+from hostagent.snapshot.slurmconf import with_nodes
 
 #: The same on every machine, and part of the names of EFI variables that are read (UEFI specification, section 3.3).
 _EFI_GLOBAL = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
@@ -50,6 +52,7 @@ class Redactor:
     def __init__(self, key: bytes, names: "tuple[str, ...]" = ()) -> None:
         self._key = key
         self._addresses = Spellings(key)
+        self._own = names
         wanted = sorted((name for name in names if len(name) > 2 and name.lower() not in _WORDS), key=len, reverse=True)
         domains = sorted({domain for name in names for domain in _domains(name)}, key=len, reverse=True)
         # Case counts in a name: the host h100 has GPUs called H100.
@@ -130,6 +133,8 @@ class Redactor:
         text = answer.get("text") if isinstance(answer, dict) else None
         if isinstance(text, str) and answer.get("kept", [])[:1] == ["nccl.conf"]:
             return {**answer, "text": "\n".join(map(self._conf_line, text.split("\n")))}
+        if isinstance(text, str) and answer.get("kept", [])[:1] == ["slurm.conf"]:
+            return {**answer, "text": self.text(with_nodes(text, self.nodes))}
         is_version = _MODULE.fullmatch(question) and isinstance(text, str) and _VERSION.fullmatch(text)
         return answer if is_version else self._answer(answer)
 
@@ -155,6 +160,12 @@ class Redactor:
             return self.value(value)
         host = _HOST.fullmatch(value) if name in _ADDRESSES else None
         return self.name(host[1]) + (host[2] or "") if host and not found.IPV4.fullmatch(host[1]) else self.text(value)
+
+    def nodes(self, hostlist: str) -> str:
+        """A host list of Slurm as one name: that of this host where it is in there, else one of its own."""
+        if any(in_hostlist(name, hostlist) for name in self._own if name):
+            return self.name(self._own[0])
+        return self.name(hostlist)
 
     def _listener(self, row: Any) -> Any:
         """The program that has taken a port may be a person's, as one that a fault names."""

@@ -146,7 +146,8 @@ class Process:
         folder, _, program = path.rpartition("/")
         found = self._linked("exe")
         is_fixed = found.st_uid == 0 and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        return is_fixed and program != "" and self.name.startswith(program) and self._look(lambda _: not self.host.root.untrusted(folder))
+        is_named = program != "" and (self.name.startswith(program) or daemons.PROGRAMS.get(self.name) == program)
+        return is_fixed and is_named and self._look(lambda _: not self.host.root.untrusted(folder))
 
     @property
     def argv(self) -> "list[str]":

@@ -6,7 +6,7 @@ set -uo pipefail
 cd "$(dirname "$0")"
 failed=0
 packages=(db5.3-util gcc libc6-dev binutils pciutils kmod rpm sqlite3 dpkg-dev gpg openssl zstd xz-utils systemd util-linux podman runc grub-emu mmdebstrap apt-utils
-  zsh fish libxml2-utils hwloc-nox systemd-container libibverbs1 ibverbs-providers groff-base)
+  zsh fish libxml2-utils hwloc-nox systemd-container libibverbs1 ibverbs-providers groff-base slurmctld slurmd slurm-client munge)
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")

@@ -21,7 +21,7 @@ READERS = re.compile(
     r"dcb|dockerd|dpkg|find|fuser|getenforce|getsebool|grep|grubby|head|hostnamectl|ibv_devinfo|ip|journalctl|kubelet|ldconfig|ls|lsinitramfs|"
     r"lsinitrd|lsmod|mlnx_qos|"
     r"lspci|modinfo|modprobe|mokutil|needs-restarting|nv-fabricmanager|nvcc|nvidia-ctk|nvidia-imex|nvidia-imex-ctl|nvidia-smi|pgrep|"
-    r"rdma|rpm|setpci|sort|ss|sysctl|systemctl|tail|timedatectl|uname|uptime|xargs|zypper)"
+    r"rdma|rpm|scontrol|setpci|slurmd|sort|ss|sysctl|systemctl|tail|timedatectl|uname|uptime|xargs|zypper)"
 )
 #: Options and words by which these programs would change something, but for apt-get's.
 CHANGES = re.compile(
@@ -29,6 +29,7 @@ CHANGES = re.compile(
     r"|apt-mark (?!showhold)|apt-get (?!update)|zypper (?!locks)|rpm -(?!q)|dpkg (?!-l|-S|--audit)|nvidia-ctk (?!cdi list|config|--version)"
     r"|kubelet (?!--v)|ldconfig(?! -p)|cloud-init (?!status)|chronyc (?!tracking)|mokutil (?!--sb)|docker (?!info)|dockerd (?!--v)|containerd (?!config dump|--v)"
     r"|ip (?!(?:-[a-z0-9]+ )*(?:link|addr|address|route|neigh|rule)(?: show| list|$))|rdma (?!system show|link show|dev show)|dcb (?!.*show)|setpci .*=|sysctl .*(?:-w|=)|mlnx_qos .*-[-ptfsrc](?![a-z]*how)"
+    r"|scontrol (?!show)|slurmd (?!-[CGV]$)"
     r"|crio (?!status|--v)|find .* -(?:delete|exec)|nvidia-smi -(?:[rae]|pm|mig|pl|c)\b|fuser .*-k|dmesg .*-[cC])"
 )
 #: These are safe to run anywhere, and quick.

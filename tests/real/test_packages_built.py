@@ -97,9 +97,15 @@ def test_both_packages_have_the_same_files_all_of_them_root_s(small):
     files = {name.replace("vendor-completions", "site-functions") for name, one in deb.items() if not one.isdir()}
     assert {row[3] for row in rows if not row[0].startswith("d")} == files
     folders = {row[3] for row in rows if row[0].startswith("d")}
-    assert {os.path.dirname(name) for name in files if name.startswith(("/opt/hostagent/", "/etc/"))} <= folders, (
-        "rpm removes what it knows"
-    )
+    owned = ("/opt/hostagent/", "/etc/", "/usr/share/hostagent/")
+    assert {os.path.dirname(name) for name in files if name.startswith(owned)} <= folders, "rpm removes what it knows"
+
+
+def test_both_packages_have_what_slurm_runs(small):
+    shipped = {path.name: 0o755 if path.suffix == ".sh" else 0o644 for path in (ROOT / "daemonset/slurm").iterdir()}
+    deb = members(small / f"out/hostagent_{NEW}_amd64.deb")
+    found = {os.path.basename(name): one.mode for name, one in deb.items() if name.startswith("/usr/share/hostagent/slurm/")}
+    assert found == shipped
 
 
 def test_an_edited_profile_is_the_administrator_s(small):

@@ -222,7 +222,7 @@ def test_a_family_says_its_title_its_order_and_its_condition():
     assert {name: family.condition for name, family in families.items()} == {
         "cdi": "ToolkitReady", "driver": "DriverReady", "gpu": "", "host": "", "kernel": "DriverReady", "kubelet": "TopologyReady",
         "nccl": "FabricReady", "network": "FabricReady", "nvswitch": "FabricReady", "os": "", "rdma": "FabricReady", "runtime": "ToolkitReady",
-        "toolkit": "ToolkitReady", "topology": "TopologyReady",
+        "slurm": "", "toolkit": "ToolkitReady", "topology": "TopologyReady",
     }  # fmt: skip
     assert all(family.title for family in families.values())
     assert len({family.order for family in families.values()}) == len(families)
@@ -249,7 +249,7 @@ def test_a_family_that_says_nothing_is_told_last_and_has_no_condition(written):
 LOOKED_AT = (
     *("os", "gpu.present", "nvswitch.board", "gpu.passthrough", "gpu.on_bus", "gpu.lost", "kernel", "gpu.bound"),
     *("driver.loaded", "driver", "driver.gsp_firmware", "gpu", "nvswitch", "gpu.fabric_state"),
-    *("topology", "rdma", "network", "nccl", "toolkit", "runtime", "kubelet", "cdi", "host"),
+    *("topology", "rdma", "network", "nccl", "toolkit", "runtime", "kubelet", "slurm", "cdi", "host"),
 )
 
 
@@ -263,7 +263,8 @@ def test_our_checks_are_told_causes_first():
 
 def test_the_engine_names_no_check():
     """Its profiles may: they are data, as anybody's are. So may a plan: each of its steps says which checks it makes pass."""
-    ids = {one.id for one in CHECKS} - {"driver.version", "toolkit.version", "host.hostname"}  # keys of a profile or a report, too
+    keys = {"driver.version", "toolkit.version", "host.hostname"}  # of a profile or a report
+    ids = {one.id for one in CHECKS} - keys - {"slurm.slurmd_running"}  # what slurmd has started knows that it runs
     engine = Path(__file__).parents[2] / "hostagent"
     for path in (one for one in engine.rglob("*.py") if engine / "plan" not in one.parents):
         words = {node.value for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Constant)}

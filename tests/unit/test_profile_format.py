@@ -39,7 +39,7 @@ def test_a_profile_says_its_schema_as_a_whole_number_or_as_major_and_minor_in_qu
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        ("1.3", r'schema_version is 1\.3, wanted 1 or a text such as "1\.5" in quotes: the number 1\.10 is 1\.1'),
+        ("1.3", r'schema_version is 1\.3, wanted 1 or a text such as "1\.6" in quotes: the number 1\.10 is 1\.1'),
         ("1.10", r"schema_version is 1\.1, wanted .* in quotes: the number 1\.10 is 1\.1"),
         ("1.0", r"schema_version is 1\.0, wanted 1 or a text .* in quotes"),
         ("'2.0'", "schema_version is '2.0', wanted 1 or"),

@@ -188,7 +188,7 @@ def told(path, site=""):
         ("cuda: {install: 13-0}", 'b.yaml:1: cuda.install: "13-0" is no version of CUDA, such as "13.0": packages are named by it'),
         ("name: a\nname: b\n", "b.yaml:2: cannot read this YAML: found the key 'name' twice"),
         ("a: &x 1\nb: *x\n", "b.yaml:2: cannot read this YAML: found an alias, wanted plain values"),
-        ("schema_version: 7\nnew: 1\n", 'b.yaml:1: schema_version is 7, wanted 1 or a text such as "1.5"'),
+        ("schema_version: 7\nnew: 1\n", 'b.yaml:1: schema_version is 7, wanted 1 or a text such as "1.6"'),
     ],
 )
 def test_a_mistake_names_file_line_and_key_and_how_to_write_it(write, tmp_path, text, sentence):

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from hostagent.catalogue import load
 from hostagent.collect import READERS
-from hostagent.daemon.conditions import LONGEST, TYPES, camel_case, cut, measured
+from hostagent.daemon.conditions import LONGEST, TYPES, cut, measured
 from hostagent.profile import load as load_profile
 from hostagent.report import Cause, verdict_of
+from hostagent.report.nodewords import camel_case
 from hostagent.report.told import with_headline
 from tests.unit.reports import judgement, report
 

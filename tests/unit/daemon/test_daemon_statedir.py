@@ -35,7 +35,7 @@ def fresh(*judgements):
 
 
 def kept(folder, found, told, profile_files=()):
-    document = statedir.document(found, told, profile_files)
+    document = statedir.document(state.document(found, profile_files), found, told)
     texts = statedir.texts(told, document, summary(found), Documents().report(found))
     return statedir.save(str(folder), {**texts, statedir.HISTORY: "{}"})
 

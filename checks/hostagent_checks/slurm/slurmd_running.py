@@ -1,0 +1,91 @@
+"""slurmd does not run: Slurm takes the node for down and starts no job here.
+
+After a failed start (a gres.conf that names a device which is not there, a controller that does not answer) it is down until it is started
+again. A host is a worker of Slurm where slurmd's unit is enabled and has a slurm.conf, or a server that gives it one (`--conf-server`), and
+where the profile says so (`slurm.worker`). A slurmd that another service has started counts as running, too; one in a person's session does
+not, for anybody's program may have that name. While cloud-init still sets the host up, and in the first two minutes of a boot, systemd may
+be about to start it.
+"""
+
+from typing import NamedTuple
+
+from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.facts.gpu import GpuEvents
+from hostagent.facts.host import Machine, Services, Unit
+from hostagent.facts.slurm import SlurmNode
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+_READ = Step("restart_service", "Read why slurmd ended, and correct it.", "journalctl -b -u slurmd")
+_START = Step("restart_service", "Start slurmd.", "systemctl start slurmd")
+_ENABLE = Step("restart_service", "Enable slurmd, and start it.", "systemctl enable --now slurmd")
+_BY_HAND = Step("restart_service", "Start slurmd the way this site does.")
+_NO_WORKER = Step("configure", "If this host is no worker of Slurm, set 'slurm.worker: auto' in its profile.")
+
+
+class Params(NamedTuple):
+    """boot_seconds: how long after a boot slurmd may still be started, seconds"""
+
+    boot_seconds: int = 120
+
+
+@check(
+    title="slurmd runs on a worker of Slurm",
+    severity="critical",
+    since="0.1",
+    because=("slurm.gres:no-file", "slurm.gres:bad-count"),
+    headline="slurmd is not running: Slurm starts no job here",
+    remedy=(_READ, _START),
+    references=("Slurm, slurmd(8)",),
+    confirm=("systemctl status slurmd", "journalctl -b -u slurmd"),
+)
+def slurmd_running(
+    services: Services, machine: Machine, slurm: SlurmNode, events: GpuEvents | Unread, profile: Profile, params: Params
+) -> Findings:
+    worker = profile.slurm.worker
+    if worker == "no":
+        skip("the profile says that this host is no worker of Slurm")
+    unit = need(services.unit("slurmd"))
+    is_enabled = unit.exists and need(unit.enabled)
+    if worker == "auto" and not is_enabled:
+        skip("slurmd is not enabled here")
+    if need(machine.daemons("slurmd")):
+        return
+    if worker == "auto":
+        _skip_unused(slurm)
+    _skip_while_starting(machine, events, params)
+    if is_enabled:
+        yield fail("slurmd's unit is enabled, and slurmd is not running", code="stopped", found="stopped", wanted="running")
+    else:
+        yield fail(
+            f"the profile says that this host is a worker of Slurm, and slurmd is {_state(unit)}",
+            code="not-started",
+            found=_state(unit),
+            wanted="running",
+            remedy=(_ENABLE if unit.exists else _BY_HAND, _NO_WORKER),
+        )
+
+
+def _state(unit: Unit) -> str:
+    if not unit.exists:
+        return "not running"
+    return "masked" if need(unit.masked) else "not enabled and not running"
+
+
+def _skip_unused(slurm: SlurmNode) -> None:
+    """The check does not apply where packages have enabled a slurmd that nothing tells its cluster: its unit waits for slurm.conf."""
+    conf = slurm.conf
+    if isinstance(conf, Unread) and conf.why == "absent":
+        if not need(slurm.configless):
+            skip("slurmd has no slurm.conf here")
+    else:
+        need(conf)
+
+
+def _skip_while_starting(machine: Machine, events: GpuEvents | Unread, params: Params) -> None:
+    """The check does not apply while something that can be seen is still under way; what cannot be seen is no reason to wait."""
+    if machine.cloud_init_running is True:
+        skip("cloud-init still sets this host up")
+    uptime = events if isinstance(events, Unread) else events.uptime
+    if not isinstance(uptime, Unread) and uptime < params.boot_seconds:
+        skip(f"the host booted less than {params.boot_seconds} s ago: slurmd may be about to start")

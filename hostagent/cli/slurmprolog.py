@@ -1,0 +1,113 @@
+"""``hostagent slurm prolog``. With a fresh verdict it reads two files, and imports no collector."""
+
+import os
+import time
+from typing import Any
+
+import click
+
+from hostagent.cli import SETTINGS, examples
+from hostagent.cli.options import Seconds
+from hostagent.cli.slurmoptions import Asked, asked, boot_id, slurm_options
+from hostagent.errors import HostagentError
+from hostagent.slurm import prolog, verdict
+from hostagent.slurm.say import say
+
+_WORDS = ("refuse", "allow")
+
+refusal_code = click.option(
+    "--refusal-code",
+    type=click.IntRange(1, 255),
+    default=1,
+    show_default=True,
+    help="Exit code of a refusal. Another one than 1 tells it from a Python that cannot start.",
+    metavar="N",
+)
+
+
+@click.command(
+    "prolog",
+    context_settings=SETTINGS,
+    epilog=examples("hostagent slurm prolog --dry-run", "SLURM_JOB_NUM_NODES=2 hostagent slurm prolog --dry-run --on-unknown allow"),
+)
+@click.option(
+    "--scope",
+    type=click.Choice(["auto", "single", "multi"]),
+    default="auto",
+    show_default=True,
+    help="The verdict that counts. auto: multi for a job of several nodes.",
+)
+@click.option(
+    "--refresh-deadline",
+    default=10.0,
+    show_default=True,
+    type=Seconds(0.5, 300),
+    help="Seconds for the check where no fresh verdict is there.",
+    metavar="S",
+)
+@click.option(
+    "--on-unknown",
+    type=click.Choice(_WORDS),
+    default="refuse",
+    show_default=True,
+    help="Where the check cannot tell. refuse drains the node.",
+)
+@click.option(
+    "--on-own-fault",
+    type=click.Choice(_WORDS),
+    default="allow",
+    show_default=True,
+    help="Where hostagent itself, its profile or its catalogue fails. refuse may drain all nodes.",
+)
+@refusal_code
+@slurm_options
+def command(scope: str, refresh_deadline: float, on_unknown: Any, on_own_fault: Any, refusal_code: int, **where: Any) -> int:
+    """Prolog of Slurm: let the job in, or refuse it.
+
+    Reads the fresh verdict of the daemon or of the last run. Where there is none, or where it is unknown, checks the host once. Runs no
+    command of Slurm.
+
+    Exit 0: the job may start. --refusal-code: it may not, and Slurm drains the node. 2: usage. With --dry-run always 0.
+    """
+    options = asked(**where)
+    rules = prolog.Rules(prolog.scope_of(scope, os.environ), on_unknown, on_own_fault)
+    job = os.environ.get(prolog.JOB_ID, "")
+    spool, problem = (None, "") if options.is_dry else prolog.opened(options.state_dir, options.node)
+    if spool and job:
+        problem = prolog.note_begin(spool, job)
+
+    def look() -> Any:
+        from hostagent.cli.slurmoptions import examined
+        from hostagent.slurm.judging import interval_s
+
+        return _own(lambda: examined(options, "prolog", 2 * interval_s(options.slurm_conf) + options.deadline_s, refresh_deadline))
+
+    found = prolog.answer(_fresh(options), look, rules, spool)
+    if found.is_refused and not options.is_dry:
+        problem = "; ".join(filter(None, (problem, prolog.mark(spool, "prolog", found.reason))))
+    if problem:
+        say(f"prolog: {problem}")
+    if found.line:
+        say(f"prolog: {f'job {job} ' if job else ''}{found.line}")
+    if options.is_dry:
+        from hostagent.cli.streams import say as printed
+
+        printed(f"would {'refuse' if found.is_refused else 'let in'} a job of scope {rules.scope} on {options.node}")
+        return 0
+    return refusal_code if found.is_refused else 0
+
+
+def _fresh(options: Asked) -> verdict.NodeVerdict | None:
+    """None also where the recording does not load: the check says so."""
+    try:
+        return verdict.fresh(options.state_dir, options.node, boot_id(options), time.time())
+    except click.UsageError:
+        return None
+
+
+def _own(look: Any) -> Any:
+    """A profile that does not load is no usage error here: exit 2 would drain the node as exit 1 does."""
+    try:
+        return look()
+    except click.UsageError as error:
+        raise HostagentError(error.message, "") from error

@@ -1,0 +1,159 @@
+"""The text of slurm.conf and gres.conf: lines of `Key=Value`, taken apart as Slurm's own parser does (slurm.conf(5)).
+
+Pure. Keys are compared without regard to capitals, and are in small letters here. Which file an `Include` line names, and who reads it,
+is up to the caller.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from hostagent.collect.values import at_most
+
+#: Names of one host list that are made, and parts of one of its words.
+_MOST_HOSTS, _MOST_PARTS, _MOST_DIGITS = 65_536, 64, 9
+#: A key, what may stand before `=` (`+=`), and a value in double quotes or one up to the next white space.
+_PAIR = re.compile(r"(?<![A-Za-z0-9_.])([A-Za-z0-9_.]+)[ \t]*[-*+/]?=[ \t]*(?:\"([^\"]*)\"|(\S+))")
+_BEFORE_COMMENT = re.compile(r"(?:[^\\#]+|\\.?)*")
+_INCLUDE = re.compile(r"include\s+(\S.*)", re.IGNORECASE)
+#: A word of a host list: commas in brackets part no words.
+_WORD = re.compile(r"(?:[^,\[]|\[[^\]]*\]?)+")
+_RANGES = re.compile(r"\[([0-9,-]+)\]")
+_DIGITS = re.compile(r"[0-9]+", re.ASCII)
+
+#: Keys in small letters and values of one line, in its order.
+Line = tuple[tuple[str, str], ...]
+
+
+class Conf(NamedTuple):
+    """The lines of one file, or of several one after the other. An `Include` line has the one key `include`."""
+
+    lines: tuple[Line, ...]
+
+    def value(self, key: str, default: str = "") -> str:
+        r"""What the last line that sets `key` says; `default` where none does.
+
+        >>> parse_conf("HealthCheckInterval=30\nhealthcheckinterval = 60").value("HealthCheckInterval")
+        '60'
+        """
+        name = key.lower()
+        return next((value for line in reversed(self.lines) for known, value in reversed(line) if known == name), default)
+
+
+def parse_conf(text: str) -> Conf:
+    r"""The lines that set something. What is no assignment is left out.
+
+    >>> parse_conf('ClusterName=a  # one\nInclude b.conf\nNodeName=n[1-2] \\\n  Reason="no cable" Gres=gpu:8\n').lines
+    ((('clustername', 'a'),), (('include', 'b.conf'),), (('nodename', 'n[1-2]'), ('reason', 'no cable'), ('gres', 'gpu:8')))
+    """
+    return Conf(tuple(line for whole in _whole_lines(text) if (line := _line(whole))))
+
+
+#: For who reads one value out of a file.
+parse = parse_conf
+
+
+def in_hostlist(name: str, text: str) -> bool:
+    """Whether a host list has this name, without making all its names.
+
+    >>> in_hostlist("n07", "login,n[01-08,12]"), in_hostlist("n7", "n[01-08]"), in_hostlist("r2n3", "r[1-2]n[1-4]")
+    (True, False, True)
+    """
+    return any(_is_named(name, parts) for parts in _words(text))
+
+
+def hosts(text: str) -> Iterator[str]:
+    """The names of a host list in order; raises ``ValueError`` beyond 65536 of them.
+
+    >>> list(hosts("login,n[08-10],r[1-2]n[1-2]"))
+    ['login', 'n08', 'n09', 'n10', 'r1n1', 'r1n2', 'r2n1', 'r2n2']
+    """
+    return at_most(_MOST_HOSTS, "hosts", (name for parts in _words(text) for name in _names(parts, "")))
+
+
+def _whole_lines(text: str) -> Iterator[str]:
+    """Without comments; a backslash at the end of a line goes on in the next one."""
+    pending: list[str] = []
+    for raw in text.split("\n"):
+        line = _without_comment(raw)
+        stripped = line.rstrip()
+        goes_on = (len(stripped) - len(stripped.rstrip("\\"))) % 2 == 1
+        pending.append(stripped[:-1] if goes_on else line)
+        if not goes_on:
+            yield "".join(pending).strip()
+            pending = []
+    if pending:
+        yield "".join(pending).strip()
+
+
+def _without_comment(line: str) -> str:
+    """Up to the first `#` that no backslash takes as it is."""
+    found = _BEFORE_COMMENT.match(line)
+    return found[0] if found else ""
+
+
+def _line(text: str) -> Line:
+    plain = re.sub(r"\\(.)", r"\1", text)
+    if included := _INCLUDE.match(plain):
+        return (("include", included[1].strip().strip('"')),)
+    pairs = ((found[1].lower(), found[3].lstrip('"') if found[2] is None else found[2]) for found in _PAIR.finditer(plain))
+    return tuple(pair for pair in pairs if pair[0] != "include")
+
+
+#: A text as it stands, or ranges of numbers: the digits of the first, which say how wide they are, first and last.
+_Part = str | tuple[tuple[int, int, int], ...]
+
+
+def _words(text: str) -> Iterator[tuple[_Part, ...]]:
+    """The words of a host list, without those that name nothing."""
+    for found in _WORD.finditer(text):
+        word = found[0].strip()
+        parts = tuple(_ranges(part) if number % 2 else part for number, part in enumerate(_RANGES.split(word, _MOST_PARTS)))
+        if word and all(parts[1::2]):
+            yield parts
+
+
+def _ranges(text: str) -> tuple[tuple[int, int, int], ...]:
+    found = []
+    for one in text.split(","):
+        first, dash, last = one.partition("-")
+        last = last if dash else first
+        if _is_number(first) and _is_number(last) and int(first) <= int(last):
+            found.append((len(first), int(first), int(last)))
+    return tuple(found)
+
+
+def _is_number(text: str) -> bool:
+    return 0 < len(text) <= _MOST_DIGITS and text.isdecimal() and text.isascii()
+
+
+def _is_named(name: str, parts: tuple[_Part, ...]) -> bool:
+    """Every place of the name that the parts up to here can lead to, so that the work is bounded."""
+    places = {0}
+    for part in parts:
+        if isinstance(part, str):
+            places = {place + len(part) for place in places if name.startswith(part, place)}
+        else:
+            places = {end for place in places for end in _ends(name, place, part)}
+    return len(name) in places
+
+
+def _ends(name: str, place: int, ranges: Iterable[tuple[int, int, int]]) -> Iterator[int]:
+    digits = _DIGITS.match(name, place)
+    for end in range(place + 1, min(digits.end(), place + _MOST_DIGITS) + 1) if digits else ():
+        text = name[place:end]
+        if any(first <= int(text) <= last and text == text.lstrip("0").rjust(width, "0") for width, first, last in ranges):
+            yield end
+
+
+def _names(parts: tuple[_Part, ...], start: str) -> Iterator[str]:
+    if not parts:
+        yield start
+        return
+    first, *rest = parts
+    if isinstance(first, str):
+        yield from _names(tuple(rest), start + first)
+        return
+    for width, low, high in first:
+        for number in range(low, high + 1):
+            yield from _names(tuple(rest), f"{start}{number:0{width}d}")

@@ -1,0 +1,162 @@
+"""The Slurm node that this host is: which files slurmd reads, and what they say of it.
+
+Nothing is asked where slurmd is not in use.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from posixpath import dirname, join
+from typing import Any
+
+from hostagent.collect.slurm.conf import Conf, Line, hosts, in_hostlist, parse_conf
+from hostagent.collect.values import Allowance, at_most, parse_number, stops_at_unread
+from hostagent.facts.runtime import Launchers
+from hostagent.facts.slurm import Gres, SlurmNode
+from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need, then
+from hostagent.source import Source
+from hostagent.source.keep import Keep
+
+#: Where slurmd looks (slurmd(8), slurm.conf(5)): the copy of a configless node, packages of distributions, Debian's before 11, builds below
+#: /opt (AWS ParallelCluster), Slurm's own default.
+_FOLDERS = ("/run/slurm/conf", "/etc/slurm", "/etc/slurm-llnl", "/opt/slurm/etc", "/usr/local/etc/slurm", "/usr/local/etc")
+#: EnvironmentFile= of slurmd's unit in the packages of distributions and of Slurm itself.
+_ENVIRONMENTS = ("/etc/default/slurmd", "/etc/sysconfig/slurmd")
+_NAMED = re.compile(r"^(?:export[ \t]+)?SLURM_CONF=[\"']?(/[^\s\"']+)", re.MULTILINE)
+_SERVER = re.compile(r"^[^\n#]*(?P<keep>--conf-server)\b", re.MULTILINE)
+_ENVIRONMENT = Keep("matches", (r"^(?:export[ \t]+)?SLURM_CONF=\S+", _SERVER.pattern))
+_CONF = Keep("slurm.conf", ("healthcheckinterval", "healthcheckprogram", "include"))
+_GRES = Keep("slurm.conf", ("autodetect", "count", "file", "include", "multiplefiles", "name", "nodename", "type"))
+#: On a line that is no comment: the program itself, or the file that is shipped and runs it.
+_OURS = re.compile(r"^[^\n#]*(?P<keep>(?i:hostagent)(?:-health\.sh|[^\n#]{0,200}[ \t]slurm[ \t]+health))\b", re.MULTILINE)
+_PROGRAM = Keep("matches", (_OURS.pattern,))
+_MOST_FILES, _MOST_DEPTH, _MOST_LINES, _MOST_DEVICES = 20, 5, 512, 1024
+_FACTORS = {"k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
+
+
+def read_slurm(source: Source, known: Callable[[type], Any]) -> SlurmNode:
+    in_use = then(known(Launchers), lambda one: one.slurmd)
+    if in_use is not True:
+        gap = in_use if isinstance(in_use, Unread) else Unread("absent", "slurmd is not in use here")
+        return SlurmNode(gap, gap, gap, gap, gap, gap, gap, gap)
+    environment = _environment(source)
+    path = _path(source, environment)
+    conf = then(path, lambda one: _read(source, one, _CONF))
+    program = then(conf, lambda one: one.value("HealthCheckProgram"))
+    folder = then(path, dirname)
+    lines = _gres_conf(source, folder)
+    gres = then(lines, gres_of)
+    return SlurmNode(
+        conf=path,
+        configless=then(environment, lambda text: bool(_SERVER.search(text))),
+        health_program=program,
+        health_interval_s=then(conf, lambda one: parse_number(one.value("HealthCheckInterval", "0"), "HealthCheckInterval")),
+        health_is_ours=then(program, lambda one: _is_ours(source, one)),
+        gres=gres,
+        autodetect=then(lines, autodetect_of),
+        missing_files=then(gres, lambda found: _missing(source, found)),
+    )
+
+
+@stops_at_unread
+def _environment(source: Source) -> str:
+    return "\n".join(need(source.text(path, keep=_ENVIRONMENT, absent="")) for path in _ENVIRONMENTS)
+
+
+@stops_at_unread
+def _path(source: Source, environment: "str | Unread") -> str:
+    if found := _NAMED.findall(need(environment)):
+        return str(found[-1])
+    for folder in _FOLDERS:
+        path = f"{folder}/slurm.conf"
+        if _is_there(source, path):
+            return path
+    raise UnreadError(Unread("absent", "no slurm.conf"))
+
+
+def _is_there(source: Source, path: str) -> bool:
+    stat = source.stat(path)
+    if isinstance(stat, Unread) and stat.why in NOT_THERE:
+        return False
+    return need(stat).kind == "file"
+
+
+@stops_at_unread
+def _read(source: Source, path: str, keep: Keep) -> Conf:
+    """A file with what its `Include` lines name in their places."""
+    allowance = Allowance("files of Slurm's configuration", _MOST_FILES)
+    return Conf(tuple(_lines(source, path, keep, allowance, _MOST_DEPTH)))
+
+
+def _lines(source: Source, path: str, keep: Keep, allowance: Allowance, depth: int) -> Iterator[Line]:
+    """Raises ``UnreadError``."""
+    allowance.take(1)
+    for line in parse_conf(need(source.text(path, keep=keep))).lines:
+        if line[0][0] != "include":
+            yield line
+            continue
+        if "%" in line[0][1] or not depth:
+            raise UnreadError(Unread("error", f"{path}: which file 'Include {line[0][1][:80]}' names is not read"))
+        yield from _lines(source, join(dirname(path), line[0][1]), keep, allowance, depth - 1)
+
+
+@stops_at_unread
+def _gres_conf(source: Source, folder: "str | Unread") -> tuple[Line, ...]:
+    """Its lines that are about this node: those that name it, and those that name none."""
+    path = f"{need(folder)}/gres.conf"
+    if not _is_there(source, path):
+        raise UnreadError(Unread("absent", f"no {path}"))
+    name = str(need(source.host()).get("hostname", "")).partition(".")[0]
+    return tuple(line for line in need(_read(source, path, _GRES)).lines if "nodename" not in dict(line) or _names(line, name))
+
+
+def _names(line: Line, host: str) -> bool:
+    return in_hostlist(host, dict(line)["nodename"])
+
+
+@stops_at_unread
+def gres_of(lines: tuple[Line, ...]) -> tuple[Gres, ...]:
+    """The resources of these lines."""
+    try:
+        return tuple(at_most(_MOST_LINES, "lines of resources", (_gres(dict(line)) for line in lines if "name" in dict(line))))
+    except ValueError as error:
+        raise UnreadError(Unread("error", f"gres.conf: {error}")) from error
+
+
+def _gres(row: dict[str, str]) -> Gres:
+    """Raises ``ValueError``."""
+    in_parts = "multiplefiles" in row
+    files = tuple(at_most(_MOST_DEVICES, "files of one line", hosts(row["multiplefiles"] if in_parts else row.get("file", ""))))
+    return Gres(row["name"].lower(), row.get("type", ""), _count(row.get("count", "")), files, in_parts)
+
+
+def _count(text: str) -> int:
+    """A number that may have a factor: ``4K`` (gres.conf(5)). Raises ``ValueError``."""
+    found = re.fullmatch(r"([0-9]{1,12})([kmgt]?)", text.lower(), re.ASCII)
+    if text and not found:
+        raise ValueError(f"found Count={text[:40]}, wanted a number")
+    return int(found[1]) * _FACTORS.get(found[2], 1) if found else 0
+
+
+def autodetect_of(lines: tuple[Line, ...]) -> str:
+    """What the last line says that names this node; else the last that names none."""
+    said = [(("nodename" in row), row["autodetect"].lower()) for row in map(dict, lines) if "autodetect" in row]
+    own = [word for is_own, word in said if is_own]
+    return (own or [word for _, word in said] or [""])[-1]
+
+
+@stops_at_unread
+def _missing(source: Source, gres: tuple[Gres, ...]) -> tuple[str, ...]:
+    paths = dict.fromkeys(path for one in gres if one.name == "gpu" for path in one.files if path.startswith("/"))
+    Allowance("device files in gres.conf", _MOST_DEVICES).take(len(paths))
+    return tuple(path for path in paths if not _is_device(source, path))
+
+
+def _is_device(source: Source, path: str) -> bool:
+    """Raises ``UnreadError``; in an image no device is seen."""
+    stat = source.stat(path)
+    return not (isinstance(stat, Unread) and stat.why == "absent") and need(stat).kind == "char"
+
+
+@stops_at_unread
+def _is_ours(source: Source, program: str) -> bool:
+    return bool(program) and bool(_OURS.search(need(source.text(program, keep=_PROGRAM))))

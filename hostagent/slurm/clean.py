@@ -1,0 +1,69 @@
+"""Removes what hostagent has written to nodes, and nothing else."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+from hostagent.slurm import reason as texts
+from hostagent.slurm.client import SlurmError
+from hostagent.slurm.health import has_no_business, may_resume
+from hostagent.slurm.node import Node
+
+
+class Cluster(Protocol):
+    """What of `hostagent.slurm.client.Client` is needed. Raises ``SlurmError``."""
+
+    def show(self, node: str) -> Node: ...
+
+    def update(self, node: str, values: Mapping[str, str]) -> None: ...
+
+
+class Cleaned(NamedTuple):
+    """``line``: what was done, "" for a node with nothing of hostagent. ``is_clean``: nothing is left."""
+
+    line: str
+    is_clean: bool
+
+
+def update_of(node: Node) -> tuple[dict[str, str], str]:
+    """What removes all that is hostagent's, and what of it stays and why."""
+    found, stays = dict[str, str](), ""
+    if texts.is_ours(node.reason):
+        if may_resume(node):
+            found["State"] = "RESUME"
+        else:
+            stays = f"its reason stays, because it is {'+'.join(sorted(node.states))}"
+    if texts.is_our_comment(node.comment):
+        found["Comment"] = ""
+    if texts.our_extra(node.extra) is not None:
+        found["Extra"] = ""
+    if has_no_business(node.states) and (found or stays):
+        return {}, f"nothing is changed, because it is {'+'.join(sorted(node.states))}"
+    return found, stays
+
+
+def clean(cluster: Cluster, nodes: Iterable[Node], *, is_dry: bool) -> tuple[Cleaned, ...]:
+    """Each node, read again before it is changed and after. A node that could not be changed keeps no other from it."""
+    return tuple(_cleaned(cluster, node, is_dry=is_dry) for node in nodes)
+
+
+def _cleaned(cluster: Cluster, node: Node, *, is_dry: bool) -> Cleaned:
+    update, stays = update_of(node)
+    if not (update or stays):
+        return Cleaned("", is_clean=True)
+    if is_dry:
+        would = f"would write {_shown(update)}" if update else ""
+        return Cleaned(f"{node.name}: {'; '.join(filter(None, (would, stays)))}", is_clean=False)
+    try:
+        update, stays = update_of(cluster.show(node.name))
+        if update:
+            cluster.update(node.name, update)
+        left, _ = update_of(cluster.show(node.name)) if update else ({}, "")
+    except SlurmError as error:
+        return Cleaned(f"{node.name}: {error}", is_clean=False)
+    done = f"wrote {_shown(update)}" if update else ""
+    still = f"{_shown(left)} is not done: does hostagent slurm health still run there?" if left else ""
+    return Cleaned(f"{node.name}: {'; '.join(filter(None, (done, stays, still)))}", is_clean=not (left or stays))
+
+
+def _shown(update: Mapping[str, str]) -> str:
+    return " ".join(f"{key}={value}" for key, value in update.items())

@@ -1,0 +1,96 @@
+"""Whether the host failed a job: a fault of the job's GPUs in the job's time, and nothing else. It runs no command of Slurm.
+
+A failing epilog drains its node, and with ``enable_expedited_requeue`` (Slurm 25.11) it runs a failed batch job again at once, elsewhere:
+the exit code decides about the job. So what is unknown, or degrades a host only, or was so before the job, counts for nothing.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from hostagent.app import Prepared, policy_of
+from hostagent.collect import HEAD
+from hostagent.daemon import record
+from hostagent.evidence import Evidence, open_host
+from hostagent.facts.gpu import Gpu, GpuEvents
+from hostagent.facts.host import Identity
+from hostagent.facts.unread import Unread
+from hostagent.slurm import window
+from hostagent.slurm.spool import MAX_TIME, Spool
+from hostagent.slurm.verdict import NodeVerdict, document
+
+#: What the environment of an epilog may name: the job's GPUs by minor number, and its begin, which Slurm 22.05 does not.
+JOB_GPUS, JOB_BEGIN = "SLURM_JOB_GPUS", "SLURM_JOB_START_TIME"
+
+
+class Look(NamedTuple):
+    """``gap``: why the kernel log could not be used, "" where it could."""
+
+    faults: tuple[window.HostFault, ...]
+    boot_id: str
+    gap: str
+
+
+def begin_of(spool: Spool, job: str, environment: Mapping[str, str]) -> float:
+    """Seconds since the epoch: as our prolog noted it, else as Slurm says it; 0 where neither does."""
+    try:
+        noted = spool.job_began_at(job) if job else 0.0
+        return noted or float(environment.get(JOB_BEGIN, "") or 0)
+    except ValueError:
+        return 0.0
+
+
+def is_time(seconds: float) -> bool:
+    return 0 < seconds <= MAX_TIME
+
+
+def look(place: Evidence, prepared: Prepared, begin: float, numbers: str, folders: Iterable[str]) -> Look:
+    """`numbers`: the job's GPUs, "" for all; `folders`: where a daemon may keep its record. Raises ``HostagentError``."""
+    checks = window.of_log(prepared.checks)
+    kinds = (*HEAD, Gpu.__name__, *(kind.__name__ for one in checks for kind in one.inputs.kinds))
+    with open_host(place, tuple(dict.fromkeys(kinds))) as reading:
+        facts = reading.collect(policy_of(prepared)).facts
+    identity, events, found = facts.of(Identity), facts.of(GpuEvents), facts.of(Gpu)
+    gpus: tuple[Gpu, ...] = () if isinstance(found, Unread) else found
+    asked = window.Window(begin, window.addresses(numbers, gpus) if numbers else None)
+    booted_at, gap = _booted_at(identity, events)
+    faults = [] if gap else list(window.logged(checks, facts, prepared.loaded.profile, asked, booted_at))
+    for folder in folders:
+        faults += window.recorded(checks, record.read(folder).record, events, asked)
+    boot_id = "" if isinstance(identity, Unread) or isinstance(identity.boot_id, Unread) else identity.boot_id
+    return Look(tuple(dict.fromkeys(faults)), boot_id, gap)
+
+
+def _booted_at(identity: "Identity | Unread", events: "GpuEvents | Unread") -> tuple[float, str]:
+    """By the host's clock, and why that is not known."""
+    now = identity if isinstance(identity, Unread) else identity.now
+    uptime = events if isinstance(events, Unread) else events.xids if isinstance(events.xids, Unread) else events.uptime
+    if isinstance(now, Unread) or isinstance(uptime, Unread):
+        gap = next(one for one in (uptime, now) if isinstance(one, Unread))
+        return 0.0, gap.detail or gap.why
+    return now - uptime, ""
+
+
+def verdict_of(fault: window.HostFault, known: NodeVerdict | None, valid_for_s: float) -> NodeVerdict:
+    """Not ready, for the next health program. `known`: the fresh verdict, which says what this one does not."""
+    now = time.time()
+    return NodeVerdict(
+        single="not_ready",
+        multi="not_ready",
+        single_reason=fault.reason,
+        multi_reason=fault.reason,
+        headline=fault.headline,
+        step=fault.step,
+        coverage=known.coverage if known else "",
+        fabric_class=known.fabric_class if known else "",
+        quarantine=known.quarantine if known else "",
+        observed_at=now,
+        valid_until=now + valid_for_s,
+        author="epilog",
+    )
+
+
+def text_of(verdict: NodeVerdict, node: str, boot_id: str) -> str:
+    """The verdict file."""
+    return json.dumps(document(verdict, node, boot_id), indent=1) + "\n"

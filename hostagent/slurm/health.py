@@ -1,0 +1,199 @@
+"""HealthCheckProgram: drains a node that is not ready, and resumes it when its fault has gone. What others have set stays."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+from hostagent import lockfile
+from hostagent.slurm import reason as texts
+from hostagent.slurm.client import SlurmError
+from hostagent.slurm.node import Node
+from hostagent.slurm.say import say
+from hostagent.slurm.spool import Marker, Spool
+from hostagent.slurm.verdict import NodeVerdict, Scope
+from hostagent.smallfile import reason
+
+#: A node in one of these is not registered, off, starting or about to reboot: nothing at all is written.
+_HANDS_OFF = ("UNKNOWN", "FUTURE", "DYNAMIC_FUTURE")
+_HANDS_OFF_STARTS = ("POWER", "REBOOT")
+_DOWN = frozenset({"DOWN", "FAIL", "ERROR", "INVALID_REG"})
+_OUT = _DOWN | {"DRAIN"}
+_KEEPS_DRAIN = _DOWN | {"MAINT"}
+#: What Slurm writes for a program that refused, and how far from our refusal its time may be.
+_SLURMS = re.compile(r"(prolog|epilog) error", re.IGNORECASE)
+_BEFORE_S, _AFTER_S = 60.0, 2.0
+#: Two runs in a row find a node unknown within two intervals and this many seconds.
+_SLACK_S = 1.0
+#: What RESUME of a node that is not drained answers.
+_NOT_DRAINED = "Invalid node state specified"
+
+
+class Decision(NamedTuple):
+    """``update``: what `scontrol update` is given, {} for nothing. ``why``: a sentence."""
+
+    update: dict[str, str]
+    why: str
+
+
+class Cluster(Protocol):
+    """What of `hostagent.slurm.client.Client` is needed. Raises ``SlurmError``."""
+
+    def show(self, node: str) -> Node: ...
+
+    def update(self, node: str, values: Mapping[str, str]) -> None: ...
+
+
+class Run(NamedTuple):
+    """``verdict``: what is known of the node, or a check of it. ``interval_s``: between two runs. ``is_dry``: nothing is written, and
+    ``tell`` gets what would be.
+    """
+
+    spool: Spool
+    scope: Scope
+    cluster: Cluster
+    verdict: Callable[[Spool], NodeVerdict]
+    interval_s: Callable[[], float]
+    is_dry: bool = False
+    tell: Callable[[str], None] = say
+
+
+def has_no_business(states: frozenset[str]) -> bool:
+    """Whether nothing may be written to a node in these states."""
+    return not states.isdisjoint(_HANDS_OFF) or any(one.startswith(_HANDS_OFF_STARTS) for one in states)
+
+
+def may_resume(node: Node) -> bool:
+    """Whether RESUME does no more than end a drain."""
+    return "DRAIN" in node.states and node.states.isdisjoint(_KEEPS_DRAIN) and not has_no_business(node.states)
+
+
+def decide(node: Node, verdict: NodeVerdict, markers: Iterable[Marker], scope: Scope) -> Decision:
+    """What to write to a node. A verdict *unknown* counts as not ready: the caller has seen it twice."""
+    if has_no_business(node.states):
+        return Decision({}, f"nothing is written while its state is {'+'.join(sorted(node.states))}")
+    is_own = texts.is_ours(node.reason) or _is_of_our_refusal(node, markers)
+    state, why = _of_fault(node, verdict, scope, is_own=is_own) if not verdict.is_placeable(scope) else _of_health(node, is_own=is_own)
+    return Decision({**state, **_words(node, verdict, scope)}, why)
+
+
+def _of_fault(node: Node, verdict: NodeVerdict, scope: Scope, *, is_own: bool) -> tuple[dict[str, str], str]:
+    wanted = texts.reason_text(verdict.reason(scope), *verdict.said(scope))
+    word = verdict.word(scope).replace("_", " ")
+    if not node.states & _OUT:
+        return {"State": "DRAIN", "Reason": wanted}, f"it is {word}: drain"
+    if not is_own:
+        return {}, f"it is {word}, and out of service for a reason that is not hostagent's"
+    is_same = verdict.is_held and node.reason.startswith(texts.reason_text(f"{verdict.reason(scope)}:", "", ""))
+    if node.reason == wanted or is_same:
+        return {}, f"it is {word}, and its reason says so"
+    return {"Reason": wanted}, f"it is {word}, for another reason than before"
+
+
+def _of_health(node: Node, *, is_own: bool) -> tuple[dict[str, str], str]:
+    if not node.states & _OUT:
+        return {}, "it is placeable and in service"
+    if not is_own:
+        return {}, "it is placeable, and out of service for a reason that is not hostagent's"
+    if not may_resume(node):
+        return {}, f"it is placeable; its state {'+'.join(sorted(node.states))} stays"
+    return {"State": "RESUME"}, "it is placeable again: resume"
+
+
+def _is_of_our_refusal(node: Node, markers: Iterable[Marker]) -> bool:
+    found = _SLURMS.fullmatch(node.reason.strip())
+    if not found or not node.reason_at:
+        return False
+    program = found[1].lower()
+    return any(one.program == program and -_BEFORE_S <= one.at - node.reason_at <= _AFTER_S for one in markers)
+
+
+def _words(node: Node, verdict: NodeVerdict, scope: Scope) -> dict[str, str]:
+    """Comment and Extra, where they change and are empty or hostagent's. What could not be read removes no comment."""
+    found, comment = dict[str, str](), texts.comment_text(verdict.quarantine)
+    is_ours = not node.comment or texts.is_our_comment(node.comment)
+    if is_ours and comment != node.comment and (comment or verdict.word(scope) != "unknown"):
+        found["Comment"] = comment
+    extra = texts.extra_text(is_placeable=verdict.is_placeable(scope), fabric_class=verdict.fabric_class, coverage=verdict.coverage)
+    written = texts.our_extra(node.extra)
+    if not node.extra or (written is not None and written != json.loads(extra)):
+        found["Extra"] = extra
+    return found
+
+
+def run(work: Run) -> None:
+    """One run, with the node's lock. Raises ``OSError`` where that cannot be taken, ``SlurmError``, and as ``work.verdict`` does."""
+    if work.is_dry:
+        _locked(work)
+        return
+    try:
+        with work.spool.lock():
+            _locked(work)
+    except lockfile.HeldError:
+        return  # another run is at it
+
+
+def _locked(work: Run) -> None:
+    verdict, now = work.verdict(work.spool), time.time()
+    if work.is_dry:
+        by = "by the daemon" if verdict.author == "daemon" else "by our epilog" if verdict.author == "epilog" else "by a check now"
+        work.tell(f"{work.spool.node}: {verdict.word(work.scope).replace('_', ' ')}, {by}")
+    if verdict.word(work.scope) == "unknown" and verdict.own_fault:
+        work.tell(f"{work.spool.node}: nothing is written to Slurm: checks of hostagent itself failed, see 'hostagent check -v'")
+        return
+    if not _is_certain(work, verdict, now):
+        work.tell(f"{work.spool.node} is unknown: nothing is written unless the next run finds it so, too")
+        return
+    node = work.cluster.show(work.spool.node)
+    decision = decide(node, verdict, work.spool.markers(), work.scope)
+    if work.is_dry:
+        work.tell(_owner(node))
+        would = f"would write {_shown(decision.update)}" if decision.update else "nothing would be written"
+        work.tell(f"{node.name}: {decision.why}: {would}")
+        return
+    if not decision.update:
+        return
+    try:
+        work.spool.note_update(now, decision.update)
+    except OSError as error:
+        say(f"{node.name}: nothing is written to Slurm, because {work.spool.folder} cannot be written: {reason(error)}")
+        return
+    _write(work.cluster, node, decision)
+
+
+def _is_certain(work: Run, verdict: NodeVerdict, now: float) -> bool:
+    """Whether it says more than *unknown*, or the run before has found the same."""
+    if verdict.word(work.scope) != "unknown":
+        if not work.is_dry:
+            work.spool.clear_unknown()
+        return True
+    before = work.spool.unknown_at()
+    if not work.is_dry:
+        work.spool.note_unknown(now)
+    return bool(before) and 0 <= now - before <= 2 * work.interval_s() + _SLACK_S
+
+
+def _write(cluster: Cluster, node: Node, decision: Decision) -> None:
+    """Read it again afterwards: a person may have changed it at the same moment, and Slurm has no compare and set."""
+    try:
+        cluster.update(node.name, decision.update)
+    except SlurmError as error:
+        if _NOT_DRAINED in str(error) and decision.update.get("State") == "RESUME":
+            return
+        raise
+    say(f"{node.name}: {decision.why}: {_shown(decision.update)}")
+    after = cluster.show(node.name)
+    wanted = decision.update.get("Reason", "")
+    if after.reason != wanted and (wanted or "State" in decision.update):
+        say(f"{node.name}: its reason is now {after.reason!r}, not what was written: it was changed at the same moment")
+
+
+def _owner(node: Node) -> str:
+    kind = "our" if texts.is_ours(node.reason) else "not our"
+    reason_now = f"{kind} reason {node.reason!r}" if node.reason else "no reason"
+    return f"{node.name}: {'+'.join(sorted(node.states))}, {reason_now}{f' of {node.reason_by}' if node.reason_by else ''}"
+
+
+def _shown(update: Mapping[str, str]) -> str:
+    return " ".join(f"{key}={value}" for key, value in update.items())

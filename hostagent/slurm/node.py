@@ -1,0 +1,128 @@
+"""A node as ``scontrol show node -o`` prints it."""
+
+import re
+from collections.abc import Iterator
+
+from hostagent.facts.frozen import frozen
+
+_START = "NodeName="
+_STATE = re.compile(r" State=(\S+)")
+#: The fields after the last one that has no free text. Each is printed only where it is set.
+_TAIL = re.compile(r" (?:Reason|Comment|Extra)=")
+#: Fields of one word that newer releases print after them.
+_LATER = re.compile(r"(?: (?!Reason=|Comment=|Extra=)[A-Z][A-Za-z]*=\S*)+\Z")
+_STAMP = re.compile(r" \[([^\s\[\]]{1,128})@([^\s@\[\]]{1,40})\]")
+#: What may follow the stamp that ends a reason.
+_NEXT = re.compile(r"(?: [A-Z][A-Za-z]*=|\s*\Z)")
+_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)")
+#: Short forms: symbols behind the base state, and older names of flags.
+_SYMBOLS = {
+    "*": "NOT_RESPONDING",
+    "~": "POWERED_DOWN",
+    "#": "POWERING_UP",
+    "!": "POWER_DOWN",
+    "%": "POWERING_DOWN",
+    "$": "MAINT",
+    "@": "REBOOT_REQUESTED",
+    "^": "REBOOT_ISSUED",
+    "-": "PLANNED",
+}
+_NAMES = {
+    "DRAINED": "DRAIN",
+    "DRAINING": "DRAIN",
+    "FAILING": "FAIL",
+    "INVAL": "INVALID_REG",
+    "INVALID": "INVALID_REG",
+    "MAINTENANCE": "MAINT",
+}
+
+
+@frozen
+class Node:
+    """``states``: the base state and all flags, in capitals, one name each. ``reason_at``: seconds since the epoch, 0 if unknown."""
+
+    name: str
+    states: frozenset[str]
+    reason: str
+    reason_by: str
+    reason_at: float
+    comment: str
+    extra: str
+
+
+def parse_nodes(text: str) -> tuple[Node, ...]:
+    """All nodes in the output; times in it are UTC. A free text with a line break goes on in the next line."""
+    return tuple(_node(line) for line in _records(text))
+
+
+def _records(text: str) -> Iterator[str]:
+    record = ""
+    for line in text.split("\n"):
+        if line.startswith(_START) and _STATE.search(line):
+            if record:
+                yield record
+            record = line
+        elif record:
+            record += f"\n{line}"
+    if record:
+        yield record
+
+
+def _node(record: str) -> Node:
+    state = _STATE.search(record)
+    assert state is not None  # `_records` has looked
+    first = _TAIL.search(record, state.end())
+    tail = _LATER.sub("", record[first.start() :].rstrip()) if first else ""
+    reason, by, at, rest = _reason(tail)
+    comment, extra = _texts(rest)
+    return Node(record[len(_START) :].split(" ", 1)[0], states_of(state[1]), reason, by, at, comment, extra)
+
+
+def states_of(text: str) -> frozenset[str]:
+    """Base state and flags.
+
+    >>> sorted(states_of("IDLE+DRAIN+REBOOT_REQUESTED")), sorted(states_of("DOWN*+DRAIN"))
+    (['DRAIN', 'IDLE', 'REBOOT_REQUESTED'], ['DOWN', 'DRAIN', 'NOT_RESPONDING'])
+    """
+    found = set[str]()
+    for word in text.upper().split("+"):
+        bare = word.rstrip("".join(_SYMBOLS))
+        found |= {_SYMBOLS[letter] for letter in word[len(bare) :]}
+        found.add(_NAMES.get(bare, bare))
+    return frozenset(found - {""})
+
+
+def _reason(tail: str) -> tuple[str, str, float, str]:
+    """Text, author, time, and what follows. The stamp is the first one that a field or the end follows: were it a later one, a comment
+    with brackets would count as part of the reason, and as no comment.
+    """
+    head = " Reason="
+    if not tail.startswith(head):
+        return "", "", 0.0, tail
+    stamps = list(_STAMP.finditer(tail))
+    stamp = next((one for one in stamps if _NEXT.match(tail, one.end())), None)
+    if stamp is None:
+        return tail[len(head) :], "", 0.0, ""
+    return tail[len(head) : stamp.start()], stamp[1], _epoch(stamp[2]), tail[stamp.end() :]
+
+
+def _epoch(text: str) -> float:
+    found = _TIME.fullmatch(text)
+    if not found:
+        return 0.0
+    from datetime import datetime, timezone
+
+    try:
+        return datetime(*map(int, found.groups()), tzinfo=timezone.utc).timestamp()  # type: ignore[arg-type,misc]
+    except ValueError:
+        return 0.0
+
+
+def _texts(rest: str) -> tuple[str, str]:
+    """Comment and Extra. A comment that holds ``Extra=`` itself ends at the last one: Extra is the field that is printed after it."""
+    comment_at, extra_at = rest.find(" Comment="), rest.rfind(" Extra=")
+    if comment_at < 0:
+        return "", rest[extra_at + len(" Extra=") :].strip() if extra_at >= 0 else ""
+    end = extra_at if extra_at > comment_at else len(rest)
+    comment = rest[comment_at + len(" Comment=") : end].strip()
+    return comment, rest[end + len(" Extra=") :].strip() if end < len(rest) else ""

@@ -1,0 +1,48 @@
+"""Of slurm.conf and gres.conf what readers name: passwords stand in the same files, and so do the names of all nodes."""
+
+import re
+from collections.abc import Callable
+
+from hostagent.collect.slurm.conf import Line, parse_conf
+
+_SPECIAL = re.compile(r"[\\#]")
+
+
+def slurm_conf(data: bytes, names: tuple[str, ...], mask: Callable[[str], str]) -> bytes:
+    r"""The named keys (in small letters) of each line, in its order.
+
+    >>> slurm_conf(b"HealthCheckInterval=60 AuthInfo=x\nJobCompPass=y\n", ("healthcheckinterval",), str)
+    b'healthcheckinterval=60\n'
+    """
+    found = (_kept(line, names) for line in parse_conf(data.decode("utf-8", "replace")).lines)
+    return "".join(f"{written(line)}\n" for line in found if line).encode()
+
+
+def _kept(line: Line, names: tuple[str, ...]) -> Line:
+    return tuple(pair for pair in line if pair[0] in names)
+
+
+def written(line: Line) -> str:
+    """As `parse_conf` reads it again.
+
+    >>> written((("nodename", "n[1-2]"), ("reason", "no cable")))
+    'nodename=n[1-2] reason="no cable"'
+    """
+    if line[0][0] == "include":
+        return f"include {_SPECIAL.sub(_escaped, line[0][1])}"
+    return " ".join(f"{key}={_value(value)}" for key, value in line)
+
+
+def _value(value: str) -> str:
+    text = _SPECIAL.sub(_escaped, value)
+    return text if value and value.split() == [value] else f'"{text}"'
+
+
+def _escaped(found: "re.Match[str]") -> str:
+    return f"\\{found[0]}"
+
+
+def with_nodes(text: str, rename: Callable[[str], str]) -> str:
+    """The kept text, with the host lists of its nodes as `rename` gives them."""
+    lines = parse_conf(text).lines
+    return "".join(f"{written(tuple((key, rename(value) if key == 'nodename' else value) for key, value in line))}\n" for line in lines)
