@@ -1,13 +1,18 @@
 """``hostagent slurm clean``."""
 
-import time
+from collections.abc import Callable
+from typing import Any
 
 import click
 
 from hostagent.cli import SETTINGS, examples
-from hostagent.cli.slurmoptions import BIN_DIR, DEADLINE, DRY_RUN, SLURM_CONF, node_name
+from hostagent.cli.slurmoptions import asked, slurm_options
 from hostagent.cli.streams import say
 from hostagent.errors import HostagentError
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    return slurm_options(command, click.option("--node", default="", help="One node. Default: all of the cluster.", metavar="NAME"))
 
 
 @click.command(
@@ -16,26 +21,25 @@ from hostagent.errors import HostagentError
     context_settings=SETTINGS,
     epilog=examples("hostagent slurm clean --help"),
 )
-@click.option("--node", default="", help="One node. Default: all of the cluster.", metavar="NAME")
-@SLURM_CONF
-@BIN_DIR
-@DEADLINE
-@DRY_RUN
-def command(node: str, slurm_conf: str, bin_dir: str, deadline: float, dry_run: bool) -> int:
+@_options
+def command(node: str, **given: Any) -> int:
     """Resume the nodes that hostagent has drained, and remove its comments and its Extra. What others have set stays.
 
-    Take HealthCheckProgram out of slurm.conf first: it writes again. Exit 0: nothing of it is left. 1: something is left, or would be
-    removed. 2: usage, or Slurm did not answer.
+    Take HealthCheckProgram out of slurm.conf first: it writes again. No host is read: --profile and what names a host or a state directory
+    are taken as in the other three commands, and change nothing.
+
+    Exit 0: nothing of hostagent is left. 1: something is left, or would be removed. 2: usage, or Slurm did not answer.
     """
     from hostagent.slurm.clean import clean
     from hostagent.slurm.client import Client, SlurmError
 
-    client = Client(bin_dir, slurm_conf, time.monotonic() + deadline)
+    options = asked(node=node, **given)
+    client = Client(options.bin_dir, options.slurm_conf, options.ends)
     try:
-        nodes = (client.show(node_name(node)),) if node else client.show_all()
+        nodes = (client.show(options.node),) if node else client.show_all()
     except SlurmError as error:
         raise HostagentError(str(error), "--slurm-conf and --bin-dir say where Slurm is") from error
-    done = clean(client, nodes, is_dry=dry_run)
+    done = clean(client, nodes, is_dry=options.is_dry)
     say(*(one.line for one in done if one.line))
     if all(one.is_clean for one in done):
         say("nothing of hostagent is left")

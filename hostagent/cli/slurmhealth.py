@@ -29,7 +29,7 @@ _END_S = 0.5
 def command(scope: Any, **given: Any) -> int:
     """HealthCheckProgram of Slurm: drain this node while it is not ready for GPU jobs, and resume it when its fault has gone.
 
-    The fresh verdict of a daemon that runs is taken; without one, the host is checked. Only a drain with a reason of hostagent is changed
+    A daemon's fresh verdict is taken; without one, the host is checked. Only a drain with a reason of hostagent is changed
     or cleared. Exit 0, also where nothing could be done: the system log says why. 2: usage, a --profile or --from that does not load.
     """
     from hostagent.deadline import time_limit
@@ -75,12 +75,12 @@ def _run(options: Asked, scope: Any) -> None:
 
 
 def _verdict(options: Asked, spool: "Spool") -> "NodeVerdict":
-    """That of a daemon which runs, or what our epilog has found since; else that of a check now, which is left for the prolog."""
+    """A daemon's, or what our epilog has found since; else that of a check now, which is left for the prolog."""
     from hostagent.slurm.judging import interval_s
-    from hostagent.slurm.verdict import is_watched, of_daemon, of_programs
+    from hostagent.slurm.verdict import keep, of_programs, of_watching_daemon
 
     boot, now = boot_id(options), time.time()
-    daemons = of_daemon(options.state_dir, boot, now) if is_watched(options.state_dir) else None
+    daemons = of_watching_daemon(options.state_dir, boot, now)
     if daemons:
         own = of_programs(options.state_dir, options.node, boot, now)
         return own if own and own.author == "epilog" and own.observed_at > daemons.observed_at else daemons
@@ -91,7 +91,7 @@ def _verdict(options: Asked, spool: "Spool") -> "NodeVerdict":
         from hostagent.smallfile import reason
 
         try:
-            spool.save_verdict(found.text)
+            return keep(spool, found.verdict, found.text)
         except OSError as error:
             say(f"{options.node}: the verdict is not kept for the prolog: {reason(error)}")
     return found.verdict

@@ -22,25 +22,22 @@ RUN = "/run/hostagent"
 _READING, _JUDGING = 0.5, 0.8
 #: No ``Path(exists=True)``: what does not exist is a usage error when it is read, too.
 _PATH = click.Path()
-NODE = click.option("--node", default="", help="Node of Slurm. Default: $SLURMD_NODENAME, else the short host name.", metavar="NAME")
-SLURM_CONF = click.option(
-    "--slurm-conf", default="", type=_PATH, help="slurm.conf for Slurm's commands. Default: $SLURM_CONF, else Slurm's own.", metavar="FILE"
-)
-BIN_DIR = click.option("--bin-dir", default="", type=_PATH, help="Where scontrol is. Default: the usual places.", metavar="DIR")
-DEADLINE = click.option(
-    "--deadline", default=25.0, show_default=True, type=Seconds(1, 300), help="Seconds for the whole program.", metavar="S"
-)
-DRY_RUN = click.option("--dry-run", is_flag=True, help="Print what it would do, and write nothing.")
+_NODE = click.option("--node", default="", help="Node of Slurm. Default: $SLURMD_NODENAME, else the short host name.", metavar="NAME")
 _OPTIONS = (
-    NODE,
     click.option("--state-dir", default="", type=_PATH, help=f"The daemon's. Default: {RUN} of the judged host.", metavar="DIR"),
     profile_option("Built-in profile, or a file. Default: the site file's, else 'default'."),
     click.option("--host-root", default=None, type=_PATH, help="A live host whose / is mounted at DIR.", metavar="DIR"),
     click.option("--from", "snapshot", default=None, type=_PATH, help="A recorded host (a simulation). Needs --state-dir.", metavar="FILE"),
-    SLURM_CONF,
-    BIN_DIR,
-    DEADLINE,
-    DRY_RUN,
+    click.option(
+        "--slurm-conf",
+        default="",
+        type=_PATH,
+        help="slurm.conf for Slurm's commands. Default: $SLURM_CONF, else Slurm's own.",
+        metavar="FILE",
+    ),
+    click.option("--bin-dir", default="", type=_PATH, help="Where scontrol is. Default: the usual places.", metavar="DIR"),
+    click.option("--deadline", default=25.0, show_default=True, type=Seconds(1, 300), help="Seconds for the whole program.", metavar="S"),
+    click.option("--dry-run", is_flag=True, help="Print what it would do, and write nothing."),
 )
 
 
@@ -62,9 +59,9 @@ class OwnFaultError(HostagentError):
     """Files of the site or of the installation do not load: a fault that is not the node's."""
 
 
-def slurm_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command gets them as keywords for `asked`."""
-    for option in reversed(_OPTIONS):
+def slurm_options(command: Callable[..., Any], node: Callable[..., Any] = _NODE) -> Callable[..., Any]:
+    """The command gets them as keywords for `asked`. `node`: the option of that name."""
+    for option in reversed((node, *_OPTIONS)):
         command = option(command)
     return command
 
@@ -144,12 +141,12 @@ def _prepared(options: Asked) -> "Prepared":
     try:
         loaded = desired(name, site_file="" if options.place.snapshot else profile.SITE_FILE)
     except HostagentError as error:
-        raise click.UsageError(f"--profile {name}: {error}") if is_named else _own(error) from error
+        raise click.UsageError(f"--profile: {error}") if is_named else _own(error) from error
     try:
         prepared = app.prepare(loaded)
     except HostagentError as error:
         is_its = is_named and isinstance(error, ProfileError)
-        raise click.UsageError(f"--profile {name}: {error}") if is_its else _own(error) from error
+        raise click.UsageError(f"--profile: {error}") if is_its else _own(error) from error
     warn(prepared.loaded.warnings)
     return prepared
 

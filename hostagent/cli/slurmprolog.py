@@ -70,7 +70,8 @@ def command(scope: str, refresh_deadline: float, on_unknown: Any, on_own_fault: 
     Exit 0: the job may start. --refusal-code: it may not, and Slurm drains the node. 2: usage. With --dry-run always 0.
     """
     options = asked(**where)
-    rules = prolog.Rules(prolog.scope_of(scope, os.environ), on_unknown, on_own_fault)
+    asks_gpus = bool(os.environ.get(prolog.JOB_GPUS, ""))
+    rules = prolog.Rules(prolog.scope_of(scope, os.environ), asks_gpus, on_unknown, on_own_fault)
     job = os.environ.get(prolog.JOB_ID, "")
     spool, problem = (None, "") if options.is_dry else prolog.opened(options.state_dir, options.node)
     if spool and job:

@@ -102,7 +102,15 @@ def document(
         "reasons": reasons,
         "quarantine": _quarantined(report, quarantine),
         "fabric_class": fabric_class,
+        "has_gpus": _has_gpus(report.facts),
     }
+
+
+def _has_gpus(facts: Mapping[str, Any]) -> bool:
+    """False where none is seen and no driver is loaded, as on a node for other jobs. Where all GPUs are lost, the driver is loaded still."""
+    driver = facts.get("driver")
+    loaded = driver.get("loaded") if isinstance(driver, Mapping) else None
+    return not (facts.get("gpus") == [] and isinstance(loaded, Mapping) and loaded.get("unread") == "absent")
 
 
 def _quarantined(report: Report, quarantine: Iterable[str]) -> str:
@@ -126,7 +134,7 @@ def make(folder: str) -> None:
 
 
 def read(path: str, now: float, *, boot_id: str | None = None) -> State:
-    """The last verdict, with what is wrong with it: missing, damaged, expired, or of another boot than `boot_id`, None for this machine's."""
+    """The last verdict, with what is wrong with it: missing, damaged, expired, or of another boot. `boot_id`: None for this machine's."""
     try:
         raw = read_small(path, _MAX_BYTES, {0, os.geteuid()})
     except NotOwnError as error:
@@ -170,6 +178,8 @@ def _damage(data: Mapping[str, Any]) -> str:
     listed = data.get("profile_files", [])
     if not isinstance(listed, list) or len(listed) > _MAX_FILES:
         return "no list of profile files"
+    if not isinstance(data.get("has_gpus", True), bool):
+        return "has_gpus is neither true nor false"
     return "" if all(isinstance(one, str) for one in _texts(data, listed)) else "a text is missing"
 
 

@@ -69,16 +69,26 @@ def may_resume(node: Node) -> bool:
     return "DRAIN" in node.states and node.states.isdisjoint(_KEEPS_DRAIN) and not has_no_business(node.states)
 
 
-def decide(node: Node, verdict: NodeVerdict, markers: Iterable[Marker], scope: Scope) -> Decision:
-    """What to write to a node. A verdict *unknown* counts as not ready: the caller has seen it twice."""
+def decide(node: Node, verdict: NodeVerdict, markers: Iterable[Marker], scope: Scope, written: str = "") -> Decision:
+    """What to write to a node. A verdict *unknown* counts as not ready: the caller has seen it twice. `written`: the reason that was
+    written last, "" where that is not known.
+    """
     if has_no_business(node.states):
         return Decision({}, f"nothing is written while its state is {'+'.join(sorted(node.states))}")
-    is_own = texts.is_ours(node.reason) or _is_of_our_refusal(node, markers)
-    state, why = _of_fault(node, verdict, scope, is_own=is_own) if not verdict.is_placeable(scope) else _of_health(node, is_own=is_own)
+    refusals = tuple(markers)
+    is_own = texts.is_ours(node.reason) or _is_of_our_refusal(node, refusals)
+    if not verdict.has_gpus and "gpu" not in node.gres:
+        return Decision(*_of_health(node, is_own=is_own, what="has no GPU, and Slurm gives it none"))
+    if not verdict.is_placeable(scope):
+        state, why = _of_fault(node, verdict, scope, is_own=is_own, written=written)
+    elif is_own and any(one.at > verdict.observed_at for one in refusals):
+        state, why = {}, "it is placeable by a look that is older than a refusal: the next run decides"
+    else:
+        state, why = _of_health(node, is_own=is_own)
     return Decision({**state, **_words(node, verdict, scope)}, why)
 
 
-def _of_fault(node: Node, verdict: NodeVerdict, scope: Scope, *, is_own: bool) -> tuple[dict[str, str], str]:
+def _of_fault(node: Node, verdict: NodeVerdict, scope: Scope, *, is_own: bool, written: str) -> tuple[dict[str, str], str]:
     wanted = texts.reason_text(verdict.reason(scope), *verdict.said(scope))
     word = verdict.word(scope).replace("_", " ")
     if not node.states & _OUT:
@@ -86,19 +96,21 @@ def _of_fault(node: Node, verdict: NodeVerdict, scope: Scope, *, is_own: bool) -
     if not is_own:
         return {}, f"it is {word}, and out of service for a reason that is not hostagent's"
     is_same = verdict.is_held and node.reason.startswith(texts.reason_text(f"{verdict.reason(scope)}:", "", ""))
-    if node.reason == wanted or is_same:
+    if node.reason.startswith(wanted) or is_same:
         return {}, f"it is {word}, and its reason says so"
+    if written == wanted and texts.is_ours(node.reason):
+        return {}, f"it is {word}, and its reason was edited since"
     return {"Reason": wanted}, f"it is {word}, for another reason than before"
 
 
-def _of_health(node: Node, *, is_own: bool) -> tuple[dict[str, str], str]:
+def _of_health(node: Node, *, is_own: bool, what: str = "is placeable") -> tuple[dict[str, str], str]:
     if not node.states & _OUT:
-        return {}, "it is placeable and in service"
+        return {}, f"it {what}, and is in service"
     if not is_own:
-        return {}, "it is placeable, and out of service for a reason that is not hostagent's"
+        return {}, f"it {what}, and is out of service for a reason that is not hostagent's"
     if not may_resume(node):
-        return {}, f"it is placeable; its state {'+'.join(sorted(node.states))} stays"
-    return {"State": "RESUME"}, "it is placeable again: resume"
+        return {}, f"it {what}; its state {'+'.join(sorted(node.states))} stays"
+    return {"State": "RESUME"}, f"it {what}: resume"
 
 
 def _is_of_our_refusal(node: Node, markers: Iterable[Marker]) -> bool:
@@ -146,7 +158,7 @@ def _locked(work: Run) -> None:
         work.tell(f"{work.spool.node} is unknown: nothing is written unless the next run finds it so, too")
         return
     node = work.cluster.show(work.spool.node)
-    decision = decide(node, verdict, work.spool.markers(), work.scope)
+    decision = decide(node, verdict, work.spool.markers(), work.scope, work.spool.written_reason())
     if work.is_dry:
         work.tell(_owner(node))
         would = f"would write {_shown(decision.update)}" if decision.update else "nothing would be written"

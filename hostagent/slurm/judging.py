@@ -1,9 +1,9 @@
 """One check of the host by a program of Slurm, and how long its verdict holds."""
 
+import contextlib
 import os
-import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 INTERVAL_S = 300.0
 _CONF = ("/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf", "/run/slurm/conf/slurm.conf")
 _CONF_BYTES = 4 * 1024 * 1024
-_INTERVAL = re.compile(r"^\s*HealthCheckInterval\s*=\s*(\d{1,6})\b", re.IGNORECASE | re.MULTILINE)
+_INTERVAL, _DIGITS = "healthcheckinterval", 6
 
 
 class Judged(NamedTuple):
@@ -42,12 +42,23 @@ def interval_s(slurm_conf: str = "") -> float:
     named = slurm_conf or os.environ.get("SLURM_CONF", "")
     for path in (named,) if named else _CONF:
         try:
-            text = read_small(path, _CONF_BYTES).decode("utf-8", "replace")
+            found = [value for key, value in _settings(path) if key == _INTERVAL and value.isdecimal() and len(value) <= _DIGITS]
         except OSError:
             continue
-        found = _INTERVAL.findall(text)
         return float(found[-1]) if found and int(found[-1]) else INTERVAL_S
     return INTERVAL_S
+
+
+def _settings(path: str, *, is_included: bool = False) -> "Iterator[tuple[str, str]]":
+    """Of slurm.conf and the files that it includes. Raises ``OSError``; an included file that cannot be read is left out."""
+    from hostagent.collect.slurm.conf import parse_conf
+
+    for line in parse_conf(read_small(path, _CONF_BYTES).decode("utf-8", "replace")).lines:
+        for key, value in line:
+            if key == "include" and not is_included:
+                with contextlib.suppress(OSError):
+                    yield from _settings(os.path.join(os.path.dirname(path), value), is_included=True)
+            yield key, value
 
 
 def judged(place: "Evidence", prepare: "Callable[[], Prepared]", times: Times) -> Judged:
@@ -58,23 +69,24 @@ def judged(place: "Evidence", prepare: "Callable[[], Prepared]", times: Times) -
     from hostagent.evidence import open_host
     from hostagent.slurm.verdict import OF_SLURMD
 
+    began = time.time()
     with open_host(place) as reading:
         whole = prepare()
         prepared = whole._replace(checks=tuple(one for one in whole.checks if one.id != OF_SLURMD))
         report = app.examine(reading, prepared, times.node)
-    return of_report(report, prepared, times)
+    return of_report(report, prepared, times, began)
 
 
-def of_report(report: "Report", prepared: "Prepared", times: Times) -> Judged:
-    """With the present time, also for a recording: what was recorded is there now."""
+def of_report(report: "Report", prepared: "Prepared", times: Times, began: float) -> Judged:
+    """As of `began`, when the check began, in seconds since the epoch, also for a recording: what was recorded is there now."""
     import json
 
     from hostagent.daemon.conditions import measured
     from hostagent.report import state
     from hostagent.slurm.verdict import NodeVerdict, document, is_own_fault
 
-    now, loaded = time.time(), prepared.loaded
-    whole = replace(report, observed_at=now, valid_until=now + times.valid_for_s)
+    loaded = prepared.loaded
+    whole = replace(report, observed_at=began, valid_until=began + times.valid_for_s)
     base = state.document(whole, loaded.files, loaded.profile.quarantine)
     conditions = measured(whole, {one.id: one.family.condition for one in prepared.checks})
     reasons, messages = ({one.type: getattr(one, key) for one in conditions} for key in ("reason", "message"))
@@ -88,11 +100,12 @@ def of_report(report: "Report", prepared: "Prepared", times: Times) -> Judged:
         coverage=base["coverage"],
         fabric_class=base["fabric_class"],
         quarantine=base["quarantine"],
-        observed_at=now,
+        observed_at=began,
         valid_until=whole.valid_until,
         author=times.author,
         own_fault=is_own_fault(base["reasons"]),
         single_message=messages["Ready"],
         multi_message=messages["MultiNodeReady"],
+        has_gpus=base["has_gpus"],
     )
     return Judged(found, json.dumps(document(found, times.node, whole.boot_id, base), indent=1) + "\n")

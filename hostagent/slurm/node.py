@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hostagent.facts.frozen import frozen
 
 _START = "NodeName="
-_STATE = re.compile(r" State=(\S+)")
+_STATE, _GRES = re.compile(r" State=(\S+)"), re.compile(r" Gres=(\S+)")
 #: The fields after the last one that has no free text. Each is printed only where it is set.
 _TAIL = re.compile(r" (?:Reason|Comment|Extra)=")
 #: Fields of one word that newer releases print after them.
@@ -39,10 +39,13 @@ _NAMES = {
 
 @frozen
 class Node:
-    """``states``: the base state and all flags, in capitals, one name each. ``reason_at``: seconds since the epoch, 0 if unknown."""
+    """``states``: the base state and all flags, in capitals, one name each. ``gres``: what Slurm gives out there, "(null)" for nothing.
+    ``reason_at``: seconds since the epoch, 0 if unknown.
+    """
 
     name: str
     states: frozenset[str]
+    gres: str
     reason: str
     reason_by: str
     reason_at: float
@@ -75,7 +78,8 @@ def _node(record: str) -> Node:
     tail = _LATER.sub("", record[first.start() :].rstrip()) if first else ""
     reason, by, at, rest = _reason(tail)
     comment, extra = _texts(rest)
-    return Node(record[len(_START) :].split(" ", 1)[0], states_of(state[1]), reason, by, at, comment, extra)
+    gres = _GRES.search(record, 0, first.start() if first else len(record))
+    return Node(record[len(_START) :].split(" ", 1)[0], states_of(state[1]), gres[1] if gres else "", reason, by, at, comment, extra)
 
 
 def states_of(text: str) -> frozenset[str]:

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from hostagent.slurm.verdict import NodeVerdict, Scope
 
 Word = Literal["allow", "refuse"]
-#: What the environment of a prolog names: the job, and how many nodes it has.
-JOB_ID, JOB_NODES = "SLURM_JOB_ID", "SLURM_JOB_NUM_NODES"
+#: What the environment of a prolog names: the job, how many nodes it has, and its GPUs here.
+JOB_ID, JOB_NODES, JOB_GPUS = "SLURM_JOB_ID", "SLURM_JOB_NUM_NODES", "SLURM_JOB_GPUS"
 
 
 class Rules(NamedTuple):
-    """``scope``: the verdict that counts."""
+    """``scope``: the verdict that counts; ``asks_gpus``: whether Slurm gives GPUs to the job."""
 
     scope: "Scope"
+    asks_gpus: bool
     on_unknown: Word = "refuse"
     on_own_fault: Word = "allow"
 
@@ -66,8 +67,10 @@ def answer(known: "NodeVerdict | None", look: "Callable[[], Judged]", rules: Rul
     verdict = judged.verdict
     if found := _by(verdict, rules):
         if spool:
+            from hostagent.slurm.verdict import keep
+
             with contextlib.suppress(OSError):
-                spool.save_verdict(judged.text)
+                keep(spool, verdict, judged.text)
         return found
     code, (headline, step) = verdict.reason(rules.scope), verdict.said(rules.scope)
     if verdict.own_fault:
@@ -78,7 +81,7 @@ def answer(known: "NodeVerdict | None", look: "Callable[[], Judged]", rules: Rul
 def _by(verdict: "NodeVerdict", rules: Rules) -> Answer | None:
     """None for a verdict that does not decide."""
     word = verdict.word(rules.scope)
-    if word in PLACEABLE:
+    if word in PLACEABLE or not (verdict.has_gpus or rules.asks_gpus):
         return LET_IN
     return None if word == "unknown" else _refused(verdict.reason(rules.scope), *verdict.said(rules.scope))
 

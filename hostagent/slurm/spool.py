@@ -79,7 +79,16 @@ class Spool:
 
     def note_update(self, at: float, values: dict[str, str]) -> None:
         """The last update, before it is made. Raises ``OSError``: on a full disk nothing is written to Slurm."""
-        self._write("update.json", json.dumps({"at": at, "update": values}) + "\n")
+        reason = "" if values.get("State") == "RESUME" else values.get("Reason") or self.written_reason()
+        self._write("update.json", json.dumps({"at": at, "update": values, "reason": reason}) + "\n")
+
+    def written_reason(self) -> str:
+        """The last one that was written to Slurm; "" after a RESUME, and where that is not known."""
+        try:
+            found = json.loads(read_small(self._path("update.json"), _MAX_BYTES, {0, os.geteuid()}))["reason"]
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            return ""
+        return found if isinstance(found, str) else ""
 
     def unknown_at(self) -> float:
         """When the last run found the node unknown; 0 where it found something else."""

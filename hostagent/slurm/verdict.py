@@ -1,13 +1,15 @@
 """What is known of a node without a new look: the daemon's state file, and the verdict that our own programs leave."""
 
+import json
 import os
 import re
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from hostagent.facts.frozen import frozen
 from hostagent.report import PLACEABLE, SCHEMA_VERSION, daemonlock, state
-from hostagent.slurm.spool import FOLDER, VERDICT
+from hostagent.slurm.spool import FOLDER, VERDICT, Spool
 from hostagent.vocabulary import Verdict
 
 Scope = Literal["single", "multi"]
@@ -19,14 +21,17 @@ OF_SLURMD = "slurm.slurmd_running"
 _NOT_YET = ("AgentStale", "FirstPass")
 _AUTHORS = get_args(Author)
 #: As `hostagent.evaluate`, `hostagent.collect` and `hostagent.forked` say it.
-_CRASHED = re.compile(r"(?:^the check|\breading \w+|\bthe reading process) crashed: |^not judged \(timeout: ")
+_CRASHED = re.compile(r"(?:^the check|\breading \w+|\bthe (?:reading process|worker)) crashed: |^not judged \(timeout: ")
+#: Seconds for which the verdict of a daemon that no longer runs is taken: two of its intervals and a deadline, as it is by default. Later
+#: it would be silent about what has happened since.
+_AFTER_END_S = 150.0
 
 
 @frozen
 class NodeVerdict:
     """Reasons are in CamelCase; they and the messages are those of the two conditions. ``quarantine``: such a reason, too, "" where none of
     its checks fails. ``own_fault``: it is unknown only because checks or readers of hostagent fail, perhaps on all hosts alike.
-    ``is_held``: a daemon's, of an earlier pass than its last one.
+    ``is_held``: a daemon's, of an earlier pass than its last one. ``has_gpus``: False for a host for other jobs.
     """
 
     single: Verdict
@@ -45,6 +50,7 @@ class NodeVerdict:
     single_message: str = ""
     multi_message: str = ""
     is_held: bool = False
+    has_gpus: bool = True
 
     def word(self, scope: Scope) -> Verdict:
         return self.single if scope == "single" else self.multi
@@ -71,12 +77,15 @@ def fresh(state_dir: str, node: str, boot_id: "str | None", now: float) -> NodeV
     return max((one for one in found if one), key=lambda one: one.observed_at, default=None)
 
 
-def is_watched(state_dir: str) -> bool:
-    """Whether a daemon runs there: one that has ended leaves a verdict that is valid for a while."""
+def of_watching_daemon(state_dir: str, boot_id: "str | None", now: float) -> NodeVerdict | None:
+    """`of_daemon`, but None where that daemon has ended some time ago."""
+    found = of_daemon(state_dir, boot_id, now)
+    if not found or now - found.observed_at <= _AFTER_END_S:
+        return found
     try:
-        return daemonlock.is_held(state_dir)
+        return found if daemonlock.is_held(state_dir) else None
     except OSError:  # it cannot be seen
-        return True
+        return found
 
 
 def of_daemon(state_dir: str, boot_id: "str | None", now: float) -> NodeVerdict | None:
@@ -128,6 +137,7 @@ def _parsed(data: Mapping[str, Any], conditions: tuple[Any, Any], author: Author
         single_message=messages["Ready"],
         multi_message=messages["MultiNodeReady"],
         is_held=data.get("measured", verdict) != verdict,
+        has_gpus=data.get("has_gpus", True),
     )
 
 
@@ -150,6 +160,7 @@ def document(found: NodeVerdict, node: str, boot_id: str, base: "Mapping[str, An
         todo=_todo(whole.get("todo", ()), found.step),
         quarantine=found.quarantine,
         fabric_class=found.fabric_class,
+        has_gpus=found.has_gpus,
         slurm={
             "node": node,
             "author": found.author,
@@ -158,6 +169,17 @@ def document(found: NodeVerdict, node: str, boot_id: str, base: "Mapping[str, An
         },
     )
     return whole
+
+
+def keep(spool: Spool, found: NodeVerdict, text: str) -> NodeVerdict:
+    """Leave the verdict of a check for the next program, unless the epilog has found a fault since the check began. Returns the one that
+    counts. `text`: its file. Raises ``OSError``.
+    """
+    other = of_programs(os.path.dirname(spool.folder), spool.node, json.loads(text)["boot_id"], time.time())
+    if other and other.author == "epilog" and other.observed_at >= found.observed_at:
+        return other
+    spool.save_verdict(text)
+    return found
 
 
 def _todo(listed: Iterable[str], step: str) -> list[str]:

@@ -20,16 +20,17 @@ _SOURCE = Path(__file__).parents[2]
 class Root(Place):
     """Its mounts are those of the process `holder`, and go with it."""
 
-    def __init__(self, holder: int, merged: Path, version: int) -> None:
+    def __init__(self, holder: int, merged: Path) -> None:
         self._enter = ["/usr/bin/nsenter", f"--target={holder}", "--mount", "/usr/sbin/chroot", str(merged)]
-        self.version = version
+        said = subprocess.run(self.command("/usr/sbin/slurmctld", "-V"), capture_output=True, text=True, check=True).stdout
+        self.version = int(said.split()[1].split(".")[0])
 
     def command(self, *argv: str) -> list[str]:
         return [*self._enter, *argv]
 
 
 @contextmanager
-def root(suite: str, version: int, home: Path) -> Iterator[Root]:
+def root(suite: str, home: Path) -> Iterator[Root]:
     """Of a Debian suite. `home`: the folder of the tests, which both sides write."""
     key = hashlib.sha256(Path(__file__).with_name("install_slurm_roots.sh").read_bytes()).hexdigest()[:16]
     lower, scratch = need_real(f"slurm-roots-{key}/{suite}", HOW), home / "root"
@@ -53,7 +54,7 @@ def root(suite: str, version: int, home: Path) -> Iterator[Root]:
         try:
             assert holder.stdout is not None
             assert holder.stdout.readline() == "ready\n"
-            yield Root(holder.pid, merged, version)
+            yield Root(holder.pid, merged)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(holder.pid, 9)

@@ -9,42 +9,45 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.children import until
 from tests.real import slurmrun
 from tests.real.daemonrun import eventually
 from tests.real.slurmrun import ROW_REMAP
 
 N = "n1"
+#: Nodes can be powered down; none is for want of jobs.
+POWER = "SuspendProgram=/bin/true\nResumeProgram=/bin/true\nSuspendTime=36000\nSuspendTimeout=60\nResumeTimeout=60\n"
 
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory):
-    with slurmrun.started(tmp_path_factory.mktemp("slurm"), interval=3600, held=True) as made:
+    with slurmrun.started(tmp_path_factory.mktemp("slurm"), interval=3600, more=POWER, held=True) as made:
         yield made
 
 
 @pytest.fixture
 def cluster(slurm):
-    slurm.settled()
+    slurm.settled(N)
     yield slurm
     slurm.client("scancel", "--user=root")
-    slurm.settled()
+    slurm.settled(N)
 
 
-def fault(cluster):
+def fault(cluster, node=N):
     """Comes, and health looks."""
-    cluster.hosts[N].fault(4)
-    assert cluster.health(N).returncode == 0
+    cluster.hosts[node].fault(4)
+    assert cluster.health(node).returncode == 0
 
 
-def end(cluster):
+def end(cluster, node=N):
     """The fault goes, and health looks."""
-    cluster.hosts[N].mend()
-    assert cluster.health(N).returncode == 0
+    cluster.hosts[node].mend()
+    assert cluster.health(node).returncode == 0
 
 
-def drained_by_us(cluster):
-    fault(cluster)
-    assert cluster.node(N).reason.startswith(ROW_REMAP)
+def drained_by_us(cluster, node=N):
+    fault(cluster, node)
+    assert cluster.node(node).reason.startswith(ROW_REMAP)
 
 
 def set_by_others(state, reason):
@@ -154,10 +157,14 @@ def restarted(cluster):
 
 @contextmanager
 def unexpectedly_rebooted(cluster):
-    """slurmctld finds that it has booted though no one asked for that."""
-    cluster.slurmds[N].end()
-    cluster.slurmds[N].start("-b")
-    eventually(lambda: "DOWN" in cluster.node(N).states, 20)
+    """slurmctld finds that it has booted though no one asked for that: its times are of whole seconds, so it may need another boot."""
+
+    def boots():
+        cluster.slurmds[N].end()
+        cluster.slurmds[N].start("-b")
+        return until(lambda: "DOWN" in cluster.node(N).states, 2)
+
+    eventually(boots, 30)
     assert cluster.node(N).reason == "Node unexpectedly rebooted"
     yield
 
@@ -228,8 +235,8 @@ def test_a_state_of_others_stays_while_a_fault_comes_and_goes(cluster, sets):
         assert kept(cluster) == before
 
 
-def kept(cluster):
-    shown = cluster.node(N)
+def kept(cluster, node=N):
+    shown = cluster.node(node)
     return shown.states, shown.reason, shown.reason_at, shown.rest
 
 
@@ -242,6 +249,20 @@ def test_a_node_that_slurmctld_finds_down_is_not_cleared_and_comes_back_by_slurm
     end(cluster)
     assert kept(cluster) == before
     cluster.slurmds[N].start()
+
+
+@pytest.mark.parametrize(("node", "is_ours"), [("n3", False), ("n4", True)], ids=["in service", "after a drain of ours"])
+def test_nothing_is_written_to_a_node_that_is_being_powered_down(cluster, node, is_ours):
+    """It stays so: no other test here needs it."""
+    if is_ours:
+        drained_by_us(cluster, node)
+    cluster.scontrol("update", f"NodeName={node}", "State=POWER_DOWN_FORCE")
+    calls = cluster.calls("update", node)
+    for looks in (fault, end):
+        assert any(one.startswith("POWER") for one in cluster.node(node).states)
+        looks(cluster, node)
+        assert cluster.calls("update", node) == calls
+    assert cluster.node(node).is_drained == is_ours
 
 
 def test_an_edited_reason_behind_our_prefix_is_ours(cluster):

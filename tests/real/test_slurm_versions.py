@@ -9,18 +9,19 @@ from tests.real.daemonrun import eventually
 from tests.real.slurmrun import ROW_REMAP
 
 pytestmark = pytest.mark.full
-VERSIONS = {"24.11": ("trixie", 24), "26.05": ("forky", 26)}
+#: Debian 13, and what Debian has in testing: the first version of each year that it may be.
+SUITES = {"trixie": 24, "forky": 26}
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(scope="module", params=SUITES)
 def slurm(request, tmp_path_factory):
-    suite, version = VERSIONS[request.param]
     home = tmp_path_factory.mktemp("slurm")
     more = f"SchedulerParameters={slurmrun.AT_ONCE},nohold_on_prolog_fail,extra_constraints\n"
-    more += "SlurmctldParameters=enable_expedited_requeue\n" if version >= 26 else ""
-    with slurmroots.root(suite, version, home) as root, slurmrun.started(home / "c", interval=3600, more=more, held=True, place=root) as made:
-        assert f"slurm-wlm {request.param}" in made.client("slurmctld", "-V").stdout
-        yield made
+    with slurmroots.root(request.param, home) as root:
+        assert root.version >= SUITES[request.param]
+        more += "SlurmctldParameters=enable_expedited_requeue\n" if root.version >= 26 else ""
+        with slurmrun.started(home / "c", interval=3600, more=more, held=True, place=root) as made:
+            yield made
 
 
 @pytest.fixture
@@ -117,7 +118,6 @@ def test_a_count_of_gpus_after_a_drain_of_ours_stays(cluster):
     before = cluster.node("n4")
     cluster.health("n4")
     assert cluster.node("n4")[:3] == before[:3], before
-    assert not before.reason.startswith(ROW_REMAP) or not before.is_drained
 
 
 def test_jobs_choose_nodes_by_extra(cluster):
@@ -135,10 +135,9 @@ def test_jobs_choose_nodes_by_extra(cluster):
     assert cluster.output(job) == "began n3\n"
 
 
+@pytest.mark.parametrize("slurm", ["forky"], indirect=True, scope="module")
 @pytest.mark.parametrize("is_host", [True, False], ids=["the host's fault", "its own fault"])
 def test_a_job_that_fails_is_requeued_at_once_exactly_for_the_hosts_fault(cluster, is_host):
-    if cluster.place.version < 26:
-        pytest.skip("from Slurm 25.11 on")
     job = cluster.sbatch("echo began $SLURMD_NODENAME; sleep 2; [ $SLURMD_NODENAME != n1 ]", "--requeue=expedite", "--gres=gpu:8")
     eventually(lambda: "began n1" in cluster.output(job), 20)
     if is_host:

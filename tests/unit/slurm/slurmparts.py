@@ -10,7 +10,14 @@ OURS = "hostagent: GpuRowRemapped: GPU 3 needs a reset. Drain the node."
 
 
 def node(states="IDLE", reason="", **more):
-    whole = {"name": "n1", "reason_by": "root" if reason else "", "reason_at": 1000.0 if reason else 0.0, "comment": "", "extra": ""}
+    whole = {
+        "name": "n1",
+        "reason_by": "root" if reason else "",
+        "reason_at": 1000.0 if reason else 0.0,
+        "comment": "",
+        "extra": "",
+        "gres": "gpu:h100:8",
+    }
     return Node(**{**whole, "states": frozenset(states.split("+")), "reason": reason, **more})
 
 

@@ -22,7 +22,7 @@ TABLE = {
     "drained by us": ("IDLE+DRAIN", OURS, {}, RESUME),
     "drained by us, with jobs": ("ALLOCATED+DRAIN", OURS, {}, RESUME),
     "drained by us for another fault": ("IDLE+DRAIN", OTHER, {"Reason": OURS}, RESUME),
-    "drained by us, the text edited behind the prefix": ("IDLE+DRAIN", f"{OURS} ticket 5", {"Reason": OURS}, RESUME),
+    "drained by us, a ticket added": ("IDLE+DRAIN", f"{OURS} ticket 5", {}, RESUME),
     "drained by us, then back without its reason being cleared": ("IDLE", OURS, DRAIN, {}),
     "drained by a person": ("IDLE+DRAIN", "bob: new memory", {}, {}),
     "drained by a person after us, who named our text": ("IDLE+DRAIN", "bob: hostagent: GpuXid is known", {}, {}),
@@ -128,7 +128,31 @@ def test_a_refusal_of_another_time_makes_no_error_ours(at):
 @pytest.mark.parametrize("at", [1002.0, 940.0])
 def test_a_refusal_from_a_minute_before_to_two_seconds_after_counts(at):
     found = node("IDLE+DRAIN", "Prolog error", reason_at=1000.0)
-    assert state_of(written(found, verdict(), [Marker(at, "prolog", "x")])) == RESUME
+    assert state_of(written(found, verdict(observed_at=1003.0), [Marker(at, "prolog", "x")])) == RESUME
+
+
+@pytest.mark.parametrize("reason", ["Epilog error", OURS])
+def test_a_look_from_before_a_refusal_resumes_nothing(reason):
+    found, marker = node("IDLE+DRAIN", reason, reason_at=1000.0), Marker(1000.0, "epilog", "x")
+    assert not state_of(written(found, verdict(observed_at=999.0), [marker]))
+    assert state_of(written(found, verdict(observed_at=1001.0), [marker])) == RESUME
+
+
+def test_an_edited_reason_stays_until_the_fault_is_another_one():
+    found = node("IDLE+DRAIN", "hostagent: bob looks at it")
+    assert not state_of(decide(found, verdict("not_ready"), (), "single", OURS).update)
+    assert state_of(decide(found, verdict("not_ready"), (), "single", "hostagent: GpuXid: GPU 1 had Xid 79.").update) == {"Reason": OURS}
+
+
+def test_a_node_without_gpus_for_which_slurm_has_none_is_left_alone():
+    cpu = verdict("not_ready", has_gpus=False, quarantine="GpuPresent")
+    assert written(node(gres="(null)"), cpu) == {}
+    assert written(node("IDLE+DRAIN", OURS, gres="(null)"), cpu) == RESUME
+
+
+@pytest.mark.parametrize(("has_gpus", "gres"), [(False, "gpu:h100:8"), (True, "(null)")])
+def test_a_node_whose_gpus_are_lost_or_that_gives_them_out_by_whole_nodes_is_drained(has_gpus, gres):
+    assert state_of(written(node(gres=gres), verdict("not_ready", has_gpus=has_gpus))) == DRAIN
 
 
 @pytest.mark.parametrize(

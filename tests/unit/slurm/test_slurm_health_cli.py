@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -90,9 +91,12 @@ def test_the_fresh_verdict_of_a_daemon_that_runs_is_taken(place, ready):
     assert not (place.state / "slurm/verdict.json").exists()
 
 
-def test_the_verdict_of_a_daemon_that_has_ended_is_not_taken(place, ready):
+@pytest.mark.parametrize(("age_s", "drains"), [(60, False), (200, True)])
+def test_the_verdict_of_a_daemon_that_has_ended_is_taken_for_its_two_intervals(place, ready, age_s, drains):
+    path = place.state / "state.json"
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "observed_at": time.time() - age_s}), encoding="utf-8")
     place.health()
-    assert "State=DRAIN" in place.asked
+    assert ("State=DRAIN" in place.asked) is drains
 
 
 def test_a_dry_run_says_it_and_leaves_nothing(place):

@@ -32,7 +32,7 @@ def checks(monkeypatch):
         found = answers.pop(0)
         if isinstance(found, BaseException):
             raise found
-        return of_report(found, prepared, Times(options.node, valid_for_s, author))
+        return of_report(found, prepared, Times(options.node, valid_for_s, author), time.time())
 
     monkeypatch.setattr(slurmoptions, "examined", examined)
     return asked, answers
@@ -94,6 +94,14 @@ def test_the_verdict_of_a_check_serves_the_next_job(folder, checks):
     assert slurm("prolog", folder)[0] == slurm("prolog", folder)[0] == 0
     assert checks[0] == [10.0]
     assert json.loads((folder / "slurm/verdict.json").read_text())["slurm"]["author"] == "prolog"
+
+
+@pytest.mark.parametrize(("numbers", "code"), [("", 0), ("0,1", 1)])
+def test_a_job_without_gpus_is_let_in_on_a_node_without_gpus(folder, checks, numbers, code):
+    daemon_says(folder, "not_ready")
+    path = folder / "state.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "has_gpus": False}))
+    assert slurm("prolog", folder, SLURM_JOB_GPUS=numbers)[0] == code
 
 
 def test_next_to_a_daemon_none_of_its_files_is_written(folder, checks):

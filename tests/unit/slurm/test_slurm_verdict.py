@@ -18,7 +18,7 @@ from hostagent.report.told import with_headline
 from hostagent.slurm import judging
 from hostagent.slurm.judging import Times, interval_s, of_report
 from hostagent.slurm.spool import Spool
-from hostagent.slurm.verdict import document, fresh, of_daemon, of_programs
+from hostagent.slurm.verdict import document, fresh, keep, of_daemon, of_programs
 from tests.unit.reports import judgement, report
 from tests.unit.slurm.slurmparts import verdict
 
@@ -88,10 +88,10 @@ def test_a_recordings_boot_counts_where_the_host_is_one(tmp_path):
     assert taken(tmp_path, boot="of-the-recording")
 
 
-@pytest.mark.parametrize(("at", "author"), [(NOW - 10, "daemon"), (NOW + 10, "epilog")])
-def test_the_newer_of_the_two_is_taken(tmp_path, at, author):
+@pytest.mark.parametrize(("later_s", "author"), [(-10, "daemon"), (10, "epilog")])
+def test_the_newer_of_the_two_is_taken(tmp_path, later_s, author):
     by_daemon(tmp_path, reported(judgement("gpu.a", outcome="pass")))
-    by_program(tmp_path, observed_at=at, author="epilog")
+    by_program(tmp_path, observed_at=NOW + later_s, author="epilog")
     assert taken(tmp_path, now=NOW + 20).author == author
 
 
@@ -153,7 +153,7 @@ def prepared(quarantine=()):
 
 
 def test_a_look_of_our_own_says_what_was_found_and_holds_from_now_on(tmp_path):
-    found = of_report(reported(FAULT, observed_at=5.0), prepared(("gpu.row_remap",)), Times("n1", 625.0, "health"))
+    found = of_report(reported(FAULT, observed_at=5.0), prepared(("gpu.row_remap",)), Times("n1", 625.0, "health"), time.time())
     one = found.verdict
     assert (one.single, one.single_reason, one.headline, one.quarantine) == (
         "not_ready",
@@ -170,13 +170,36 @@ def test_a_reason_has_the_headline_of_the_fault_that_its_scope_counts():
     of_cluster = judgement("fabric.a", scope="cluster", headline="Port mlx5_0:1 is down")
     both = with_headline(replace(reported(of_cluster, FAULT), reading_order=("fabric.a", "gpu.row_remap")))
     assert both.headline == "Port mlx5_0:1 is down"
-    found = of_report(both, prepared(), Times("n1", 625.0, "health")).verdict
+    found = of_report(both, prepared(), Times("n1", 625.0, "health"), time.time()).verdict
     assert (found.single_reason, found.said("single")) == ("GpuRowRemap", ("GPU 3 needs a reset", ""))
     assert (found.multi_reason, found.said("multi")) == ("FabricA", ("Port mlx5_0:1 is down", ""))
 
 
+@pytest.mark.parametrize(("later_s", "counts"), [(1.0, "epilog"), (-1.0, "health")])
+def test_a_check_that_began_before_the_epilogs_finding_does_not_take_its_place(tmp_path, later_s, counts):
+    by_program(tmp_path, observed_at=NOW + later_s, author="epilog")
+    found = of_report(reported(judgement("gpu.a", outcome="pass")), prepared(), Times("n1", 625.0, "health"), NOW)
+    assert keep(Spool.open(str(tmp_path), "n1"), found.verdict, found.text).author == counts
+    assert taken(tmp_path, now=NOW + 5).author == counts
+
+
+@pytest.mark.parametrize(
+    ("gpus", "driver", "has_gpus"),
+    [
+        ([], {"loaded": {"unread": "absent"}}, False),
+        ([], {"loaded": "580.1"}, True),  # all of them are lost
+        ([], {"loaded": {"unread": "denied"}}, True),
+        ({"unread": "denied"}, {"loaded": {"unread": "absent"}}, True),
+        ([{"pci": "0000:1b:00.0"}], {"loaded": {"unread": "absent"}}, True),
+    ],
+)
+def test_a_host_is_one_without_gpus_where_none_is_seen_and_no_driver_is_loaded(gpus, driver, has_gpus):
+    found = replace(reported(FAULT), facts={**reported(FAULT).facts, "gpus": gpus, "driver": driver})
+    assert of_report(found, prepared(), Times("n1", 625.0, "health"), NOW).verdict.has_gpus is has_gpus
+
+
 def test_the_file_of_a_look_lists_what_did_not_pass():
-    text = of_report(reported(FAULT), prepared(), Times("n1", 625.0, "health")).text
+    text = of_report(reported(FAULT), prepared(), Times("n1", 625.0, "health"), time.time()).text
     assert [one["id"] for one in json.loads(text)["reasons"]] == ["gpu.row_remap"]
 
 
@@ -195,6 +218,13 @@ def test_the_interval_is_that_of_slurm_conf(tmp_path, lines, wanted):
     path = tmp_path / "slurm.conf"
     path.write_text(f"ClusterName=a\n{lines}", encoding="ascii")
     assert interval_s(str(path)) == wanted
+
+
+def test_the_interval_may_stand_in_a_file_that_slurm_conf_includes(tmp_path):
+    (tmp_path / "health.conf").write_text("HealthCheckInterval=45\n", encoding="ascii")
+    path = tmp_path / "slurm.conf"
+    path.write_text("Include none.conf\nInclude health.conf\n", encoding="ascii")
+    assert interval_s(str(path)) == 45
 
 
 def test_the_interval_without_an_option_is_that_of_the_variables_file_else_of_the_usual_places(tmp_path, monkeypatch):
