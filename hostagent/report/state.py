@@ -107,7 +107,7 @@ def document(
 
 
 def _has_gpus(facts: Mapping[str, Any]) -> bool:
-    """False where none is seen and no driver is loaded, as on a node for other jobs. Where all GPUs are lost, the driver is loaded still."""
+    """False where none is seen and no driver is loaded, as on a node for other jobs. Where all GPUs are lost, a driver still is."""
     driver = facts.get("driver")
     loaded = driver.get("loaded") if isinstance(driver, Mapping) else None
     return not (facts.get("gpus") == [] and isinstance(loaded, Mapping) and loaded.get("unread") == "absent")
