@@ -33,6 +33,7 @@ endif
 
 test-full: $(VENV)/.tests real lint  ## run every test and the linters: before a release
 	@bash tests/real/install_kubernetes.sh 1.36 || echo "Note: no kube-apiserver 1.36: its tests will skip" >&2
+	@bash tests/real/full_slurm_roots.sh || echo "Note: no Slurm 24.11 and 26.05: their tests will skip" >&2
 	@status=0; \
 	unset SAMPLE TOPIC; \
 	$(PYTEST) -n 3 $(FORKING) || status=$$?; \

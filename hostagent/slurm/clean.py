@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from hostagent.slurm import reason as texts
 from hostagent.slurm.client import SlurmError
-from hostagent.slurm.health import has_no_business, may_resume
+from hostagent.slurm.health import has_no_business, is_out, may_resume
 from hostagent.slurm.node import Node
 
 
@@ -27,7 +27,7 @@ class Cleaned(NamedTuple):
 def update_of(node: Node) -> tuple[dict[str, str], str]:
     """What removes all that is hostagent's, and what of it stays and why."""
     found, stays = dict[str, str](), ""
-    if texts.is_ours(node.reason):
+    if texts.is_ours(node.reason) and is_out(node):
         if may_resume(node):
             found["State"] = "RESUME"
         else:

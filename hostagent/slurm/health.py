@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from hostagent import lockfile
@@ -37,6 +37,16 @@ class Decision(NamedTuple):
     why: str
 
 
+class Past(NamedTuple):
+    """What the node's files keep of earlier runs. ``written``: the reason that was written last, "" where that is not known; ``stale_at``:
+    the time of a reason of ours that Slurm has kept of a node in service, 0 for none.
+    """
+
+    refusals: tuple[Marker, ...] = ()
+    written: str = ""
+    stale_at: float = 0.0
+
+
 class Cluster(Protocol):
     """What of `hostagent.slurm.client.Client` is needed. Raises ``SlurmError``."""
 
@@ -64,24 +74,30 @@ def has_no_business(states: frozenset[str]) -> bool:
     return not states.isdisjoint(_HANDS_OFF) or any(one.startswith(_HANDS_OFF_STARTS) for one in states)
 
 
+def is_out(node: Node) -> bool:
+    """Whether it takes no jobs by its state. Slurm keeps a reason of a node in service at times."""
+    return not node.states.isdisjoint(_OUT)
+
+
 def may_resume(node: Node) -> bool:
     """Whether RESUME does no more than end a drain."""
     return "DRAIN" in node.states and node.states.isdisjoint(_KEEPS_DRAIN) and not has_no_business(node.states)
 
 
-def decide(node: Node, verdict: NodeVerdict, markers: Iterable[Marker], scope: Scope, written: str = "") -> Decision:
-    """What to write to a node. A verdict *unknown* counts as not ready: the caller has seen it twice. `written`: the reason that was
-    written last, "" where that is not known.
+def decide(node: Node, verdict: NodeVerdict, past: Past, scope: Scope) -> Decision:
+    """What to write to a node. A verdict *unknown* counts as not ready: the caller has seen it twice.
+
+    Slurm 24.11 keeps the reason of a node that it resumes. If slurmctld then drains it for a reason of its own, that text and time stay.
     """
     if has_no_business(node.states):
         return Decision({}, f"nothing is written while its state is {'+'.join(sorted(node.states))}")
-    refusals = tuple(markers)
-    is_own = texts.is_ours(node.reason) or _is_of_our_refusal(node, refusals)
+    is_stale = bool(past.stale_at) and node.reason_at == past.stale_at
+    is_own = (texts.is_ours(node.reason) and not is_stale) or _is_of_our_refusal(node, past.refusals)
     if not verdict.has_gpus and "gpu" not in node.gres:
         return Decision(*_of_health(node, is_own=is_own, what="has no GPU, and Slurm gives it none"))
     if not verdict.is_placeable(scope):
-        state, why = _of_fault(node, verdict, scope, is_own=is_own, written=written)
-    elif is_own and any(one.at > verdict.observed_at for one in refusals):
+        state, why = _of_fault(node, verdict, scope, is_own=is_own, written=past.written)
+    elif is_own and any(one.at > verdict.observed_at for one in past.refusals):
         state, why = {}, "it is placeable by a look that is older than a refusal: the next run decides"
     else:
         state, why = _of_health(node, is_own=is_own)
@@ -91,7 +107,7 @@ def decide(node: Node, verdict: NodeVerdict, markers: Iterable[Marker], scope: S
 def _of_fault(node: Node, verdict: NodeVerdict, scope: Scope, *, is_own: bool, written: str) -> tuple[dict[str, str], str]:
     wanted = texts.reason_text(verdict.reason(scope), *verdict.said(scope))
     word = verdict.word(scope).replace("_", " ")
-    if not node.states & _OUT:
+    if not is_out(node):
         return {"State": "DRAIN", "Reason": wanted}, f"it is {word}: drain"
     if not is_own:
         return {}, f"it is {word}, and out of service for a reason that is not hostagent's"
@@ -104,7 +120,7 @@ def _of_fault(node: Node, verdict: NodeVerdict, scope: Scope, *, is_own: bool, w
 
 
 def _of_health(node: Node, *, is_own: bool, what: str = "is placeable") -> tuple[dict[str, str], str]:
-    if not node.states & _OUT:
+    if not is_out(node):
         return {}, f"it {what}, and is in service"
     if not is_own:
         return {}, f"it {what}, and is out of service for a reason that is not hostagent's"
@@ -113,7 +129,7 @@ def _of_health(node: Node, *, is_own: bool, what: str = "is placeable") -> tuple
     return {"State": "RESUME"}, f"it {what}: resume"
 
 
-def _is_of_our_refusal(node: Node, markers: Iterable[Marker]) -> bool:
+def _is_of_our_refusal(node: Node, markers: tuple[Marker, ...]) -> bool:
     found = _SLURMS.fullmatch(node.reason.strip())
     if not found or not node.reason_at:
         return False
@@ -158,7 +174,10 @@ def _locked(work: Run) -> None:
         work.tell(f"{work.spool.node} is unknown: nothing is written unless the next run finds it so, too")
         return
     node = work.cluster.show(work.spool.node)
-    decision = decide(node, verdict, work.spool.markers(), work.scope, work.spool.written_reason())
+    if not work.is_dry:
+        _note_stale(work.spool, node)
+    past = Past(work.spool.markers(), work.spool.written_reason(), work.spool.stale_at())
+    decision = decide(node, verdict, past, work.scope)
     if work.is_dry:
         work.tell(_owner(node))
         would = f"would write {_shown(decision.update)}" if decision.update else "nothing would be written"
@@ -171,7 +190,7 @@ def _locked(work: Run) -> None:
     except OSError as error:
         say(f"{node.name}: nothing is written to Slurm, because {work.spool.folder} cannot be written: {reason(error)}")
         return
-    _write(work.cluster, node, decision)
+    _write(work, node, decision)
 
 
 def _is_certain(work: Run, verdict: NodeVerdict, now: float) -> bool:
@@ -186,17 +205,25 @@ def _is_certain(work: Run, verdict: NodeVerdict, now: float) -> bool:
     return bool(before) and 0 <= now - before <= 2 * work.interval_s() + _SLACK_S
 
 
-def _write(cluster: Cluster, node: Node, decision: Decision) -> None:
+def _note_stale(spool: Spool, node: Node) -> None:
+    if texts.is_ours(node.reason) and not is_out(node) and node.reason_at != spool.stale_at():
+        spool.note_stale(node.reason_at)
+
+
+def _write(work: Run, node: Node, decision: Decision) -> None:
     """Read it again afterwards: a person may have changed it at the same moment, and Slurm has no compare and set."""
     try:
-        cluster.update(node.name, decision.update)
+        work.cluster.update(node.name, decision.update)
     except SlurmError as error:
         if _NOT_DRAINED in str(error) and decision.update.get("State") == "RESUME":
             return
         raise
     say(f"{node.name}: {decision.why}: {_shown(decision.update)}")
-    after = cluster.show(node.name)
+    after = work.cluster.show(node.name)
+    _note_stale(work.spool, after)
     wanted = decision.update.get("Reason", "")
+    if after.reason == node.reason and not is_out(after):
+        return  # it is in service, and its reason kept
     if after.reason != wanted and (wanted or "State" in decision.update):
         say(f"{node.name}: its reason is now {after.reason!r}, not what was written: it was changed at the same moment")
 

@@ -101,6 +101,14 @@ class Spool:
     def clear_unknown(self) -> None:
         self._remove("unknown")
 
+    def stale_at(self) -> float:
+        """The time of a reason of ours that a node in service had; 0 where none was seen."""
+        return self._time("stale")
+
+    def note_stale(self, at: float) -> None:
+        """Raises ``OSError``."""
+        self._write("stale", f"{at:.3f}\n")
+
     def markers(self) -> tuple[Marker, ...]:
         """Refusals, the oldest first; none where the file is damaged."""
         try:

@@ -96,7 +96,7 @@ def of_daemon(state_dir: str, boot_id: "str | None", now: float) -> NodeVerdict 
     data = found.data
     reasons, messages = ({str(one["type"]): str(one[key]) for one in data["conditions"]} for key in ("reason", "message"))
     has_slurmd = any(one["id"] == OF_SLURMD for one in data["reasons"])
-    if has_slurmd or not {kind for _, kind in SCOPES.values()} <= set(reasons) or any(one in _NOT_YET for one in reasons.values()):
+    if has_slurmd or any(reasons.get(kind, _NOT_YET[0]) in _NOT_YET for _, kind in SCOPES.values()):
         return None
     return _parsed(data, (reasons, messages), "daemon")
 

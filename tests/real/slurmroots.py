@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.real.conftest import need_real
 from tests.real.slurmrun import Place
 
-HOW = "bash tests/real/install_slurm_roots.sh"
+HOW = "bash tests/real/full_slurm_roots.sh"
 _SOURCE = Path(__file__).parents[2]
 
 
@@ -32,7 +32,7 @@ class Root(Place):
 @contextmanager
 def root(suite: str, home: Path) -> Iterator[Root]:
     """Of a Debian suite. `home`: the folder of the tests, which both sides write."""
-    key = hashlib.sha256(Path(__file__).with_name("install_slurm_roots.sh").read_bytes()).hexdigest()[:16]
+    key = hashlib.sha256(Path(__file__).with_name("full_slurm_roots.sh").read_bytes()).hexdigest()[:16]
     lower, scratch = need_real(f"slurm-roots-{key}/{suite}", HOW), home / "root"
     scratch.mkdir(parents=True)
     merged = scratch / "merged"

@@ -62,7 +62,7 @@ TABLE = {
 
 
 def written(found, judged, markers=(), scope="single"):
-    return decide(found, judged, markers, scope).update
+    return decide(found, judged, Past(tuple(markers)), scope).update
 
 
 def state_of(update):
@@ -140,8 +140,15 @@ def test_a_look_from_before_a_refusal_resumes_nothing(reason):
 
 def test_an_edited_reason_stays_until_the_fault_is_another_one():
     found = node("IDLE+DRAIN", "hostagent: bob looks at it")
-    assert not state_of(decide(found, verdict("not_ready"), (), "single", OURS).update)
-    assert state_of(decide(found, verdict("not_ready"), (), "single", "hostagent: GpuXid: GPU 1 had Xid 79.").update) == {"Reason": OURS}
+    before, another = Past(written=OURS), Past(written="hostagent: GpuXid: GPU 1 had Xid 79.")
+    assert not state_of(decide(found, verdict("not_ready"), before, "single").update)
+    assert state_of(decide(found, verdict("not_ready"), another, "single").update) == {"Reason": OURS}
+
+
+@pytest.mark.parametrize(("stale_at", "update"), [(1000.0, {}), (900.0, RESUME), (0.0, RESUME)])
+def test_a_drain_that_kept_the_time_of_a_reason_of_a_node_in_service_is_not_ours(stale_at, update):
+    found = node("IDLE+DRAIN", OURS, reason_at=1000.0)
+    assert state_of(decide(found, verdict(), Past(stale_at=stale_at), "single").update) == update
 
 
 def test_a_node_without_gpus_for_which_slurm_has_none_is_left_alone():
