@@ -35,7 +35,7 @@ def _is_one(place: str, relative: "list[str]") -> bool:
     return False
 
 
-def of_slurm(arguments: "list[str]", why: str) -> "int | None":
+def slurm_exit_code(arguments: "list[str]", why: str) -> "int | None":
     """The exit code of a program that Slurm starts, where hostagent itself cannot run; None of every other command.
 
     A prolog or epilog that fails drains its node: one broken file on a shared disk would drain them all. So these exit 0, unless a
@@ -87,7 +87,7 @@ def main() -> None:
 
         why = f"{type(error).__name__}: {str(error)!r:.200}"
         os.write(2, f"Error: hostagent cannot run here: {why}.\n".encode("ascii", "backslashreplace"))
-        spared = of_slurm(sys.argv[1:], why)
+        spared = slurm_exit_code(sys.argv[1:], why)
         code = 2 if spared is None else spared
     finally:
         import os

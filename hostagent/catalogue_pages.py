@@ -75,7 +75,7 @@ def _family(one: Check) -> str:
 def _look_first(one: Check, folds: bool) -> str:
     if not one.because:
         return ""
-    first = _names(tuple(map(id_of, one.because)), folds, "or")
+    first = _names(tuple(dict.fromkeys(map(id_of, one.because))), folds, "or")
     return f"Often it follows from something else: look first at {first}. A report tells it under that finding."
 
 

@@ -86,7 +86,7 @@ _COVERAGE = {
     ),
 }
 _FILES = {
-    statedir.STATE: "what is told (`verdict`, `conditions`) and what the last pass found (`measured`, `quarantine`, `fabric_class`); "
+    statedir.STATE: "what is told (`verdict`, `conditions`) and what the last pass found (`measured`, `quarantine`, `fabric_class`, `has_gpus`); "
     "`hostagent status`, `npd` and `slurm` read it",
     statedir.SUMMARY: "the summary",
     statedir.REPORT: "the report of the last pass; it quotes logs",

@@ -197,7 +197,10 @@ def test_the_lines_for_slurm_conf_name_the_programs_that_ship():
     programs = {name: settings.pop(name) for name in ("HealthCheckProgram", "Prolog", "Epilog")}
     assert set(programs.values()) == {f"/etc/slurm/{path.name}" for path in SLURM.glob("*.sh")}
     assert settings == {"HealthCheckInterval": "60", "HealthCheckNodeState": "ANY,CYCLE", "PrologFlags": "Alloc"}
-    assert [line[1:] for line in lines if re.match("#[A-Z]\\w+=", line)] == ["SchedulerParameters=nohold_on_prolog_fail"]
+    assert [line[1:] for line in lines if re.match("#[A-Z]\\w+=", line)] == [
+        "HealthCheckTimeout=50",
+        "SchedulerParameters=nohold_on_prolog_fail",
+    ]
 
 
 def test_the_interval_for_slurm_is_shorter_than_a_verdict_is_valid():

@@ -58,6 +58,7 @@ IO_ALLOWED = {
     "hostagent/kube/config.py": "a kubeconfig, its files and its program",
     "hostagent/controller/loop.py": "an identity for the lease: the name of the host, and chance",
     "hostagent/deliver/file.py": "writes a rendered report",
+    "hostagent/cli/slurmoptions.py": "the name of the host",
     "hostagent/slurm/client.py": "scontrol",
     "hostagent/slurm/spool.py": "the files of Slurm's programs",
     "hostagent/__main__.py": "ends this process, whatever happened",

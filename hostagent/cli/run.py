@@ -86,9 +86,9 @@ def _failed(arguments: Sequence[str], why: str = "hostagent could not run, and s
     plug-in's standard output alone. Slurm drains a node whose prolog or epilog fails. `cause`: of a bug.
     """
     if arguments[:1] == [_SLURM]:
-        from hostagent.__main__ import of_slurm
+        from hostagent.__main__ import slurm_exit_code
 
-        if (spared := of_slurm(list(arguments), cause or why)) is not None:
+        if (spared := slurm_exit_code(list(arguments), cause or why)) is not None:
             return spared
     if is_plugin(arguments):
         with contextlib.suppress(Exception, Ended):

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from hostagent.cli import SETTINGS, examples
-from hostagent.cli.slurmoptions import asked, slurm_options
+from hostagent.cli.slurmoptions import parse_options, slurm_options
 from hostagent.cli.streams import say
 from hostagent.errors import HostagentError
 
@@ -33,8 +33,8 @@ def command(node: str, **given: Any) -> int:
     from hostagent.slurm.clean import clean
     from hostagent.slurm.client import Client, SlurmError
 
-    options = asked(node=node, **given)
-    client = Client(options.bin_dir, options.slurm_conf, options.ends)
+    options = parse_options(node=node, **given)
+    client = Client(options.bin_dir, options.slurm_conf)  # a large cluster takes its time; each command has 5 s
     try:
         nodes = (client.show(options.node),) if node else client.show_all()
     except SlurmError as error:

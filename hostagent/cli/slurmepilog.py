@@ -1,5 +1,6 @@
 """``hostagent slurm epilog``."""
 
+import json
 import os
 import time
 from typing import TYPE_CHECKING, Any
@@ -7,15 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hostagent.cli import SETTINGS, examples
-from hostagent.cli.slurmoptions import RUN, Asked, asked, slurm_options
-from hostagent.cli.slurmprolog import refusal_code
+from hostagent.cli.slurmoptions import Options, parse_options, refusal_code, slurm_options
 from hostagent.errors import HostagentError, OutOfTime
-from hostagent.slurm.say import say
+from hostagent.slurm.logline import log_line
 
 if TYPE_CHECKING:
     from hostagent.slurm.epilog import Look
-    from hostagent.slurm.spool import Spool
-    from hostagent.slurm.window import HostFault
 
 #: How much of the time reading the host may take.
 _READING = 0.8
@@ -40,83 +38,76 @@ def command(refusal_code: int, **where: Any) -> int:
     from hostagent.slurm import epilog, prolog
     from hostagent.slurm.spool import Spool
 
-    options = asked(**where)
+    options = parse_options(**where)
     job = os.environ.get(prolog.JOB_ID, "")
     name, spool = f"epilog{f': job {job}' if job else ''}", Spool(options.state_dir, options.node)
     begin = epilog.begin_of(spool, job, os.environ)
-    if not epilog.is_time(begin):
-        say(f"{name}: the begin of the job is not known, so nothing is said of it: our prolog notes it")
+    if not begin:
+        log_line(f"{name}: the begin of the job is not known, so nothing is said of it: our prolog notes it")
         return 0
     try:
-        found = _looked(options, begin, os.environ.get(epilog.JOB_GPUS, ""))
+        found = _find_faults(options, begin, os.environ.get(prolog.JOB_GPUS, ""))
     except HostagentError as error:
-        say(f"{name}: nothing is said of the job, hostagent itself failed: {error}")
+        log_line(f"{name}: nothing is said of the job, hostagent itself failed: {error}")
         return 0
     except OutOfTime:
-        say(f"{name}: nothing is said of the job: the host was not read in {options.deadline_s:g} s")
+        log_line(f"{name}: nothing is said of the job: the host was not read in {options.deadline_s:g} s")
         return 0
     finally:
         if job and not options.is_dry:
             spool.forget_job(job)
     if found.gap:
-        say(f"{name}: the kernel log is not known: {found.gap}")
-    return _told(found, options, name, refusal_code)
+        log_line(f"{name}: the kernel log is not known: {found.gap}")
+    return _report(found, options, name, refusal_code)
 
 
-def _looked(options: Asked, begin: float, numbers: str) -> "Look":
+def _find_faults(options: Options, begin: float, numbers: str) -> "Look":
     from hostagent.cli.daemon import KEPT
     from hostagent.cli.options import prepared_for
     from hostagent.deadline import time_limit
     from hostagent.slurm import epilog
 
-    is_default = options.state_dir == os.path.abspath(f"{options.place.host_root}{RUN}")
-    folders = (options.state_dir, *((os.path.abspath(f"{options.place.host_root}{KEPT}"),) if is_default else ()))
+    folders = (options.state_dir, *((os.path.abspath(f"{options.place.host_root}{KEPT}"),) if options.is_default_state else ()))
     left_s = max(0.1, options.ends - time.monotonic())
     with time_limit(left_s):
         prepared = prepared_for(options.place, options.profile_name)
         return epilog.look(options.place._replace(deadline_s=left_s * _READING), prepared, begin, numbers, folders)
 
 
-def _told(found: "Look", options: Asked, name: str, code: int) -> int:
-    first = next(iter(found.faults), None)
+def _report(found: "Look", options: Options, name: str, code: int) -> int:
     if options.is_dry:
-        from hostagent.cli.streams import say as printed
+        from hostagent.cli.streams import say
 
-        printed(f"would say that {'the host failed the job' if first else 'the host did not fail the job'} on {options.node}")
-        if not first:
-            return 0
-    if not first:
+        say(f"would say that {'the host failed the job' if found.faults else 'the host did not fail the job'} on {options.node}")
+    if not found.faults:
         return 0
     from hostagent.slurm.reason import PREFIX, reason_text
 
-    reason = reason_text(*first)
+    reason = reason_text(*found.faults[0])
     more = f" (and {len(found.faults) - 1} more)" if len(found.faults) > 1 else ""
-    say(f"{name}: the host failed it: {reason.removeprefix(PREFIX).strip()}{more}")
+    log_line(f"{name}: the host failed it: {reason.removeprefix(PREFIX).strip()}{more}")
     if options.is_dry:
         return 0
-    for problem in _written(first, found.boot_id, options, reason):
-        say(f"{name}: {problem}")
+    for problem in _save(found, options, reason):
+        log_line(f"{name}: {problem}")
     return code
 
 
-def _written(fault: "HostFault", boot_id: str, options: Asked, reason: str) -> list[str]:
-    """The verdict and the marker; why they are not, as sentences."""
-    from hostagent.slurm import epilog, prolog, verdict
-    from hostagent.slurm.judging import interval_s
+def _save(found: "Look", options: Options, reason: str) -> list[str]:
+    """The verdict and the proof of this refusal; why they are not saved, as sentences."""
+    from hostagent import smallfile
+    from hostagent.slurm import epilog, spool, verdict
+    from hostagent.slurm.interval import valid_for_s
 
-    spool, problem = prolog.opened(options.state_dir, options.node)
+    files, problem = spool.opened(options.state_dir, options.node)
     problems = [problem]
-    if spool:
-        known = verdict.fresh(options.state_dir, options.node, boot_id, time.time())
-        made = epilog.verdict_of(fault, known, 2 * interval_s(options.slurm_conf) + options.deadline_s)
-        problems.append(_saved(spool, epilog.text_of(made, options.node, boot_id)))
-    problems.append(prolog.mark(spool, "epilog", reason))
+    if files:
+        known = verdict.fresh(options.state_dir, options.node, found.boot_id, time.time())
+        holds_s = valid_for_s(options.slurm_conf, options.deadline_s)
+        document = epilog.document(found.faults[0], known, options.node, found.boot_id, holds_s)
+        try:
+            files.save_verdict(json.dumps(document, indent=1) + "\n")
+        except OSError as error:
+            problems.append(f"no verdict is left for health: {smallfile.reason(error)}")
+    problems.append(spool.mark(files, "epilog", reason))
     return [one for one in problems if one]
-
-
-def _saved(spool: "Spool", text: str) -> str:
-    try:
-        spool.save_verdict(text)
-    except OSError as error:
-        return f"no verdict is left for health: {error}"
-    return ""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hostagent.cli import SETTINGS, examples, streams
-from hostagent.cli.slurmoptions import Asked, asked, boot_id, examined, slurm_options
+from hostagent.cli.slurmoptions import OptionError, Options, boot_id, check_node, parse_options, slurm_options
 
 if TYPE_CHECKING:
     from hostagent.slurm.spool import Spool
@@ -35,29 +35,31 @@ def command(scope: Any, **given: Any) -> int:
     from hostagent.deadline import time_limit
     from hostagent.errors import HostagentError, OutOfTime
     from hostagent.slurm.client import SlurmError
-    from hostagent.slurm.say import say
+    from hostagent.slurm.logline import log_line
     from hostagent.smallfile import reason
 
-    options = asked(**given)
+    options = parse_options(**given)
     try:
         with time_limit(options.deadline_s):
             _run(options, scope)
+    except OptionError as error:
+        raise click.UsageError(str(error)) from error
     except HostagentError as error:
-        say(f"{options.node}: nothing is written to Slurm: {error}")
+        log_line(f"{options.node}: nothing is written to Slurm: {error}")
     except OutOfTime:
-        say(f"{options.node}: nothing more is written to Slurm: {options.deadline_s:g} s have passed")
+        log_line(f"{options.node}: nothing more is written to Slurm: the time (--deadline {options.deadline_s:g}) is up")
     except SlurmError as error:
-        say(f"{options.node}: {error}")
+        log_line(f"{options.node}: {error}")
     except OSError as error:
-        say(f"{options.node}: nothing is written to Slurm, because {options.state_dir} cannot be used: {reason(error)}")
+        log_line(f"{options.node}: nothing is written to Slurm, because {options.state_dir} cannot be used: {reason(error)}")
     return 0
 
 
-def _run(options: Asked, scope: Any) -> None:
+def _run(options: Options, scope: Any) -> None:
     from hostagent.slurm.client import Client
     from hostagent.slurm.health import Run, run
-    from hostagent.slurm.judging import interval_s
-    from hostagent.slurm.say import say
+    from hostagent.slurm.interval import interval_s
+    from hostagent.slurm.logline import log_line
     from hostagent.slurm.spool import Spool
 
     spool = Spool(options.state_dir, options.node) if options.is_dry else Spool.open(options.state_dir, options.node)
@@ -66,32 +68,21 @@ def _run(options: Asked, scope: Any) -> None:
             spool,
             scope,
             Client(options.bin_dir, options.slurm_conf, options.ends - _END_S),
-            lambda spool: _verdict(options, spool),
+            lambda: _verdict(options, spool),
             lambda: interval_s(options.slurm_conf),
             options.is_dry,
-            streams.say if options.is_dry else say,
+            streams.say if options.is_dry else log_line,
         )
     )
 
 
-def _verdict(options: Asked, spool: "Spool") -> "NodeVerdict":
+def _verdict(options: Options, spool: "Spool") -> "NodeVerdict":
     """A daemon's, or what our epilog has found since; else that of a check now, which is left for the prolog."""
-    from hostagent.slurm.judging import interval_s
-    from hostagent.slurm.verdict import keep, of_programs, of_watching_daemon
+    from hostagent.slurm.verdict import keep, of_programs, of_watching_daemon, parsed
 
     boot, now = boot_id(options), time.time()
-    daemons = of_watching_daemon(options.state_dir, boot, now)
-    if daemons:
+    if daemons := of_watching_daemon(options.state_dir, boot, now):
         own = of_programs(options.state_dir, options.node, boot, now)
         return own if own and own.author == "epilog" and own.observed_at > daemons.observed_at else daemons
-    valid_for_s = 2 * interval_s(options.slurm_conf) + options.deadline_s
-    found = examined(options, "health", valid_for_s)
-    if not options.is_dry:
-        from hostagent.slurm.say import say
-        from hostagent.smallfile import reason
-
-        try:
-            return keep(spool, found.verdict, found.text)
-        except OSError as error:
-            say(f"{options.node}: the verdict is not kept for the prolog: {reason(error)}")
-    return found.verdict
+    document = check_node(options, "health")
+    return parsed(document) if options.is_dry else keep(spool, document)

@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from hostagent.cli.options import Seconds, desired, evidence, profile_option, warn
+from hostagent.cli.options import Seconds, evidence, prepared_for, profile_option
 from hostagent.errors import HostagentError
 from hostagent.evidence import Evidence
+from hostagent.report import state
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared
-    from hostagent.slurm.judging import Judged
     from hostagent.slurm.verdict import Author
 
-#: The daemon's state directory on the judged host.
-RUN = "/run/hostagent"
-#: How much of the time a look at the host may take: the rest is for judging it, and for Slurm's commands.
+#: Of the judged host.
+_RUN = os.path.dirname(state.PATH)
+#: How much of the time a look at the host may take: the rest is for hostcheck it, and for Slurm's commands.
 _READING, _JUDGING = 0.5, 0.8
 #: No ``Path(exists=True)``: what does not exist is a usage error when it is read, too.
 _PATH = click.Path()
 _NODE = click.option("--node", default="", help="Node of Slurm. Default: $SLURMD_NODENAME, else the short host name.", metavar="NAME")
 _OPTIONS = (
-    click.option("--state-dir", default="", type=_PATH, help=f"The daemon's. Default: {RUN} of the judged host.", metavar="DIR"),
+    click.option("--state-dir", default="", type=_PATH, help=f"The daemon's. Default: {_RUN} of the judged host.", metavar="DIR"),
     profile_option("Built-in profile, or a file. Default: the site file's, else 'default'."),
-    click.option("--host-root", default=None, type=_PATH, help="A live host whose / is mounted at DIR.", metavar="DIR"),
+    click.option("--host-root", default=None, type=_PATH, help="A live host with its / mounted at DIR.", metavar="DIR"),
     click.option("--from", "snapshot", default=None, type=_PATH, help="A recorded host (a simulation). Needs --state-dir.", metavar="FILE"),
     click.option(
         "--slurm-conf",
@@ -41,8 +41,18 @@ _OPTIONS = (
 )
 
 
-class Asked(NamedTuple):
-    """The options of one run. ``ends``: on the monotonic clock."""
+refusal_code = click.option(
+    "--refusal-code",
+    type=click.IntRange(1, 255),
+    default=1,
+    show_default=True,
+    help="Exit code of a refusal. Another one than 1 tells it from a Python that cannot start.",
+    metavar="N",
+)
+
+
+class Options(NamedTuple):
+    """Of one run. ``ends``: on the monotonic clock."""
 
     node: str
     state_dir: str
@@ -54,19 +64,23 @@ class Asked(NamedTuple):
     ends: float
     is_dry: bool
 
+    @property
+    def is_default_state(self) -> bool:
+        return self.state_dir == os.path.abspath(f"{self.place.host_root}{_RUN}")
 
-class OwnFaultError(HostagentError):
-    """Files of the site or of the installation do not load: a fault that is not the node's."""
+
+class OptionError(HostagentError):
+    """A profile or a recording that an option names does not load."""
 
 
 def slurm_options(command: Callable[..., Any], node: Callable[..., Any] = _NODE) -> Callable[..., Any]:
-    """The command gets them as keywords for `asked`. `node`: the option of that name."""
+    """The command gets them as keywords for `parse_options`. `node`: the option of that name."""
     for option in reversed((node, *_OPTIONS)):
         command = option(command)
     return command
 
 
-def asked(
+def parse_options(
     *,
     node: str,
     state_dir: str,
@@ -77,29 +91,26 @@ def asked(
     bin_dir: str,
     deadline: float,
     dry_run: bool,
-) -> Asked:
+) -> Options:
     """Raises ``click.UsageError``."""
     place = evidence(host_root=host_root, root=None, kernel="", snapshot=snapshot, deadline_s=deadline)
     if place.snapshot and not state_dir:
         raise click.UsageError("found --from without --state-dir, wanted both: a recording has no state directory on this machine")
-    folder = os.path.abspath(state_dir or f"{place.host_root}{RUN}")
-    return Asked(
-        node_name(node), folder, profile_name, place, slurm_conf, bin_dir, deadline, ends=time.monotonic() + deadline, is_dry=dry_run
-    )
+    folder, ends = os.path.abspath(state_dir or f"{place.host_root}{_RUN}"), time.monotonic() + deadline
+    return Options(_node_name(node), folder, profile_name, place, slurm_conf, bin_dir, deadline, ends, is_dry=dry_run)
 
 
-def node_name(given: str) -> str:
-    """Raises ``click.UsageError``."""
-    from hostagent.slurm.spool import is_node_name, short_host_name
+def _node_name(given: str) -> str:
+    from hostagent.slurm.spool import is_node_name
 
-    name = given or os.environ.get("SLURMD_NODENAME", "") or short_host_name()
+    name = given or os.environ.get("SLURMD_NODENAME", "") or os.uname().nodename.partition(".")[0]
     if not is_node_name(name):
         raise click.UsageError(f"found the node name {name!r:.80}, wanted letters, digits, '-', '.' and '_'")
     return name
 
 
-def boot_id(options: Asked) -> str | None:
-    """Of the recording; None for this machine's. Raises ``click.UsageError`` for a --from that does not load."""
+def boot_id(options: Options) -> str | None:
+    """Of the recording; None for this machine's. Raises ``OptionError``."""
     if not options.place.snapshot:
         return None
     from hostagent.daemon.passes import who
@@ -107,49 +118,30 @@ def boot_id(options: Asked) -> str | None:
     try:
         return who(options.place)[0]
     except HostagentError as error:
-        raise click.UsageError(f"--from: {error}") from error
+        raise OptionError(f"--from: {error.message}", error.next_step, error.details) from error
 
 
-def examined(options: Asked, author: "Author", valid_for_s: float, limit_s: float = 0.0) -> "Judged":
-    """One check of the host, of at most `limit_s` seconds; 0 leaves time for Slurm's commands.
+def check_node(options: Options, author: "Author", limit_s: float = 0.0) -> dict[str, Any]:
+    """One check of the host, of at most `limit_s` seconds; 0 leaves time for Slurm's commands. The document of its verdict.
 
-    Raises ``click.UsageError`` for a --profile or --from that does not load, ``OwnFaultError`` for files of the site or of hostagent that
-    do not, ``HostagentError`` where the host cannot be read, ``OutOfTime``.
+    Raises ``OptionError``, ``HostagentError`` where other files do not load or the host cannot be read, ``OutOfTime``.
     """
     from hostagent.deadline import time_limit
-    from hostagent.slurm.judging import Times, judged
+    from hostagent.slurm.hostcheck import Purpose, check_host
+    from hostagent.slurm.interval import valid_for_s
 
     left_s = options.ends - time.monotonic()
     whole_s = max(0.1, min(limit_s or left_s * _JUDGING, left_s))
     place = options.place._replace(deadline_s=min(whole_s * 0.9, left_s * _READING))
+    purpose = Purpose(options.node, valid_for_s(options.slurm_conf, options.deadline_s), author)
+    with time_limit(whole_s):
+        return check_host(place, lambda: _prepared(options), purpose)
+
+
+def _prepared(options: Options) -> "Prepared":
     try:
-        with time_limit(whole_s):
-            return judged(place, lambda: _prepared(options), Times(options.node, valid_for_s, author))
-    except OwnFaultError:
-        raise
+        return prepared_for(options.place, options.profile_name)
     except HostagentError as error:
-        if place.snapshot:
-            raise click.UsageError(f"--from: {error}") from error
-        raise
-
-
-def _prepared(options: Asked) -> "Prepared":
-    from hostagent import app, profile
-    from hostagent.profiles.mistakes import ProfileError
-
-    name, is_named = options.profile_name, bool(options.profile_name)
-    try:
-        loaded = desired(name, site_file="" if options.place.snapshot else profile.SITE_FILE)
-    except HostagentError as error:
-        raise click.UsageError(f"--profile: {error}") if is_named else _own(error) from error
-    try:
-        prepared = app.prepare(loaded)
-    except HostagentError as error:
-        is_its = is_named and isinstance(error, ProfileError)
-        raise click.UsageError(f"--profile: {error}") if is_its else _own(error) from error
-    warn(prepared.loaded.warnings)
-    return prepared
-
-
-def _own(error: HostagentError) -> OwnFaultError:
-    return OwnFaultError(error.message, error.next_step, error.details)
+        if not options.profile_name:
+            raise
+        raise OptionError(f"--profile: {error.message}", error.next_step, error.details) from error

@@ -8,21 +8,12 @@ import click
 
 from hostagent.cli import SETTINGS, examples
 from hostagent.cli.options import Seconds
-from hostagent.cli.slurmoptions import Asked, asked, boot_id, slurm_options
-from hostagent.errors import HostagentError
-from hostagent.slurm import prolog, verdict
-from hostagent.slurm.say import say
+from hostagent.cli.slurmoptions import OptionError, Options, boot_id, check_node, parse_options, refusal_code, slurm_options
+from hostagent.cli.streams import complain
+from hostagent.slurm import prolog, spool, verdict
+from hostagent.slurm.logline import log_line
 
 _WORDS = ("refuse", "allow")
-
-refusal_code = click.option(
-    "--refusal-code",
-    type=click.IntRange(1, 255),
-    default=1,
-    show_default=True,
-    help="Exit code of a refusal. Another one than 1 tells it from a Python that cannot start.",
-    metavar="N",
-)
 
 
 @click.command(
@@ -69,46 +60,33 @@ def command(scope: str, refresh_deadline: float, on_unknown: Any, on_own_fault: 
 
     Exit 0: the job may start. --refusal-code: it may not, and Slurm drains the node. 2: usage. With --dry-run always 0.
     """
-    options = asked(**where)
+    options = parse_options(**where)
     asks_gpus = bool(os.environ.get(prolog.JOB_GPUS, ""))
     rules = prolog.Rules(prolog.scope_of(scope, os.environ), asks_gpus, on_unknown, on_own_fault)
     job = os.environ.get(prolog.JOB_ID, "")
-    spool, problem = (None, "") if options.is_dry else prolog.opened(options.state_dir, options.node)
-    if spool and job:
-        problem = prolog.note_begin(spool, job)
+    files, problem = (None, "") if options.is_dry else spool.opened(options.state_dir, options.node)
+    if files and job:
+        problem = prolog.note_begin(files, job)
 
-    def look() -> Any:
-        from hostagent.cli.slurmoptions import examined
-        from hostagent.slurm.judging import interval_s
-
-        return _own(lambda: examined(options, "prolog", 2 * interval_s(options.slurm_conf) + options.deadline_s, refresh_deadline))
-
-    found = prolog.answer(_fresh(options), look, rules, spool)
+    found = prolog.answer(_fresh(options), lambda: check_node(options, "prolog", refresh_deadline), rules, files)
     if found.is_refused and not options.is_dry:
-        problem = "; ".join(filter(None, (problem, prolog.mark(spool, "prolog", found.reason))))
+        problem = "; ".join(filter(None, (problem, spool.mark(files, "prolog", found.reason))))
     if problem:
-        say(f"prolog: {problem}")
+        log_line(f"prolog: {problem}")
     if found.line:
-        say(f"prolog: {f'job {job} ' if job else ''}{found.line}")
+        write = complain if options.is_dry else log_line
+        write(f"prolog: {f'job {job} ' if job else ''}{found.line}")
     if options.is_dry:
-        from hostagent.cli.streams import say as printed
+        from hostagent.cli.streams import say
 
-        printed(f"would {'refuse' if found.is_refused else 'let in'} a job of scope {rules.scope} on {options.node}")
+        say(f"would {'refuse' if found.is_refused else 'let in'} a job of scope {rules.scope} on {options.node}")
         return 0
     return refusal_code if found.is_refused else 0
 
 
-def _fresh(options: Asked) -> verdict.NodeVerdict | None:
+def _fresh(options: Options) -> verdict.NodeVerdict | None:
     """None also where the recording does not load: the check says so."""
     try:
         return verdict.fresh(options.state_dir, options.node, boot_id(options), time.time())
-    except click.UsageError:
+    except OptionError:
         return None
-
-
-def _own(look: Any) -> Any:
-    """A profile that does not load is no usage error here: exit 2 would drain the node as exit 1 does."""
-    try:
-        return look()
-    except click.UsageError as error:
-        raise HostagentError(error.message, "") from error

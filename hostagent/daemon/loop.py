@@ -174,7 +174,8 @@ class Loop:
         short, text = self._documents.summary(report, told), self._documents.report(report)
         loaded = self._loaded.prepared.loaded
         files = None if settings.evidence.host_root else loaded.files
-        found = state.document(report, files, loaded.profile.quarantine, class_in(short))
+        profile = loaded.profile
+        found = state.document(report, files, profile.quarantine, class_in(short), profile.gpus.count)
         document = statedir.document(found, report, told, record.last(self._record.transitions))
         texts = {**statedir.texts(told, document, short, text), statedir.HISTORY: history.dump(self._memory)}
         if not settings.dry_run:

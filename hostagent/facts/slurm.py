@@ -20,6 +20,7 @@ class SlurmNode:
     """Where slurmd is in use; elsewhere all of it is absent. The node is the one that has the host's own name."""
 
     conf: str | Unread  # path of the slurm.conf that slurmd reads; absent where there is none
+    only_controls: bool | Unread  # slurm.conf calls this host a controller, and none of its nodes has the host's name
     configless: bool | Unread  # slurmd's options name where it gets its files from (--conf-server)
     health_program: str | Unread  # HealthCheckProgram, "" for none
     health_interval_s: int | Unread  # HealthCheckInterval, 0: it never runs

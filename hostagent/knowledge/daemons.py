@@ -73,7 +73,7 @@ DAEMONS = (
     Daemon("time", "VBoxService", lives_in=("vboxservice", "vboxadd-service", "virtualbox-guest-utils")),
     *(Daemon("packages", name) for name in ("apt-get", "apt", "dpkg", "unattended-upgr", "dnf", "yum", "zypper", "packagekitd")),
 )
-#: What a program is called whose daemon's name is a link to it: Debian's update-alternatives of slurmd.
+#: Programs that a daemon's name is a link to: Debian's update-alternatives of slurmd.
 PROGRAMS = {"slurmd": "slurmd-wlm"}
 
 

@@ -27,11 +27,14 @@ def models_in(label: str) -> tuple[str, ...]:
 
 
 def may_be(label: str, name: str) -> bool:
-    """Whether a GPU of this name may have that label: it names no model, or the GPU's own (h200 of a GH200, l40 of an L40S).
+    """Whether a GPU of this name may have that label: it names no model, or the GPU's own (h200 of a GH200, l40 of an L40S, and with
+    the letters that names of virtual GPUs have: GRID V100DX-32Q).
 
     >>> may_be("h100", "NVIDIA H100 80GB HBM3"), may_be("a10", "NVIDIA A100-SXM4-40GB"), may_be("gold", "Tesla T4")
     (True, False, True)
+    >>> may_be("h100", "GRID H100XM-80C"), may_be("a100", "NVIDIA A100DX-80C"), may_be("l4", "NVIDIA L40S")
+    (True, True, False)
     """
     known = models_in(label)
     words = _WORD.findall(name.lower())
-    return not known or any(re.fullmatch(f"g?{model}[a-z]?", word) for model in known for word in words)
+    return not known or any(re.fullmatch(f"g?{model}[a-z]{{0,2}}", word) for model in known for word in words)

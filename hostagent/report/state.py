@@ -68,12 +68,16 @@ def save(report: Report, profile_files: Iterable[tuple[str, str]], path: str = P
 
 
 def document(
-    report: Report, profile_files: Iterable[tuple[str, str]] | None, quarantine: Iterable[str] = (), fabric_class: str | None = None
+    report: Report,
+    profile_files: Iterable[tuple[str, str]] | None,
+    quarantine: Iterable[str] = (),
+    fabric_class: str | None = None,
+    gpus: int = 0,
 ) -> dict[str, Any]:
     """What the file says of one report. `profile_files` is None where they lie in another file system than that of the host: in a pod's.
 
     `quarantine`: check ids of the profile. The file names the first of them that fails or warns, as a reason (GpuXid), "" where none does.
-    `fabric_class`: where it is known already.
+    `fabric_class`: where it is known already. `gpus`: how many the profile asks for.
     """
     if fabric_class is None:
         from hostagent.report import summarized
@@ -102,7 +106,7 @@ def document(
         "reasons": reasons,
         "quarantine": _quarantined(report, quarantine),
         "fabric_class": fabric_class,
-        "has_gpus": _has_gpus(report.facts),
+        "has_gpus": bool(gpus) or _has_gpus(report.facts),
     }
 
 

@@ -1,20 +1,11 @@
 """Removes what hostagent has written to nodes, and nothing else."""
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from hostagent.slurm import reason as texts
-from hostagent.slurm.client import SlurmError
-from hostagent.slurm.health import has_no_business, is_out, may_resume
-from hostagent.slurm.node import Node
-
-
-class Cluster(Protocol):
-    """What of `hostagent.slurm.client.Client` is needed. Raises ``SlurmError``."""
-
-    def show(self, node: str) -> Node: ...
-
-    def update(self, node: str, values: Mapping[str, str]) -> None: ...
+from hostagent.slurm.client import Cluster, SlurmError, shown
+from hostagent.slurm.node import Node, is_out, may_resume, must_not_be_written
 
 
 class Cleaned(NamedTuple):
@@ -36,7 +27,7 @@ def update_of(node: Node) -> tuple[dict[str, str], str]:
         found["Comment"] = ""
     if texts.our_extra(node.extra) is not None:
         found["Extra"] = ""
-    if has_no_business(node.states) and (found or stays):
+    if must_not_be_written(node.states) and (found or stays):
         return {}, f"nothing is changed, because it is {'+'.join(sorted(node.states))}"
     return found, stays
 
@@ -51,7 +42,7 @@ def _cleaned(cluster: Cluster, node: Node, *, is_dry: bool) -> Cleaned:
     if not (update or stays):
         return Cleaned("", is_clean=True)
     if is_dry:
-        would = f"would write {_shown(update)}" if update else ""
+        would = f"would write {shown(update)}" if update else ""
         return Cleaned(f"{node.name}: {'; '.join(filter(None, (would, stays)))}", is_clean=False)
     try:
         update, stays = update_of(cluster.show(node.name))
@@ -60,10 +51,8 @@ def _cleaned(cluster: Cluster, node: Node, *, is_dry: bool) -> Cleaned:
         left, _ = update_of(cluster.show(node.name)) if update else ({}, "")
     except SlurmError as error:
         return Cleaned(f"{node.name}: {error}", is_clean=False)
-    done = f"wrote {_shown(update)}" if update else ""
-    still = f"{_shown(left)} is not done: does hostagent slurm health still run there?" if left else ""
+    if not (update or stays):  # a person has changed it meanwhile
+        return Cleaned("", is_clean=True)
+    done = f"wrote {shown(update)}" if update else ""
+    still = f"{shown(left)} is not done: does hostagent slurm health still run there?" if left else ""
     return Cleaned(f"{node.name}: {'; '.join(filter(None, (done, stays, still)))}", is_clean=not (left or stays))
-
-
-def _shown(update: Mapping[str, str]) -> str:
-    return " ".join(f"{key}={value}" for key, value in update.items())

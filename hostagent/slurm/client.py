@@ -7,7 +7,7 @@ import select
 import signal
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from hostagent.slurm.node import Node, parse_nodes
 from hostagent.visible import visible
@@ -36,6 +36,14 @@ class Answer(NamedTuple):
     err: str
 
 
+class Cluster(Protocol):
+    """What of `Client` a caller may need. Raises ``SlurmError``."""
+
+    def show(self, node: str) -> Node: ...
+
+    def update(self, node: str, values: Mapping[str, str]) -> None: ...
+
+
 class Client:
     """``scontrol`` of one cluster. `ends`: when the program that calls it has to end, on the monotonic clock."""
 
@@ -46,8 +54,10 @@ class Client:
 
     def show(self, node: str) -> Node:
         """Raises ``SlurmError``, also where there is no such node."""
-        found = self._shown("show", "node", "-o", node)
-        return next((one for one in found if one.name == node), None) or _raise(f"scontrol shows no node {node}")
+        for one in self._shown("show", "node", "-o", node):
+            if one.name == node:
+                return one
+        raise SlurmError(f"scontrol shows no node {node}; --node names it")
 
     def show_all(self) -> tuple[Node, ...]:
         """Raises ``SlurmError``."""
@@ -69,6 +79,8 @@ class Client:
         seconds = min(COMMAND_S, self._ends - time.monotonic())
         if seconds <= 0:
             raise SlurmError(f"no time is left for scontrol {arguments[0]}")
+        if self._slurm_conf and not os.path.exists(self._slurm_conf):
+            raise SlurmError(f"found no slurm.conf at {self._slurm_conf}")
         environment = {**_ENVIRONMENT, **({"SLURM_CONF": self._slurm_conf} if self._slurm_conf else {})}
         try:
             return run((program(self._bin_dir), *arguments), environment, seconds)
@@ -88,7 +100,10 @@ def program(bin_dir: str) -> str:
 
 
 def run(command: tuple[str, ...], environment: Mapping[str, str], seconds: float) -> Answer:
-    """Run a program in a process group of its own, which is ended whatever happens. Raises ``OSError``, ``SlurmError`` when time is up."""
+    """Run a program in a process group of its own, which is ended whatever happens. Raises ``OSError``, ``SlurmError`` when time is up.
+
+    Without ``subprocess``, whose import alone takes as long as the command.
+    """
     ends = time.monotonic() + seconds
     with _started(command, environment) as (pid, out, err):
         texts = {out: bytearray(), err: bytearray()}
@@ -171,10 +186,11 @@ def _drained(descriptor: int, text: bytearray) -> bool:
             return True
 
 
+def shown(update: Mapping[str, str]) -> str:
+    """As a person would type it."""
+    return " ".join(f"{key}={value}" for key, value in update.items())
+
+
 def _last_line(answer: Answer) -> str:
     lines = [line.strip() for line in (*answer.out.split("\n"), *answer.err.split("\n")) if line.strip()]
     return visible(lines[-1])[:_SAID] if lines else f"exit {answer.status}"
-
-
-def _raise(message: str) -> Node:
-    raise SlurmError(message)

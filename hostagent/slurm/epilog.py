@@ -4,11 +4,11 @@ A failing epilog drains its node, and with ``enable_expedited_requeue`` (Slurm 2
 the exit code decides about the job. So what is unknown, or degrades a host only, or was so before the job, counts for nothing.
 """
 
-import json
 import time
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from hostagent import __version__
 from hostagent.app import Prepared, policy_of
 from hostagent.collect import HEAD
 from hostagent.daemon import record
@@ -16,12 +16,15 @@ from hostagent.evidence import Evidence, open_host
 from hostagent.facts.gpu import Gpu, GpuEvents
 from hostagent.facts.host import Identity
 from hostagent.facts.unread import Unread
+from hostagent.report import SCHEMA_VERSION
 from hostagent.slurm import window
-from hostagent.slurm.spool import MAX_TIME, Spool
-from hostagent.slurm.verdict import NodeVerdict, document
+from hostagent.slurm.spool import Spool
+from hostagent.slurm.verdict import CONDITIONS, NodeVerdict
 
-#: What the environment of an epilog may name: the job's GPUs by minor number, and its begin, which Slurm 22.05 does not.
-JOB_GPUS, JOB_BEGIN = "SLURM_JOB_GPUS", "SLURM_JOB_START_TIME"
+#: Of the environment of an epilog: the job's begin, which Slurm 22.05 does not name.
+JOB_BEGIN = "SLURM_JOB_START_TIME"
+#: Seconds by which two clocks, or one that is adjusted, may differ.
+_CLOCK_S = 5.0
 
 
 class Look(NamedTuple):
@@ -33,16 +36,13 @@ class Look(NamedTuple):
 
 
 def begin_of(spool: Spool, job: str, environment: Mapping[str, str]) -> float:
-    """Seconds since the epoch: as our prolog noted it, else as Slurm says it; 0 where neither does."""
+    """Seconds since the epoch: as our prolog noted it, else as Slurm says it; 0 where neither does, or where it is in the future."""
     try:
         noted = spool.job_began_at(job) if job else 0.0
-        return noted or float(environment.get(JOB_BEGIN, "") or 0)
+        found = noted or float(environment.get(JOB_BEGIN, "") or 0)
     except ValueError:
         return 0.0
-
-
-def is_time(seconds: float) -> bool:
-    return 0 < seconds <= MAX_TIME
+    return found if 0 < found <= time.time() + _CLOCK_S else 0.0
 
 
 def look(place: Evidence, prepared: Prepared, begin: float, numbers: str, folders: Iterable[str]) -> Look:
@@ -72,25 +72,27 @@ def _booted_at(identity: "Identity | Unread", events: "GpuEvents | Unread") -> t
     return now - uptime, ""
 
 
-def verdict_of(fault: window.HostFault, known: NodeVerdict | None, valid_for_s: float) -> NodeVerdict:
-    """Not ready, for the next health program. `known`: the fresh verdict, which says what this one does not."""
+def document(fault: window.HostFault, known: NodeVerdict | None, node: str, boot_id: str, valid_for_s: float) -> dict[str, Any]:
+    """Not ready, for the next programs. `known`: the fresh verdict, which says what this one does not."""
     now = time.time()
-    return NodeVerdict(
-        single="not_ready",
-        multi="not_ready",
-        single_reason=fault.reason,
-        multi_reason=fault.reason,
-        headline=fault.headline,
-        step=fault.step,
-        coverage=known.coverage if known else "",
-        fabric_class=known.fabric_class if known else "",
-        quarantine=known.quarantine if known else "",
-        observed_at=now,
-        valid_until=now + valid_for_s,
-        author="epilog",
-    )
-
-
-def text_of(verdict: NodeVerdict, node: str, boot_id: str) -> str:
-    """The verdict file."""
-    return json.dumps(document(verdict, node, boot_id), indent=1) + "\n"
+    message = f"{fault.headline}. {fault.step}".rstrip()
+    conditions = [{"type": kind, "status": "False", "reason": fault.reason, "message": message} for kind in CONDITIONS]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "hostagent", "version": __version__},
+        "observed_at": now,
+        "valid_until": now + valid_for_s,
+        "boot_id": boot_id,
+        "profile": {"name": "", "hash": ""},
+        "verdict": {"single_node": "not_ready", "multi_node": "not_ready"},
+        "coverage": known.coverage if known else "",
+        "headline": fault.headline,
+        "action": "drain_and_inspect",
+        "todo": [fault.step] if fault.step else [],
+        "reasons": [],
+        "quarantine": known.quarantine if known else "",
+        "fabric_class": known.fabric_class if known else "",
+        "has_gpus": True,
+        "conditions": conditions,
+        "slurm": {"node": node, "author": "epilog"},
+    }

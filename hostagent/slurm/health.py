@@ -3,27 +3,23 @@
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple
 
 from hostagent import lockfile
 from hostagent.slurm import reason as texts
-from hostagent.slurm.client import SlurmError
-from hostagent.slurm.node import Node
-from hostagent.slurm.say import say
+from hostagent.slurm.client import Cluster, SlurmError, shown
+from hostagent.slurm.logline import log_line
+from hostagent.slurm.node import Node, is_out, may_resume, must_not_be_written
 from hostagent.slurm.spool import Marker, Spool
 from hostagent.slurm.verdict import NodeVerdict, Scope
 from hostagent.smallfile import reason
 
-#: A node in one of these is not registered, off, starting or about to reboot: nothing at all is written.
-_HANDS_OFF = ("UNKNOWN", "FUTURE", "DYNAMIC_FUTURE")
-_HANDS_OFF_STARTS = ("POWER", "REBOOT")
-_DOWN = frozenset({"DOWN", "FAIL", "ERROR", "INVALID_REG"})
-_OUT = _DOWN | {"DRAIN"}
-_KEEPS_DRAIN = _DOWN | {"MAINT"}
 #: What Slurm writes for a program that refused, and how far from our refusal its time may be.
 _SLURMS = re.compile(r"(prolog|epilog) error", re.IGNORECASE)
 _BEFORE_S, _AFTER_S = 60.0, 2.0
+#: Seconds that slurmctld has to drain a node after our refusal. If the node is in service later, the refusal counts no more.
+_DRAINS_S = 5.0
 #: Two runs in a row find a node unknown within two intervals and this many seconds.
 _SLACK_S = 1.0
 #: What RESUME of a node that is not drained answers.
@@ -31,10 +27,11 @@ _NOT_DRAINED = "Invalid node state specified"
 
 
 class Decision(NamedTuple):
-    """``update``: what `scontrol update` is given, {} for nothing. ``why``: a sentence."""
+    """``update``: what `scontrol update` is given, {} for nothing. ``why``: a sentence. ``is_own``: the present reason is hostagent's."""
 
     update: dict[str, str]
     why: str
+    is_own: bool
 
 
 class Past(NamedTuple):
@@ -47,14 +44,6 @@ class Past(NamedTuple):
     stale_at: float = 0.0
 
 
-class Cluster(Protocol):
-    """What of `hostagent.slurm.client.Client` is needed. Raises ``SlurmError``."""
-
-    def show(self, node: str) -> Node: ...
-
-    def update(self, node: str, values: Mapping[str, str]) -> None: ...
-
-
 class Run(NamedTuple):
     """``verdict``: what is known of the node, or a check of it. ``interval_s``: between two runs. ``is_dry``: nothing is written, and
     ``tell`` gets what would be.
@@ -63,25 +52,10 @@ class Run(NamedTuple):
     spool: Spool
     scope: Scope
     cluster: Cluster
-    verdict: Callable[[Spool], NodeVerdict]
+    verdict: Callable[[], NodeVerdict]
     interval_s: Callable[[], float]
     is_dry: bool = False
-    tell: Callable[[str], None] = say
-
-
-def has_no_business(states: frozenset[str]) -> bool:
-    """Whether nothing may be written to a node in these states."""
-    return not states.isdisjoint(_HANDS_OFF) or any(one.startswith(_HANDS_OFF_STARTS) for one in states)
-
-
-def is_out(node: Node) -> bool:
-    """Whether it takes no jobs by its state. Slurm keeps a reason of a node in service at times."""
-    return not node.states.isdisjoint(_OUT)
-
-
-def may_resume(node: Node) -> bool:
-    """Whether RESUME does no more than end a drain."""
-    return "DRAIN" in node.states and node.states.isdisjoint(_KEEPS_DRAIN) and not has_no_business(node.states)
+    tell: Callable[[str], None] = log_line
 
 
 def decide(node: Node, verdict: NodeVerdict, past: Past, scope: Scope) -> Decision:
@@ -89,23 +63,24 @@ def decide(node: Node, verdict: NodeVerdict, past: Past, scope: Scope) -> Decisi
 
     Slurm 24.11 keeps the reason of a node that it resumes. If slurmctld then drains it for a reason of its own, that text and time stay.
     """
-    if has_no_business(node.states):
-        return Decision({}, f"nothing is written while its state is {'+'.join(sorted(node.states))}")
+    if must_not_be_written(node.states):
+        why = f"nothing is written while its state is {'+'.join(sorted(node.states))}"
+        return Decision({}, why, texts.is_ours(node.reason))
     is_stale = bool(past.stale_at) and node.reason_at == past.stale_at
     is_own = (texts.is_ours(node.reason) and not is_stale) or _is_of_our_refusal(node, past.refusals)
     if not verdict.has_gpus and "gpu" not in node.gres:
-        return Decision(*_of_health(node, is_own=is_own, what="has no GPU, and Slurm gives it none"))
+        return Decision(*_of_health(node, is_own=is_own, what="has no GPU, and Slurm gives it none"), is_own)
     if not verdict.is_placeable(scope):
         state, why = _of_fault(node, verdict, scope, is_own=is_own, written=past.written)
     elif is_own and any(one.at > verdict.observed_at for one in past.refusals):
         state, why = {}, "it is placeable by a look that is older than a refusal: the next run decides"
     else:
         state, why = _of_health(node, is_own=is_own)
-    return Decision({**state, **_words(node, verdict, scope)}, why)
+    return Decision({**state, **_comment_and_extra(node, verdict, scope)}, why, is_own)
 
 
 def _of_fault(node: Node, verdict: NodeVerdict, scope: Scope, *, is_own: bool, written: str) -> tuple[dict[str, str], str]:
-    wanted = texts.reason_text(verdict.reason(scope), *verdict.said(scope))
+    wanted = texts.reason_text(verdict.reason(scope), *verdict.headline_and_step(scope))
     word = verdict.word(scope).replace("_", " ")
     if not is_out(node):
         return {"State": "DRAIN", "Reason": wanted}, f"it is {word}: drain"
@@ -137,7 +112,7 @@ def _is_of_our_refusal(node: Node, markers: tuple[Marker, ...]) -> bool:
     return any(one.program == program and -_BEFORE_S <= one.at - node.reason_at <= _AFTER_S for one in markers)
 
 
-def _words(node: Node, verdict: NodeVerdict, scope: Scope) -> dict[str, str]:
+def _comment_and_extra(node: Node, verdict: NodeVerdict, scope: Scope) -> dict[str, str]:
     """Comment and Extra, where they change and are empty or hostagent's. What could not be read removes no comment."""
     found, comment = dict[str, str](), texts.comment_text(verdict.quarantine)
     is_ours = not node.comment or texts.is_our_comment(node.comment)
@@ -163,7 +138,7 @@ def run(work: Run) -> None:
 
 
 def _locked(work: Run) -> None:
-    verdict, now = work.verdict(work.spool), time.time()
+    verdict, now = work.verdict(), time.time()
     if work.is_dry:
         by = "by the daemon" if verdict.author == "daemon" else "by our epilog" if verdict.author == "epilog" else "by a check now"
         work.tell(f"{work.spool.node}: {verdict.word(work.scope).replace('_', ' ')}, {by}")
@@ -175,20 +150,21 @@ def _locked(work: Run) -> None:
         return
     node = work.cluster.show(work.spool.node)
     if not work.is_dry:
-        _note_stale(work.spool, node)
-    past = Past(work.spool.markers(), work.spool.written_reason(), work.spool.stale_at())
+        _note_in_service(work.spool, node, now)
+    refusals = tuple(one for one in work.spool.markers() if one.at <= now + _SLACK_S)  # a clock that was set back makes later ones
+    past = Past(refusals, work.spool.written_reason(), work.spool.stale_at())
     decision = decide(node, verdict, past, work.scope)
     if work.is_dry:
-        work.tell(_owner(node))
-        would = f"would write {_shown(decision.update)}" if decision.update else "nothing would be written"
+        work.tell(_owner(node, is_own=decision.is_own))
+        would = f"would write {shown(decision.update)}" if decision.update else "nothing would be written"
         work.tell(f"{node.name}: {decision.why}: {would}")
         return
     if not decision.update:
         return
     try:
-        work.spool.note_update(now, decision.update)
+        work.spool.note_update(now, decision.update, is_made=False)
     except OSError as error:
-        say(f"{node.name}: nothing is written to Slurm, because {work.spool.folder} cannot be written: {reason(error)}")
+        log_line(f"{node.name}: nothing is written to Slurm, because {work.spool.folder} cannot be written: {reason(error)}")
         return
     _write(work, node, decision)
 
@@ -205,8 +181,11 @@ def _is_certain(work: Run, verdict: NodeVerdict, now: float) -> bool:
     return bool(before) and 0 <= now - before <= 2 * work.interval_s() + _SLACK_S
 
 
-def _note_stale(spool: Spool, node: Node) -> None:
-    if texts.is_ours(node.reason) and not is_out(node) and node.reason_at != spool.stale_at():
+def _note_in_service(spool: Spool, node: Node, now: float) -> None:
+    if is_out(node):
+        return
+    spool.drop_markers(now - _DRAINS_S)
+    if texts.is_ours(node.reason) and node.reason_at != spool.stale_at():
         spool.note_stale(node.reason_at)
 
 
@@ -218,21 +197,20 @@ def _write(work: Run, node: Node, decision: Decision) -> None:
         if _NOT_DRAINED in str(error) and decision.update.get("State") == "RESUME":
             return
         raise
-    say(f"{node.name}: {decision.why}: {_shown(decision.update)}")
+    log_line(f"{node.name}: {decision.why}: {shown(decision.update)}")
+    work.spool.note_update(time.time(), decision.update, is_made=True)
+    if decision.is_own and not texts.is_ours(node.reason) and {"State", "Reason"} & set(decision.update):
+        work.spool.drop_markers(node.reason_at + _AFTER_S)
     after = work.cluster.show(node.name)
-    _note_stale(work.spool, after)
+    _note_in_service(work.spool, after, time.time())
     wanted = decision.update.get("Reason", "")
     if after.reason == node.reason and not is_out(after):
         return  # it is in service, and its reason kept
     if after.reason != wanted and (wanted or "State" in decision.update):
-        say(f"{node.name}: its reason is now {after.reason!r}, not what was written: it was changed at the same moment")
+        log_line(f"{node.name}: its reason is now {after.reason!r}, not what was written: it was changed at the same moment")
 
 
-def _owner(node: Node) -> str:
-    kind = "our" if texts.is_ours(node.reason) else "not our"
+def _owner(node: Node, *, is_own: bool) -> str:
+    kind = "our" if is_own else "not our"
     reason_now = f"{kind} reason {node.reason!r}" if node.reason else "no reason"
     return f"{node.name}: {'+'.join(sorted(node.states))}, {reason_now}{f' of {node.reason_by}' if node.reason_by else ''}"
-
-
-def _shown(update: Mapping[str, str]) -> str:
-    return " ".join(f"{key}={value}" for key, value in update.items())

@@ -10,10 +10,11 @@ _STATE, _GRES = re.compile(r" State=(\S+)"), re.compile(r" Gres=(\S+)")
 #: The fields after the last one that has no free text. Each is printed only where it is set.
 _TAIL = re.compile(r" (?:Reason|Comment|Extra)=")
 #: Fields of one word that newer releases print after them.
-_LATER = re.compile(r"(?: (?!Reason=|Comment=|Extra=)[A-Z][A-Za-z]*=\S*)+\Z")
+_LATER_NAMES = "InstanceId|InstanceType|ReservationName|TLSCertTokenSet|TLSCertLastRenewal"
+_LATER = re.compile(rf"(?: (?:{_LATER_NAMES})=\S*)+\Z")
 _STAMP = re.compile(r" \[([^\s\[\]]{1,128})@([^\s@\[\]]{1,40})\]")
 #: What may follow the stamp that ends a reason.
-_NEXT = re.compile(r"(?: [A-Z][A-Za-z]*=|\s*\Z)")
+_NEXT = re.compile(rf"(?: (?:Comment|Extra|{_LATER_NAMES})=|\s*\Z)")
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)")
 #: Short forms: symbols behind the base state, and older names of flags.
 _SYMBOLS = {
@@ -36,6 +37,13 @@ _NAMES = {
     "MAINTENANCE": "MAINT",
 }
 
+#: A node in one of these is not registered, off, starting or about to reboot: nothing at all is written.
+_NOT_WRITTEN = ("UNKNOWN", "FUTURE", "DYNAMIC_FUTURE")
+_NOT_WRITTEN_STARTS = ("POWER", "REBOOT")
+_DOWN = frozenset({"DOWN", "FAIL", "ERROR", "INVALID_REG"})
+_OUT = _DOWN | {"DRAIN"}
+_KEEPS_DRAIN = _DOWN | {"MAINT"}
+
 
 @frozen
 class Node:
@@ -56,6 +64,21 @@ class Node:
 def parse_nodes(text: str) -> tuple[Node, ...]:
     """All nodes in the output; times in it are UTC. A free text with a line break goes on in the next line."""
     return tuple(_node(line) for line in _records(text))
+
+
+def must_not_be_written(states: frozenset[str]) -> bool:
+    """Whether nothing may be written to a node in these states."""
+    return not states.isdisjoint(_NOT_WRITTEN) or any(one.startswith(_NOT_WRITTEN_STARTS) for one in states)
+
+
+def is_out(node: Node) -> bool:
+    """Whether it takes no jobs by its state. Slurm keeps a reason of a node in service at times."""
+    return not node.states.isdisjoint(_OUT)
+
+
+def may_resume(node: Node) -> bool:
+    """Whether RESUME does no more than end a drain."""
+    return "DRAIN" in node.states and node.states.isdisjoint(_KEEPS_DRAIN) and not must_not_be_written(node.states)
 
 
 def _records(text: str) -> Iterator[str]:
@@ -98,7 +121,8 @@ def states_of(text: str) -> frozenset[str]:
 
 def _reason(tail: str) -> tuple[str, str, float, str]:
     """Text, author, time, and what follows. The stamp is the first one that a field or the end follows: were it a later one, a comment
-    with brackets would count as part of the reason, and as no comment.
+    with brackets would count as part of the reason, and as no comment. A reason of slurm.conf has no stamp, and nothing shows where it
+    ends: all of it stands for the comment and for Extra, too.
     """
     head = " Reason="
     if not tail.startswith(head):
@@ -106,7 +130,8 @@ def _reason(tail: str) -> tuple[str, str, float, str]:
     stamps = list(_STAMP.finditer(tail))
     stamp = next((one for one in stamps if _NEXT.match(tail, one.end())), None)
     if stamp is None:
-        return tail[len(head) :], "", 0.0, ""
+        text = tail[len(head) :]
+        return text, "", 0.0, f" Comment={text} Extra={text}"
     return tail[len(head) : stamp.start()], stamp[1], _epoch(stamp[2]), tail[stamp.end() :]
 
 

@@ -11,7 +11,8 @@ PREFIX, QUARANTINE = "hostagent:", "quarantine:"
 #: Characters of a reason.
 LONGEST = 200
 _CUT = "..."
-_EXTRA = ("hostagent", "hostagent_class", "hostagent_coverage")
+_EXTRA = {"hostagent": int, "hostagent_class": str, "hostagent_coverage": str}
+_COMMENT = re.compile(rf"{QUARANTINE} [A-Z][A-Za-z0-9]*")
 #: Quotes end a value for many readers; a reason ends with brackets, in which Slurm writes who set it and when.
 _UNSAFE = str.maketrans({'"': "", "'": "", "`": "", "[": "(", "]": ")", "\\": "/"})
 #: What an Extra of a healthy node may not hold: readers look for words such as "unhealthy" from Comment= to the end of the line.
@@ -46,7 +47,12 @@ def comment_text(code: str) -> str:
 
 
 def is_our_comment(comment: str) -> bool:
-    return comment.startswith(QUARANTINE)
+    """People write that word, too, for readers that look for it.
+
+    >>> is_our_comment("quarantine: GpuXid"), is_our_comment("quarantine: by bob since May")
+    (True, False)
+    """
+    return _COMMENT.fullmatch(comment) is not None
 
 
 def extra_text(*, is_placeable: bool, fabric_class: str, coverage: str) -> str:
@@ -70,5 +76,5 @@ def our_extra(extra: str) -> Mapping[str, Any] | None:
         found = json.loads(extra)
     except (ValueError, RecursionError):
         return None
-    is_own = isinstance(found, dict) and "hostagent" in found and set(found) <= set(_EXTRA)
+    is_own = isinstance(found, dict) and "hostagent" in found and all(isinstance(found[key], _EXTRA.get(key, ())) for key in found)
     return found if is_own else None

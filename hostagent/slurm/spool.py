@@ -6,14 +6,14 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from hostagent import lockfile
 from hostagent.deliver.file import deliver
 from hostagent.facts.frozen import frozen
 from hostagent.report import state
-from hostagent.smallfile import read_small
+from hostagent.smallfile import read_small, reason
 
 FOLDER, VERDICT = "slurm", "verdict.json"
 Program = Literal["prolog", "epilog"]
@@ -22,6 +22,8 @@ _JOB = re.compile(r"[0-9]{1,20}")
 _MAX_BYTES = 64 * 1024
 #: Refusals that are remembered, the newest.
 _MARKERS = 16
+#: Begins of jobs that are kept.
+_JOBS = 1024
 #: Characters of a refusal's reason; seconds that a writer waits for another one.
 _REASON, _WAIT_S = 200, 1.0
 MAX_TIME = 1e12
@@ -43,10 +45,6 @@ def is_node_name(name: str) -> bool:
     (True, False, False, False)
     """
     return _NODE.fullmatch(name) is not None
-
-
-def short_host_name() -> str:
-    return os.uname().nodename.partition(".")[0]
 
 
 class Spool:
@@ -77,13 +75,15 @@ class Spool:
         finally:
             os.close(held.descriptor)
 
-    def note_update(self, at: float, values: dict[str, str]) -> None:
-        """The last update, before it is made. Raises ``OSError``: on a full disk nothing is written to Slurm."""
-        reason = "" if values.get("State") == "RESUME" else values.get("Reason") or self.written_reason()
-        self._write("update.json", json.dumps({"at": at, "update": values, "reason": reason}) + "\n")
+    def note_update(self, at: float, values: Mapping[str, str], *, is_made: bool) -> None:
+        """The last update, before it is made and after. Raises ``OSError``: on a full disk nothing is written to Slurm."""
+        kept = self.written_reason()
+        if is_made:
+            kept = "" if values.get("State") == "RESUME" else values.get("Reason") or kept
+        self._write("update.json", json.dumps({"at": at, "update": values, "reason": kept}) + "\n")
 
     def written_reason(self) -> str:
-        """The last one that was written to Slurm; "" after a RESUME, and where that is not known."""
+        """The last one that Slurm has taken; "" after a RESUME, and where that is not known."""
         try:
             found = json.loads(read_small(self._path("update.json"), _MAX_BYTES, {0, os.geteuid()}))["reason"]
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -120,9 +120,19 @@ class Spool:
     def add_marker(self, marker: Marker) -> None:
         """Raises ``OSError``. Prologs of several jobs may refuse at once: one at a time writes the file."""
         with self._alone():
-            kept = sorted((*self.markers(), marker), key=lambda one: one.at)[-_MARKERS:]
-            rows = [{"at": one.at, "program": one.program, "reason": one.reason[:_REASON]} for one in kept]
-            self._write("refused.json", json.dumps(rows, indent=1) + "\n")
+            self._save_markers(sorted((*self.markers(), marker), key=lambda one: one.at)[-_MARKERS:])
+
+    def drop_markers(self, upto: float) -> None:
+        """Those up to that time have had their effect: the next "Prolog error" is another one. Raises ``OSError``."""
+        with self._alone():
+            found = self.markers()
+            kept = [one for one in found if one.at > upto]
+            if len(kept) < len(found):
+                self._save_markers(kept)
+
+    def _save_markers(self, kept: Iterable[Marker]) -> None:
+        rows = [{"at": one.at, "program": one.program, "reason": one.reason[:_REASON]} for one in kept]
+        self._write("refused.json", json.dumps(rows, indent=1) + "\n")
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -140,7 +150,10 @@ class Spool:
         return self._time(f"job-{_checked(job)}")
 
     def note_job(self, job: str, at: float) -> None:
-        """Raises ``OSError``."""
+        """Raises ``OSError``. Where no epilog removes them, the oldest give way."""
+        mine = [os.path.join(self.folder, name) for name in os.listdir(self.folder) if name.startswith(f"{self.node}.job-")]
+        if len(mine) >= _JOBS:
+            os.unlink(min(mine, key=os.path.getmtime))
         self._write(f"job-{_checked(job)}", f"{at:.3f}\n")
 
     def forget_job(self, job: str) -> None:
@@ -168,6 +181,25 @@ class Spool:
         return found if 0 <= found <= MAX_TIME else 0.0
 
 
+def opened(state_dir: str, node: str) -> tuple[Spool | None, str]:
+    """The node's files, and why none can be written ("" where they can)."""
+    try:
+        return Spool.open(state_dir, node), ""
+    except OSError as error:
+        return None, f"cannot write below {state_dir}: {reason(error)}"
+
+
+def mark(spool: Spool | None, program: Program, why: str) -> str:
+    """Leave the proof that a refusal is ours: Slurm's own reason will be "Prolog error". Why it is not left, "" where it is."""
+    if not spool:
+        return "no proof is left of this refusal"
+    try:
+        spool.add_marker(Marker(time.time(), program, why))
+    except OSError as error:
+        return f"no proof is left of this refusal: {reason(error)}"
+    return ""
+
+
 def _checked(job: str) -> str:
     if not _JOB.fullmatch(job):
         raise ValueError(f"found the job id {job!r:.80}")
@@ -175,7 +207,7 @@ def _checked(job: str) -> str:
 
 
 def _marker(row: Any) -> Marker:
-    at, program, reason = row["at"], row["program"], row["reason"]
-    if not (isinstance(at, int | float) and 0 <= at <= MAX_TIME and program in ("prolog", "epilog") and isinstance(reason, str)):
+    at, program, why = row["at"], row["program"], row["reason"]
+    if not (isinstance(at, int | float) and 0 <= at <= MAX_TIME and program in ("prolog", "epilog") and isinstance(why, str)):
         raise ValueError("found no marker")
-    return Marker(float(at), program, reason)
+    return Marker(float(at), program, why)

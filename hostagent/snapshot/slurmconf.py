@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from hostagent.collect.slurm.conf import Line, parse_conf
+from hostagent.collect.slurm.conf import CONTROLLERS, NODES, Line, host_of, is_default, parse_conf
 
 _SPECIAL = re.compile(r"[\\#]")
 
@@ -43,6 +43,16 @@ def _escaped(found: "re.Match[str]") -> str:
 
 
 def with_nodes(text: str, rename: Callable[[str], str]) -> str:
-    """The kept text, with the host lists of its nodes as `rename` gives them."""
+    r"""The kept text, with the host lists of its nodes and controllers as `rename` gives them. What names no host of its own stays.
+
+    >>> with_nodes("nodename=DEFAULT\nnodename=localhost\nslurmctldhost=head(10.0.0.2)\n", lambda hosts: f"<{hosts}>")
+    'nodename=DEFAULT\nnodename=localhost\nslurmctldhost=<head>\n'
+    """
     lines = parse_conf(text).lines
-    return "".join(f"{written(tuple((key, rename(value) if key == 'nodename' else value) for key, value in line))}\n" for line in lines)
+    return "".join(f"{written(tuple((key, _renamed(key, value, rename)) for key, value in line))}\n" for line in lines)
+
+
+def _renamed(key: str, value: str, rename: Callable[[str], str]) -> str:
+    if key in CONTROLLERS:
+        return rename(host_of(value))
+    return rename(value) if key in NODES and not is_default(value) and value != "localhost" else value

@@ -113,6 +113,15 @@ def test_causes_are_linked():
     assert f"[{cause}]({cause}.md)" in render_page(CHECKS["gpu.lost"], folds=True)
 
 
+def test_a_check_with_two_codes_as_causes_is_named_once():
+    @check(title="The disk turns", severity="warning", since="1", remedy="Replace the disk.", because=("power.on:off", "power.on:low"))
+    def disk(identity: Identity) -> Findings:
+        return
+        yield
+
+    assert "look first at power.on. A report" in render_page(disk)
+
+
 def test_the_page_of_a_check_that_declares_the_least_reads_well():
     @check(title="The disk turns", severity="warning", since="1", remedy="Replace the disk.")
     def disk(identity: Identity) -> Findings:

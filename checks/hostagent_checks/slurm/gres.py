@@ -4,8 +4,8 @@ slurmd ends where a file of gres.conf is not there (it waits 20 s for it), and w
 than GPUs a job gets a GPU that it cannot use; with fewer, Slurm drains the node ("gres/gpu count reported lower than configured") or leaves
 GPUs without jobs. Lines of other nodes and of other resources do not count, and neither do GPUs that jobs cannot have: those of virtual
 machines, those that the driver excludes, a card for the screen. With AutoDetect slurmd looks for GPUs itself, and only what the lines say
-as well is compared. A Type is a label that a site chooses; it is wrong where it names another model. Of GPUs in slices (MIG) only the files
-are looked for.
+as well is compared; where it looks for another vendor's devices (`rsmi`, `oneapi`, `nrt`), only lines with NVIDIA's files are. A Type is
+a label that a site chooses; it is wrong where it names another model. Of GPUs in slices (MIG) only the files are looked for.
 """
 
 import re
@@ -20,6 +20,8 @@ from hostagent.knowledge.gpumodels import may_be, models_in
 from hostagent.knowledge.pci import is_for_jobs
 
 _OFF = ("", "off")
+#: Words of AutoDetect that look for GPUs of AMD and Intel, and for chips of AWS.
+_OTHERS = ("rsmi", "oneapi", "nrt")
 _DEVICE = re.compile(r"/dev/nvidia([0-9]{1,6})")
 _LINES = Step("configure", "Correct gres.conf (of a configless node: on the controller), so that it names the GPUs that are here.")
 _RESTART = Step("restart_service", "Restart slurmd, which reads gres.conf at its start.", "systemctl restart slurmd")
@@ -40,7 +42,27 @@ def gres(gpus: tuple[Gpu, ...], slurm: SlurmNode) -> Findings:
     lines = tuple(one for one in need(slurm.gres) if one.name == "gpu")
     if not lines:
         skip("gres.conf has no line of GPUs for this node")
-    if missing := need(slurm.missing_files):
+    if slurm.only_controls is True:
+        skip("slurm.conf calls this host a controller, and has no node of its name")
+    faults = [*_fatal(lines, need(slurm.missing_files))]
+    yield from faults
+    if any(one.in_parts for one in lines):
+        return
+    ours = tuple(gpu for gpu in gpus if _for_jobs(gpu))
+    if any(_in_slices(gpu) for gpu in ours):
+        return
+    if need(slurm.autodetect) in _OTHERS:
+        lines = tuple(one for one in lines if _minors((one,)))
+        if not (lines or faults):
+            skip(f"AutoDetect={need(slurm.autodetect)} looks for devices of another vendor")
+    if lines:
+        yield from _of_another_type(lines, ours)
+        yield from _counts(lines, ours, is_found=need(slurm.autodetect) not in _OFF)
+
+
+def _fatal(lines: tuple[Gres, ...], missing: tuple[str, ...]) -> Iterator[Finding]:
+    """What slurmd ends of."""
+    if missing:
         yield fail(
             f"gres.conf names {first_of(missing)}, which is no device here: slurmd waits for it, and ends",
             code="no-file",
@@ -59,11 +81,6 @@ def gres(gpus: tuple[Gpu, ...], slurm: SlurmNode) -> Findings:
                 wanted=len(line.files),
                 headline="A line of gres.conf has another Count than files",
             )
-    ours = tuple(gpu for gpu in gpus if _for_jobs(gpu))
-    if any(_in_slices(gpu) for gpu in ours):
-        return
-    yield from _of_another_type(lines, ours)
-    yield from _counts(lines, ours, is_found=need(slurm.autodetect) not in _OFF)
 
 
 def _counts(lines: tuple[Gres, ...], gpus: tuple[Gpu, ...], *, is_found: bool) -> Iterator[Finding]:
@@ -75,7 +92,7 @@ def _counts(lines: tuple[Gres, ...], gpus: tuple[Gpu, ...], *, is_found: bool) -
             code="too-many",
             found=named,
             wanted=len(gpus),
-            headline=f"gres.conf offers {named} GPUs, this node has {len(gpus)}",
+            headline=f"gres.conf offers {counted(named, 'GPU')}, this node has {len(gpus)}",
         )
     elif named < len(gpus) and not is_found:
         yield fail(

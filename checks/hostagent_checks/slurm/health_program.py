@@ -1,9 +1,9 @@
 """Slurm does not look at this node by hostagent, or not often enough: a fault drains it late or never.
 
 `HealthCheckProgram` runs on each node every `HealthCheckInterval` seconds. Where it runs `hostagent slurm health`, also in a wrapper, the
-interval has to be shorter than a verdict is valid (`report.valid_for_s` of the profile): else each verdict is stale before the next one.
-With the interval 0 the program never runs. Another program, or none, is worth knowing and counts in no verdict: the site drains nodes by
-other means. NHC is one of them, and nothing is said of it.
+interval is how late a fault drains the node, and has to be shorter than `report.valid_for_s` of the profile. With the interval 0 the
+program never runs. Another program, or none, is worth knowing and counts in no verdict: the site drains nodes by other means. NHC is one
+of them, and nothing is said of it.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
@@ -75,11 +75,11 @@ def _interval(seconds: int, valid_for_s: int) -> Findings:
             headline="Slurm never runs its health check program: HealthCheckInterval is 0",
         )
     elif seconds >= valid_for_s:
-        text = f"HealthCheckInterval is {seconds} s, a verdict is valid for {valid_for_s} s"
+        text = f"HealthCheckInterval is {seconds} s: a fault drains this node up to that late"
         steps = (
             Step(
                 "configure",
-                "Set HealthCheckInterval in slurm.conf on the controller below that, or report.valid_for_s in the profile above it.",
+                f"Set HealthCheckInterval in slurm.conf below {valid_for_s}, or a longer report.valid_for_s in the profile.",
             ),
             _APPLY,
         )

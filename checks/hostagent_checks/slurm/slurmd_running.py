@@ -2,9 +2,10 @@
 
 After a failed start (a gres.conf that names a device which is not there, a controller that does not answer) it is down until it is started
 again. A host is a worker of Slurm where slurmd's unit is enabled and has a slurm.conf, or a server that gives it one (`--conf-server`), and
-where the profile says so (`slurm.worker`). A slurmd that another service has started counts as running, too; one in a person's session does
-not, for anybody's program may have that name. While cloud-init still sets the host up, and in the first two minutes of a boot, systemd may
-be about to start it.
+where the profile says so (`slurm.worker`). Debian's `slurm-wlm` enables slurmd on the controller as well: a host that slurm.conf calls a
+controller, and no node, is no worker. A slurmd that another service has started counts as running, too; one in a person's session does not,
+for any user's program may have that name. While cloud-init still sets the host up, and in the first two minutes of a boot, systemd may be
+about to start it.
 """
 
 from typing import NamedTuple
@@ -20,6 +21,7 @@ _READ = Step("restart_service", "Read why slurmd ended, and correct it.", "journ
 _START = Step("restart_service", "Start slurmd.", "systemctl start slurmd")
 _ENABLE = Step("restart_service", "Enable slurmd, and start it.", "systemctl enable --now slurmd")
 _BY_HAND = Step("restart_service", "Start slurmd the way this site does.")
+_DISABLE = Step("restart_service", "If this host is no worker of Slurm, disable slurmd, or set 'slurm.worker: no' in its profile.")
 _NO_WORKER = Step("configure", "If this host is no worker of Slurm, set 'slurm.worker: auto' in its profile.")
 
 
@@ -55,7 +57,13 @@ def slurmd_running(
         _skip_unused(slurm)
     _skip_while_starting(machine, events, params)
     if is_enabled:
-        yield fail("slurmd's unit is enabled, and slurmd is not running", code="stopped", found="stopped", wanted="running")
+        yield fail(
+            "slurmd's unit is enabled, and slurmd is not running",
+            code="stopped",
+            found="stopped",
+            wanted="running",
+            remedy=(_READ, _START, _DISABLE) if worker == "auto" else (),
+        )
     else:
         yield fail(
             f"the profile says that this host is a worker of Slurm, and slurmd is {_state(unit)}",
@@ -73,13 +81,15 @@ def _state(unit: Unit) -> str:
 
 
 def _skip_unused(slurm: SlurmNode) -> None:
-    """The check does not apply where packages have enabled a slurmd that nothing tells its cluster: its unit waits for slurm.conf."""
+    """The check does not apply where packages have enabled a slurmd without a slurm.conf, for which its unit waits, or on a controller."""
     conf = slurm.conf
     if isinstance(conf, Unread) and conf.why == "absent":
         if not need(slurm.configless):
             skip("slurmd has no slurm.conf here")
     else:
         need(conf)
+    if slurm.only_controls is True:
+        skip("slurm.conf calls this host a controller, and has no node of its name")
 
 
 def _skip_while_starting(machine: Machine, events: GpuEvents | Unread, params: Params) -> None:

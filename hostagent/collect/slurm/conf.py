@@ -10,6 +10,14 @@ from typing import NamedTuple
 
 from hostagent.collect.values import at_most
 
+#: Folders of slurm.conf where nothing names it, in order (slurmd(8), slurm.conf(5)): the copy of a configless node, packages of
+#: distributions, Debian's before 11, builds below /opt (AWS ParallelCluster), Slurm's own default.
+FOLDERS = ("/run/slurm/conf", "/etc/slurm", "/etc/slurm-llnl", "/opt/slurm/etc", "/usr/local/etc/slurm", "/usr/local/etc")
+#: EnvironmentFile= of slurmd's unit in the packages of distributions and of Slurm. The last SLURM_CONF in them wins over the folders.
+ENVIRONMENTS = ("/etc/default/slurmd", "/etc/sysconfig/slurmd")
+#: Keys of nodes and of controllers: each value is a host list, and SlurmctldHost may have an address in parentheses behind it.
+NODES = ("nodename", "nodehostname")
+CONTROLLERS = ("slurmctldhost", "controlmachine", "backupcontroller")
 #: Names of one host list that are made, and parts of one of its words.
 _MOST_HOSTS, _MOST_PARTS, _MOST_DIGITS = 65_536, 64, 9
 #: A key, what may stand before `=` (`+=`), and a value in double quotes or one up to the next white space.
@@ -49,10 +57,6 @@ def parse_conf(text: str) -> Conf:
     return Conf(tuple(line for whole in _whole_lines(text) if (line := _line(whole))))
 
 
-#: For who reads one value out of a file.
-parse = parse_conf
-
-
 def in_hostlist(name: str, text: str) -> bool:
     """Whether a host list has this name, without making all its names.
 
@@ -60,6 +64,41 @@ def in_hostlist(name: str, text: str) -> bool:
     (True, False, True)
     """
     return any(_is_named(name, parts) for parts in _words(text))
+
+
+def only_controls(conf: Conf, names: tuple[str, ...]) -> bool:
+    r"""Whether it calls the host of these names a controller, and none of its nodes has one of them.
+
+    A node that is called `localhost` may be any host, and so may one that is in no file (`MaxNodeCount`).
+
+    >>> conf = parse_conf("SlurmctldHost=head(10.0.0.2)\nNodeName=n[1-4]")
+    >>> only_controls(conf, ("head",)), only_controls(conf, ("n1",)), only_controls(conf, ("login",))
+    (True, False, False)
+    """
+    pairs = [pair for line in conf.lines for pair in line]
+    nodes = [value for key, value in pairs if key in NODES and not is_default(value)]
+    controllers = [host_of(value) for key, value in pairs if key in CONTROLLERS]
+    if not nodes or conf.value("MaxNodeCount", "0") != "0":
+        return False
+    return _have(controllers, names) and not _have(nodes, (*names, "localhost"))
+
+
+def _have(hostlists: list[str], names: tuple[str, ...]) -> bool:
+    return any(in_hostlist(name, one) for one in hostlists for name in names)
+
+
+def is_default(nodes: str) -> bool:
+    """`NodeName=DEFAULT` is no node: it says what the lines after it begin with."""
+    return nodes.upper() == "DEFAULT"
+
+
+def host_of(controller: str) -> str:
+    """Without the address that may stand behind it.
+
+    >>> host_of("head(10.0.0.2)")
+    'head'
+    """
+    return controller.partition("(")[0].rstrip()
 
 
 def hosts(text: str) -> Iterator[str]:

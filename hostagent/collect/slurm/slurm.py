@@ -8,7 +8,18 @@ from collections.abc import Callable, Iterator
 from posixpath import dirname, join
 from typing import Any
 
-from hostagent.collect.slurm.conf import Conf, Line, hosts, in_hostlist, parse_conf
+from hostagent.collect.slurm.conf import (
+    CONTROLLERS,
+    ENVIRONMENTS,
+    FOLDERS,
+    NODES,
+    Conf,
+    Line,
+    hosts,
+    in_hostlist,
+    only_controls,
+    parse_conf,
+)
 from hostagent.collect.values import Allowance, at_most, parse_number, stops_at_unread
 from hostagent.facts.runtime import Launchers
 from hostagent.facts.slurm import Gres, SlurmNode
@@ -16,15 +27,12 @@ from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
-#: Where slurmd looks (slurmd(8), slurm.conf(5)): the copy of a configless node, packages of distributions, Debian's before 11, builds below
-#: /opt (AWS ParallelCluster), Slurm's own default.
-_FOLDERS = ("/run/slurm/conf", "/etc/slurm", "/etc/slurm-llnl", "/opt/slurm/etc", "/usr/local/etc/slurm", "/usr/local/etc")
-#: EnvironmentFile= of slurmd's unit in the packages of distributions and of Slurm itself.
-_ENVIRONMENTS = ("/etc/default/slurmd", "/etc/sysconfig/slurmd")
 _NAMED = re.compile(r"^(?:export[ \t]+)?SLURM_CONF=[\"']?(/[^\s\"']+)", re.MULTILINE)
 _SERVER = re.compile(r"^[^\n#]*(?P<keep>--conf-server)\b", re.MULTILINE)
-_ENVIRONMENT = Keep("matches", (r"^(?:export[ \t]+)?SLURM_CONF=\S+", _SERVER.pattern))
-_CONF = Keep("slurm.conf", ("healthcheckinterval", "healthcheckprogram", "include"))
+#: slurmd -N NAME, and -Z of a dynamic node: the node has not the host's own name.
+_RENAMED = re.compile(r"^[^\n#]*?(?P<keep>[\s\"'=]-[NZ])", re.MULTILINE)
+_ENVIRONMENT = Keep("matches", (r"^(?:export[ \t]+)?SLURM_CONF=\S+", _SERVER.pattern, _RENAMED.pattern))
+_CONF = Keep("slurm.conf", ("healthcheckinterval", "healthcheckprogram", "include", "maxnodecount", *NODES, *CONTROLLERS))
 _GRES = Keep("slurm.conf", ("autodetect", "count", "file", "include", "multiplefiles", "name", "nodename", "type"))
 #: On a line that is no comment: the program itself, or the file that is shipped and runs it.
 _OURS = re.compile(r"^[^\n#]*(?P<keep>(?i:hostagent)(?:-health\.sh|[^\n#]{0,200}[ \t]slurm[ \t]+health))\b", re.MULTILINE)
@@ -37,7 +45,7 @@ def read_slurm(source: Source, known: Callable[[type], Any]) -> SlurmNode:
     in_use = then(known(Launchers), lambda one: one.slurmd)
     if in_use is not True:
         gap = in_use if isinstance(in_use, Unread) else Unread("absent", "slurmd is not in use here")
-        return SlurmNode(gap, gap, gap, gap, gap, gap, gap, gap)
+        return SlurmNode(gap, gap, gap, gap, gap, gap, gap, gap, gap)
     environment = _environment(source)
     path = _path(source, environment)
     conf = then(path, lambda one: _read(source, one, _CONF))
@@ -47,6 +55,7 @@ def read_slurm(source: Source, known: Callable[[type], Any]) -> SlurmNode:
     gres = then(lines, gres_of)
     return SlurmNode(
         conf=path,
+        only_controls=_only_controls(source, environment, conf),
         configless=then(environment, lambda text: bool(_SERVER.search(text))),
         health_program=program,
         health_interval_s=then(conf, lambda one: parse_number(one.value("HealthCheckInterval", "0"), "HealthCheckInterval")),
@@ -59,14 +68,14 @@ def read_slurm(source: Source, known: Callable[[type], Any]) -> SlurmNode:
 
 @stops_at_unread
 def _environment(source: Source) -> str:
-    return "\n".join(need(source.text(path, keep=_ENVIRONMENT, absent="")) for path in _ENVIRONMENTS)
+    return "\n".join(need(source.text(path, keep=_ENVIRONMENT, absent="")) for path in ENVIRONMENTS)
 
 
 @stops_at_unread
 def _path(source: Source, environment: "str | Unread") -> str:
     if found := _NAMED.findall(need(environment)):
         return str(found[-1])
-    for folder in _FOLDERS:
+    for folder in FOLDERS:
         path = f"{folder}/slurm.conf"
         if _is_there(source, path):
             return path
@@ -78,6 +87,18 @@ def _is_there(source: Source, path: str) -> bool:
     if isinstance(stat, Unread) and stat.why in NOT_THERE:
         return False
     return need(stat).kind == "file"
+
+
+@stops_at_unread
+def _only_controls(source: Source, environment: "str | Unread", conf: "Conf | Unread") -> bool:
+    lines = need(conf)
+    return not _RENAMED.search(need(environment)) and only_controls(lines, _own_names(source))
+
+
+def _own_names(source: Source) -> tuple[str, ...]:
+    """The host's name as it is, and up to its first point. Raises ``UnreadError``."""
+    name = str(need(source.host()).get("hostname", ""))
+    return tuple(dict.fromkeys((name, name.partition(".")[0])))
 
 
 @stops_at_unread
@@ -105,7 +126,7 @@ def _gres_conf(source: Source, folder: "str | Unread") -> tuple[Line, ...]:
     path = f"{need(folder)}/gres.conf"
     if not _is_there(source, path):
         raise UnreadError(Unread("absent", f"no {path}"))
-    name = str(need(source.host()).get("hostname", "")).partition(".")[0]
+    name = _own_names(source)[-1]
     return tuple(line for line in need(_read(source, path, _GRES)).lines if "nodename" not in dict(line) or _names(line, name))
 
 

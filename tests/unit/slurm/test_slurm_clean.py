@@ -71,7 +71,7 @@ def test_a_node_that_a_person_takes_over_at_this_moment_stays():
     seen = cluster.show_all()
     cluster.node = node("IDLE+DRAIN", "bob: mine")
     (done,) = clean(cluster, seen, is_dry=False)
-    assert (done.is_clean, cluster.updates) == (True, [])
+    assert (done.line, done.is_clean, cluster.updates) == ("", True, [])
 
 
 def test_what_comes_back_at_once_is_said():
@@ -82,4 +82,8 @@ def test_what_comes_back_at_once_is_said():
 
 
 def test_only_a_drain_is_resumed():
-    assert update_of(node("IDLE", OURS)) == ({}, "its reason stays, because it is IDLE")
+    assert update_of(node("DOWN+DRAIN", OURS)) == ({}, "its reason stays, because it is DOWN+DRAIN")
+
+
+def test_a_reason_that_slurm_has_kept_of_a_node_in_service_is_nothing_to_clear():
+    assert update_of(node("IDLE", OURS)) == ({}, "")

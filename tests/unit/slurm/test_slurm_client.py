@@ -55,11 +55,19 @@ def test_a_refusal_says_what_slurm_said(scontrol):
         Client(scontrol("echo 'slurm_update error: Invalid node state specified' >&2; exit 1")).update("n1", {"State": "RESUME"})
 
 
-@pytest.mark.parametrize(("option", "wanted"), [("", "/variable.conf"), ("/option.conf", "/option.conf")])
+@pytest.mark.parametrize(("option", "wanted"), [("", "variable.conf"), ("option.conf", "option.conf")])
 def test_slurm_conf_is_the_options_else_the_variables(scontrol, tmp_path, monkeypatch, option, wanted):
-    monkeypatch.setenv("SLURM_CONF", "/variable.conf")
-    Client(scontrol(f'echo "$SLURM_CONF" > {tmp_path}/conf'), option).update("n1", {})
-    assert (tmp_path / "conf").read_text(encoding="utf-8").strip() == wanted
+    for name in ("variable.conf", "option.conf"):
+        (tmp_path / name).touch()
+    monkeypatch.setenv("SLURM_CONF", f"{tmp_path}/variable.conf")
+    Client(scontrol(f'echo "$SLURM_CONF" > {tmp_path}/conf'), option and f"{tmp_path}/{option}").update("n1", {})
+    assert (tmp_path / "conf").read_text(encoding="utf-8").strip() == f"{tmp_path}/{wanted}"
+
+
+def test_a_slurm_conf_that_is_not_there_is_said_at_once(scontrol, tmp_path):
+    with pytest.raises(SlurmError, match=r"found no slurm\.conf at /none/slurm\.conf"):
+        Client(scontrol(f"touch {tmp_path}/started"), "/none/slurm.conf").show("n1")
+    assert not (tmp_path / "started").exists()
 
 
 def test_nothing_else_of_the_environment_reaches_scontrol(scontrol, tmp_path, monkeypatch):

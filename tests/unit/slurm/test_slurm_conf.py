@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hostagent.collect.slurm.conf import Conf, hosts, in_hostlist, parse, parse_conf
+from hostagent.collect.slurm.conf import Conf, hosts, in_hostlist, only_controls, parse_conf
 from hostagent.snapshot.redact import Redactor
 from hostagent.snapshot.slurmconf import slurm_conf, with_nodes
 
@@ -45,7 +45,7 @@ def test_a_text_is_taken_apart_as_slurm_does(text, lines):
 
 
 def test_the_last_line_that_sets_a_key_counts_whatever_its_capitals():
-    conf = parse("HealthCheckInterval=30\nHEALTHCHECKINTERVAL=60\n")
+    conf = parse_conf("HealthCheckInterval=30\nHEALTHCHECKINTERVAL=60\n")
     assert conf.value("healthCheckInterval") == "60"
     assert (conf.value("HealthCheckProgram"), conf.value("HealthCheckProgram", "none")) == ("", "none")
 
@@ -85,6 +85,26 @@ def test_each_name_that_is_made_of_a_host_list_is_in_it(text):
     assert [name for name in names[:50] if not in_hostlist(name, text)] == []
 
 
+@pytest.mark.parametrize(
+    ("text", "is_so"),
+    [
+        ("SlurmctldHost=head(10.0.0.2)\nNodeName=n[1-4]", True),
+        ("SlurmctldHost=first\nslurmctldhost=head.example.com\nNodeName=DEFAULT CPUs=2\nNodeName=n[1-4] State=CLOUD", True),
+        ("ControlMachine=first BackupController=head\nNodeName=n1", True),
+        ("SlurmctldHost=other\nNodeName=n[1-4]", False),
+        ("SlurmctldHost=head\nNodeName=n[1-4],head", False),
+        ("SlurmctldHost=head\nNodeName=n[1-2] NodeHostname=gpu1,head.example.com", False),
+        ("SlurmctldHost=head\nNodeName=n1 NodeHostname=localhost", False),
+        ("SlurmctldHost=localhost\nNodeName=n[1-4]", False),
+        ("SlurmctldHost=head\nNodeName=DEFAULT CPUs=2", False),
+        ("SlurmctldHost=head", False),
+        ("SlurmctldHost=head\nNodeName=n[1-4]\nMaxNodeCount=64", False),
+    ],
+)
+def test_a_host_only_controls_where_it_is_a_controller_and_no_node(text, is_so):
+    assert only_controls(parse_conf(text), ("head.example.com", "head")) is is_so
+
+
 def test_a_host_list_of_more_than_65536_names_is_refused_and_not_made():
     with pytest.raises(ValueError, match="more than 65536 hosts"):
         list(hosts("n[1-999999999]"))
@@ -118,3 +138,18 @@ def test_a_snapshot_names_no_node_but_its_own_and_still_tells_which_lines_are_it
     assert dict(own)["nodename"] == redactor.name("tern-gpu-07.example.com")
     assert "tern" not in dict(other)["nodename"]
     assert dict(own)["file"] == "/dev/nvidia0"
+
+
+@pytest.mark.parametrize("host", ["tern-gpu-07.example.com", "tern-head", "tern-login"])
+@pytest.mark.parametrize("last", ["", "NodeName=DEFAULT", "NodeName=head NodeHostname=tern-head", "NodeName=a NodeHostname=localhost"])
+def test_a_snapshot_without_names_says_the_same_of_a_controller(host, last):
+    text = f"slurmctldhost=tern-spare\nSlurmctldHost=tern-head(10.20.0.2)\nnodename=tern-gpu-[01-16]\n{last}\n"
+    redactor = Redactor(b"key", (host, host.partition(".")[0]))
+    redacted = with_nodes(text, redactor.nodes)
+    assert only_controls(parse_conf(redacted), (redactor.name(host),)) is only_controls(parse_conf(text), (host, host.partition(".")[0]))
+    assert "tern" not in redacted
+
+
+@pytest.mark.parametrize("line", ["NodeName=DEFAULT CPUs=2", "NodeName=localhost"])
+def test_a_snapshot_keeps_the_words_that_name_no_host_of_their_own(line):
+    assert parse_conf(with_nodes(line, lambda _: "other")).lines == parse_conf(line).lines

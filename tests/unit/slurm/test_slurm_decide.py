@@ -2,7 +2,7 @@
 
 import pytest
 
-from hostagent.slurm.health import decide
+from hostagent.slurm.health import Past, decide
 from hostagent.slurm.reason import LONGEST, reason_text
 from hostagent.slurm.spool import Marker
 from tests.unit.slurm.slurmparts import OURS, node, verdict
@@ -169,12 +169,14 @@ def test_our_prologs_refusal_makes_no_other_reason_ours(reason, at):
     assert not state_of(written(node("IDLE+DRAIN", reason, reason_at=at), verdict(), [Marker(1000.0, "prolog", "x")]))
 
 
-@pytest.mark.parametrize("comment", ["", "quarantine: NvlinkErrors", "quarantine: anything"])
+@pytest.mark.parametrize("comment", ["", "quarantine: NvlinkErrors", "quarantine: Anything"])
 def test_a_comment_is_written_over_an_empty_one_and_our_own(comment):
     assert written(node(comment=comment), verdict(quarantine="GpuXid"))["Comment"] == "quarantine: GpuXid"
 
 
-@pytest.mark.parametrize("comment", ["rack 7", "see quarantine: GpuXid", "Quarantine: by bob"])
+@pytest.mark.parametrize(
+    "comment", ["rack 7", "see quarantine: GpuXid", "Quarantine: by bob", "quarantine: flaky optics, ticket 17", "quarantine: bob"]
+)
 @pytest.mark.parametrize("quarantine", ["", "GpuXid"])
 def test_the_comment_of_others_stays(comment, quarantine):
     assert "Comment" not in written(node(comment=comment), verdict(quarantine=quarantine))

@@ -165,10 +165,15 @@ def test_what_the_profile_ignores_fails_no_job(folder, host, tmp_path):
     assert epilog(begun(folder), host((-30, xid())), "--profile", tmp_path / "site.yaml")[0] == 0
 
 
+def test_a_begin_in_the_future_is_none_and_is_said(folder, host):
+    code, line, _ = epilog(begun(folder, ago_s=-3600), host((-30, xid())))
+    assert (code, "the begin of the job is not known" in line) == (0, True)
+
+
 def test_where_nothing_can_be_written_the_exit_code_says_it_still(tmp_path, host):
     (tmp_path / "state").write_text("a file")
     code, line, _ = epilog(tmp_path / "state", host((-30, xid())), SLURM_JOB_START_TIME=f"{time.time() - 60:.0f}")
-    assert (code, "cannot write below" in line, "no marker" in line) == (1, True, True)
+    assert (code, "cannot write below" in line, "no proof" in line) == (1, True, True)
 
 
 def test_a_dry_run_fails_no_job_and_writes_nothing(folder, host):

@@ -80,6 +80,29 @@ def test_a_node_is_configless_where_slurmd_s_options_name_a_server(text, is_so):
     assert read({"/etc/sysconfig/slurmd": text}).configless is is_so
 
 
+@pytest.mark.parametrize(
+    ("files", "word"),
+    [
+        ({"/etc/slurm/slurm.conf": b"SlurmctldHost=n2\nInclude nodes.conf\n", "/etc/slurm/nodes.conf": b"NodeName=n[3-4]\n"}, True),
+        ({"/etc/slurm/slurm.conf": b"SlurmctldHost=n2\nInclude nodes.conf\n", "/etc/slurm/nodes.conf": b"NodeName=n[1-4]\n"}, False),
+        ({"/etc/slurm/slurm.conf": b"SlurmctldHost=n2\nInclude nodes.conf\nNodeName=n3\n"}, "absent"),
+        ({"/etc/slurm/slurm.conf": b"SlurmctldHost=n2\nInclude %c.conf\nNodeName=n3\n"}, "error"),
+        ({}, "absent"),
+    ],
+)
+def test_whether_a_host_only_controls_is_known_where_all_its_files_are_read(files, word):
+    assert why(read(files).only_controls) == word
+
+
+@pytest.mark.parametrize(
+    ("options", "is_so"),
+    [(b'"-D"', True), (b'"-N n3"', False), (b"-Nn3", False), (b"'-D -Z --conf=\"Gres=gpu:8\"'", False), (b"-vN-1", True)],
+)
+def test_a_slurmd_that_gets_its_name_by_an_option_may_be_any_node(options, is_so):
+    files = {"/etc/slurm/slurm.conf": b"SlurmctldHost=n2\nNodeName=n3\n", "/etc/default/slurmd": b"SLURMD_OPTIONS=" + options + b"\n"}
+    assert read(files).only_controls is is_so
+
+
 def test_without_a_slurm_conf_all_of_it_is_absent():
     found = read({})
     assert {why(getattr(found, name)) for name in ("conf", "gres", "autodetect", "health_program", "health_interval_s")} == {"absent"}
@@ -183,4 +206,4 @@ def test_raw_filtered_and_redacted_give_one_node_and_no_password_of_it(name, tmp
             tape = snapshot.record(InProcess(backend, ("SlurmNode",)), KEY, redact=redact)
             assert InProcess(ReplayBackend(tape), ("SlurmNode",)).collect().facts.of(SlurmNode) == raw
             assert "hunter2" not in json.dumps(tape.answers)
-            assert ("tern-gpu" in json.dumps(tape.answers)) is not redact
+            assert [name in json.dumps(tape.answers) for name in ("tern-gpu", "tern-head")] == [not redact] * 2

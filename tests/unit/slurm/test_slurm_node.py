@@ -3,6 +3,7 @@
 import pytest
 
 from hostagent.slurm.node import parse_nodes, states_of
+from hostagent.slurm.reason import is_our_comment, our_extra
 
 #: As Slurm 22.05.8 prints it; the end is what each test is of.
 HEAD = (
@@ -45,13 +46,21 @@ def test_reason_author_time_comment_and_extra():
         (f" Reason=a {STAMP} Comment=c InstanceId=i-1 InstanceType=p5", "a", "c", ""),
         (f' Reason=a {STAMP} Extra={{"hostagent":1}} InstanceId= InstanceType=', "a", "", '{"hostagent":1}'),
         (f" Reason=two\nlines {STAMP} Comment=c", "two\nlines", "c", ""),
-        (" Reason=without a stamp", "without a stamp", "", ""),
+        (" Comment=see Owner=bob Extra=rack Row=7", "", "see Owner=bob", "rack Row=7"),
         (" Reason=a [slurm@Unknown]", "a", "", ""),
     ],
 )
 def test_free_texts_end_where_slurm_ends_them(tail, reason, comment, extra):
     found = parsed(tail)
     assert (found.reason, found.comment, found.extra) == (reason, comment, extra)
+
+
+def test_a_reason_of_slurm_conf_has_no_end_and_leaves_no_text_that_may_be_overwritten():
+    found = parsed(" Reason=broken by conf Comment=mine Extra=rack 7")
+    assert found.reason == "broken by conf Comment=mine Extra=rack 7"
+    assert all((found.comment, found.extra))
+    assert not is_our_comment(found.comment)
+    assert not our_extra(found.extra)
 
 
 def test_a_comment_that_holds_a_stamp_is_not_taken_for_empty():

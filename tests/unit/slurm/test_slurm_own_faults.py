@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.__main__ import of_slurm
+from hostagent.__main__ import slurm_exit_code
 from tests.unit.slurm.nodestate import HEALTHY, SICK, daemon_says
 
 ROOT = Path(__file__).parents[3]
@@ -134,7 +134,7 @@ def test_an_unknown_option_is_a_mistake_of_usage_also_of_a_prolog(copy, tmp_path
     ],
 )
 def test_the_exit_code_of_a_hostagent_that_cannot_run_is_slurms_where_slurm_starts_it(arguments, code):
-    assert of_slurm(arguments, "a reason") == code
+    assert slurm_exit_code(arguments, "a reason") == code
 
 
 def test_neither_starts_a_command_of_slurm(copy, tmp_path):

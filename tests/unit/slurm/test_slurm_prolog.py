@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.cli import slurmoptions
+from hostagent.cli import slurmprolog
 from hostagent.errors import HostagentError, OutOfTime
 from tests.unit.reports import judgement
 from tests.unit.slurm.nodestate import HEALTHY, LOST, SICK, daemon_says, files, judged, markers, slurm
@@ -22,19 +22,19 @@ def checks(monkeypatch):
     """Counts the checks of the host; each is answered by what was put in: a report, or what it raises."""
     from hostagent.app import prepare
     from hostagent.profile import load
-    from hostagent.slurm.judging import Times, of_report
+    from hostagent.slurm.hostcheck import Purpose, document
 
     asked, answers = [], []
     prepared = prepare(load("default", site_file=""))
 
-    def examined(options, author, valid_for_s, limit_s=0.0):
+    def check_node(options, author, limit_s=0.0):
         asked.append(limit_s)
         found = answers.pop(0)
         if isinstance(found, BaseException):
             raise found
-        return of_report(found, prepared, Times(options.node, valid_for_s, author), time.time())
+        return document(found, prepared, Purpose(options.node, 625.0, author), time.time())
 
-    monkeypatch.setattr(slurmoptions, "examined", examined)
+    monkeypatch.setattr(slurmprolog, "check_node", check_node)
     return asked, answers
 
 
@@ -184,7 +184,7 @@ def test_a_state_directory_that_cannot_be_written_costs_a_line_and_no_job(tmp_pa
     code, line, _ = slurm("prolog", tmp_path / "state", SLURM_JOB_ID="17")
     assert (code, line.count("\n"), "cannot write below" in line) == (0, 1, True)
     code, line, _ = slurm("prolog", tmp_path / "state", SLURM_JOB_ID="17")
-    assert (code, "no marker is left" in line) == (1, True)
+    assert (code, "no proof is left" in line) == (1, True)
 
 
 def test_a_dry_run_writes_nothing_refuses_no_job_and_says_what_it_would_do(folder, tmp_path):

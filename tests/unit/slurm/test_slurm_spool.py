@@ -7,6 +7,7 @@ import time
 import pytest
 
 from hostagent import lockfile
+from hostagent.slurm import spool as spools
 from hostagent.slurm.spool import Marker, Spool, is_node_name
 
 
@@ -36,13 +37,21 @@ def test_all_but_the_verdict_is_roots_alone(spool):
     spool.add_marker(Marker(1.0, "prolog", "x"))
     spool.note_unknown(1.0)
     spool.note_job("7", 1.0)
-    spool.note_update(1.0, {"State": "DRAIN"})
+    spool.note_update(1.0, {"State": "DRAIN"}, is_made=True)
     spool.save_verdict("{}\n")
     with spool.lock():
         pass
     modes = {name: stat.S_IMODE(os.stat(os.path.join(spool.folder, name)).st_mode) for name in os.listdir(spool.folder)}
     assert modes.pop("verdict.json") == 0o644
     assert set(modes.values()) == {0o600}
+
+
+def test_begins_of_jobs_that_no_epilog_removes_do_not_pile_up(spool, monkeypatch):
+    monkeypatch.setattr(spools, "_JOBS", 3)
+    for job in range(9):
+        spool.note_job(str(job), 1.0 + job)
+        os.utime(os.path.join(spool.folder, f"n1.job-{job}"), (job, job))
+    assert [job for job in range(9) if spool.job_began_at(str(job))] == [6, 7, 8]
 
 
 def test_the_begin_of_a_job_is_remembered_until_it_is_forgotten(spool):

@@ -9,16 +9,17 @@ import pytest
 
 from hostagent.app import Prepared
 from hostagent.catalogue import load as catalogue
+from hostagent.collect.slurm import conf
 from hostagent.daemon import statedir
 from hostagent.daemon.conditions import measured
 from hostagent.daemon.told import at_once, first
 from hostagent.profile import load
 from hostagent.report import Verdicts, state
 from hostagent.report.told import with_headline
-from hostagent.slurm import judging
-from hostagent.slurm.judging import Times, interval_s, of_report
+from hostagent.slurm.hostcheck import Purpose, document
+from hostagent.slurm.interval import interval_s
 from hostagent.slurm.spool import Spool
-from hostagent.slurm.verdict import document, fresh, keep, of_daemon, of_programs
+from hostagent.slurm.verdict import CONDITIONS, fresh, keep, of_daemon, of_programs, parsed
 from tests.unit.reports import judgement, report
 from tests.unit.slurm.slurmparts import verdict
 
@@ -38,10 +39,13 @@ def by_daemon(folder, found, told=None):
     statedir.save(str(folder), {statedir.STATE: statedir.state_text(written)})
 
 
-def by_program(folder, node="n1", boot=BOOT, base=None, **more):
-    made = verdict("not_ready", **{"observed_at": NOW, "valid_until": NOW + 900, "author": "health", **more})
-    Spool.open(str(folder), node).save_verdict(json.dumps(document(made, node, boot, base)))
-    return made
+def by_program(folder, node="n1", boot=BOOT, age_s=0.0, author="health", **more):
+    """As our programs leave it."""
+    times = {"observed_at": NOW - age_s, "valid_until": NOW - age_s + 900, "boot_id": boot}
+    conditions = [{"type": kind, "status": "False", "reason": "GpuXid", "message": "GPU 1 had Xid 79"} for kind in CONDITIONS]
+    found = {**state.document(reported(FAULT), ()), **times, "conditions": conditions, "slurm": {"node": node, "author": author}, **more}
+    Spool.open(str(folder), node).save_verdict(json.dumps(found))
+    return parsed(found)
 
 
 def taken(folder, now=NOW + 1, boot=None):
@@ -91,7 +95,7 @@ def test_a_recordings_boot_counts_where_the_host_is_one(tmp_path):
 @pytest.mark.parametrize(("later_s", "author"), [(-10, "daemon"), (10, "epilog")])
 def test_the_newer_of_the_two_is_taken(tmp_path, later_s, author):
     by_daemon(tmp_path, reported(judgement("gpu.a", outcome="pass")))
-    by_program(tmp_path, observed_at=NOW + later_s, author="epilog")
+    by_program(tmp_path, age_s=-later_s, author="epilog")
     assert taken(tmp_path, now=NOW + 20).author == author
 
 
@@ -120,7 +124,7 @@ def test_a_damaged_verdict_is_none(tmp_path, text):
 
 @pytest.mark.parametrize(
     "change",
-    [{"slurm": {"node": "n1", "author": "me"}}, {"slurm": {"node": "n1", "author": "health", "reasons": {"Ready": 1}}}, {"todo": [1]}],
+    [{"slurm": {"node": "n1", "author": "me"}}, {"conditions": [{"type": "Ready", "status": "True"}]}, {"conditions": []}, {"todo": [1]}],
 )
 def test_a_verdict_of_another_shape_is_none(tmp_path, change):
     by_program(tmp_path)
@@ -153,8 +157,8 @@ def prepared(quarantine=()):
 
 
 def test_a_look_of_our_own_says_what_was_found_and_holds_from_now_on(tmp_path):
-    found = of_report(reported(FAULT, observed_at=5.0), prepared(("gpu.row_remap",)), Times("n1", 625.0, "health"), time.time())
-    one = found.verdict
+    found = document(reported(FAULT, observed_at=5.0), prepared(("gpu.row_remap",)), Purpose("n1", 625.0, "health"), time.time())
+    one = parsed(found)
     assert (one.single, one.single_reason, one.headline, one.quarantine) == (
         "not_ready",
         "GpuRowRemap",
@@ -162,7 +166,7 @@ def test_a_look_of_our_own_says_what_was_found_and_holds_from_now_on(tmp_path):
         "GpuRowRemap",
     )
     assert (abs(one.observed_at - time.time()) < 60, one.valid_until - one.observed_at) == (True, 625.0)
-    Spool.open(str(tmp_path), "n1").save_verdict(found.text)
+    Spool.open(str(tmp_path), "n1").save_verdict(json.dumps(found))
     assert fresh(str(tmp_path), "n1", None, time.time()) == one
 
 
@@ -170,16 +174,16 @@ def test_a_reason_has_the_headline_of_the_fault_that_its_scope_counts():
     of_cluster = judgement("fabric.a", scope="cluster", headline="Port mlx5_0:1 is down")
     both = with_headline(replace(reported(of_cluster, FAULT), reading_order=("fabric.a", "gpu.row_remap")))
     assert both.headline == "Port mlx5_0:1 is down"
-    found = of_report(both, prepared(), Times("n1", 625.0, "health"), time.time()).verdict
-    assert (found.single_reason, found.said("single")) == ("GpuRowRemap", ("GPU 3 needs a reset", ""))
-    assert (found.multi_reason, found.said("multi")) == ("FabricA", ("Port mlx5_0:1 is down", ""))
+    found = parsed(document(both, prepared(), Purpose("n1", 625.0, "health"), time.time()))
+    assert (found.single_reason, found.headline_and_step("single")) == ("GpuRowRemap", ("GPU 3 needs a reset", ""))
+    assert (found.multi_reason, found.headline_and_step("multi")) == ("FabricA", ("Port mlx5_0:1 is down", ""))
 
 
 @pytest.mark.parametrize(("later_s", "counts"), [(1.0, "epilog"), (-1.0, "health")])
 def test_a_check_that_began_before_the_epilogs_finding_does_not_take_its_place(tmp_path, later_s, counts):
-    by_program(tmp_path, observed_at=NOW + later_s, author="epilog")
-    found = of_report(reported(judgement("gpu.a", outcome="pass")), prepared(), Times("n1", 625.0, "health"), NOW)
-    assert keep(Spool.open(str(tmp_path), "n1"), found.verdict, found.text).author == counts
+    by_program(tmp_path, age_s=-later_s, author="epilog")
+    found = document(reported(judgement("gpu.a", outcome="pass")), prepared(), Purpose("n1", 625.0, "health"), NOW)
+    assert keep(Spool.open(str(tmp_path), "n1"), found).author == counts
     assert taken(tmp_path, now=NOW + 5).author == counts
 
 
@@ -195,12 +199,12 @@ def test_a_check_that_began_before_the_epilogs_finding_does_not_take_its_place(t
 )
 def test_a_host_is_one_without_gpus_where_none_is_seen_and_no_driver_is_loaded(gpus, driver, has_gpus):
     found = replace(reported(FAULT), facts={**reported(FAULT).facts, "gpus": gpus, "driver": driver})
-    assert of_report(found, prepared(), Times("n1", 625.0, "health"), NOW).verdict.has_gpus is has_gpus
+    assert document(found, prepared(), Purpose("n1", 625.0, "health"), NOW)["has_gpus"] is has_gpus
 
 
 def test_the_file_of_a_look_lists_what_did_not_pass():
-    text = of_report(reported(FAULT), prepared(), Times("n1", 625.0, "health"), time.time()).text
-    assert [one["id"] for one in json.loads(text)["reasons"]] == ["gpu.row_remap"]
+    found = document(reported(FAULT), prepared(), Purpose("n1", 625.0, "health"), time.time())
+    assert [one["id"] for one in found["reasons"]] == ["gpu.row_remap"]
 
 
 @pytest.mark.parametrize(
@@ -228,10 +232,10 @@ def test_the_interval_may_stand_in_a_file_that_slurm_conf_includes(tmp_path):
 
 
 def test_the_interval_without_an_option_is_that_of_the_variables_file_else_of_the_usual_places(tmp_path, monkeypatch):
-    usual, named = tmp_path / "usual.conf", tmp_path / "named.conf"
+    usual, named = tmp_path / "slurm.conf", tmp_path / "named.conf"
     usual.write_text("HealthCheckInterval=20\n", encoding="ascii")
     named.write_text("HealthCheckInterval=40\n", encoding="ascii")
-    monkeypatch.setattr(judging, "_CONF", (str(tmp_path / "none"), str(usual)))
+    monkeypatch.setattr(conf, "FOLDERS", (str(tmp_path / "none"), str(tmp_path)))
     monkeypatch.delenv("SLURM_CONF", raising=False)
     assert interval_s() == 20
     monkeypatch.setenv("SLURM_CONF", str(named))

@@ -11,7 +11,7 @@ from hostagent.visible import visible
 _LOG_S = 1.0
 
 
-def say(line: str) -> None:
+def log_line(line: str) -> None:
     """Raises nothing: where neither takes it, the exit code remains."""
     shown = visible(line)
     with contextlib.suppress(Exception):

@@ -27,7 +27,7 @@ def clock(monkeypatch):
 
 def once(spool, cluster, word="not_ready", *, said=None, is_dry=False, scope="single", **more):
     lines = [] if said is None else said
-    run(Run(spool, scope, cluster, lambda _: verdict(word, **more), lambda: 60.0, is_dry, lines.append))
+    run(Run(spool, scope, cluster, lambda: verdict(word, **more), lambda: 60.0, is_dry, lines.append))
     return lines
 
 
@@ -96,7 +96,7 @@ def test_while_another_run_has_the_lock_it_leaves_without_a_look(spool, tmp_path
 
 
 def test_where_nothing_can_be_kept_nothing_is_written_to_slurm(spool, monkeypatch, capsys):
-    def full(*_):
+    def full(*_, **__):
         raise OSError(28, os.strerror(28))
 
     cluster = Cluster(node())
@@ -125,7 +125,7 @@ def test_a_node_is_read_after_the_look_at_the_host(spool):
     """A person who drains it meanwhile keeps state and reason."""
     cluster = Cluster(node())
 
-    def look(_):
+    def look():
         cluster.node = node("IDLE+DRAIN", "bob: new memory")
         return verdict("not_ready")
 
@@ -153,6 +153,53 @@ def test_an_error_of_our_prolog_is_taken_over(spool):
     assert cluster.node.reason == OURS
     once(spool, cluster, "ready")
     assert cluster.node.states == {"IDLE"}
+
+
+@pytest.mark.parametrize("word", ["ready", "not_ready"])
+def test_a_refusal_makes_one_error_ours_and_not_the_next_one(spool, clock, word):
+    spool.add_marker(Marker(999.0, "prolog", "x"))
+    cluster = Cluster(node("IDLE+DRAIN", "Prolog error"))
+    once(spool, cluster, word)
+    clock[0] += 10
+    cluster.node = another = node("IDLE+DRAIN", "Prolog error", reason_at=clock[0])
+    once(spool, cluster, "ready", observed_at=clock[0])
+    assert (cluster.node.states, cluster.node.reason) == (another.states, another.reason)
+
+
+def test_a_refusal_counts_no_more_once_a_person_has_resumed_the_node(spool, clock):
+    spool.add_marker(Marker(999.0, "prolog", "x"))
+    clock[0] += 10
+    once(spool, Cluster(node()), "ready", observed_at=clock[0])
+    cluster = Cluster(node("IDLE+DRAIN", "Prolog error", reason_at=clock[0]))
+    once(spool, cluster, "ready", observed_at=clock[0])
+    assert "DRAIN" in cluster.node.states
+
+
+def test_a_refusal_counts_while_slurmctld_has_yet_to_drain_the_node(spool, clock):
+    spool.add_marker(Marker(1000.0, "prolog", "x"))
+    once(spool, Cluster(node()), "ready", observed_at=clock[0])
+    clock[0] += 2
+    cluster = Cluster(node("IDLE+DRAIN", "Prolog error", reason_at=1001.0))
+    once(spool, cluster, "ready", observed_at=clock[0])
+    assert "DRAIN" not in cluster.node.states
+
+
+def test_a_refusal_of_a_clock_that_was_set_back_keeps_no_node_drained(spool, clock):
+    spool.add_marker(Marker(clock[0] + 3600, "prolog", "x"))
+    cluster = Cluster(node("IDLE+DRAIN", OURS))
+    once(spool, cluster, "ready", observed_at=clock[0])
+    assert "DRAIN" not in cluster.node.states
+
+
+def test_a_reason_that_could_not_be_written_is_written_by_the_next_run(spool):
+    cluster = Cluster(node())
+    once(spool, cluster)
+    cluster.refuses = "slurmctld is busy"
+    with pytest.raises(SlurmError):
+        once(spool, cluster, headline="GPU 5 needs a reset")
+    cluster.refuses = ""
+    once(spool, cluster, headline="GPU 5 needs a reset")
+    assert cluster.node.reason == "hostagent: GpuRowRemapped: GPU 5 needs a reset. Drain the node."
 
 
 def test_a_dry_run_says_what_it_would_write_and_of_whom_the_reason_is(spool):
