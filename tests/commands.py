@@ -46,6 +46,7 @@ PACKAGES = {
     "mlnx_qos": ("mlnx-tools, of DOCA-OFED", "mlnx_qos of Mellanox/mlnx-tools; not run"),
     "rdma": ("iproute2, iproute", "rdma-system(8)"),
     "rm": ("coreutils", "rm(1)"),
+    "scontrol": ("slurm-client, slurm", "scontrol(1)"),
     "setsebool": ("policycoreutils", "setsebool(8); not run"),
     "snap": ("snapd", "snap(8); not run"),
     "sort": ("coreutils", "sort(1)"),

@@ -11,8 +11,6 @@ import threading
 import time
 from pathlib import Path
 
-import asyncssh
-
 _CLIENT = """#!/bin/sh
 exec {program} -F {folder}/ssh.conf "$@"
 """
@@ -27,6 +25,7 @@ _PROGRAMS = {"ssh": "/usr/bin/ssh", "scp": "/usr/bin/scp -O"}
 
 async def _serve(folder: Path, login: "dict[str, str]", started: "threading.Event") -> None:
     """A login node: each command runs here, with the environment `login`."""
+    import asyncssh  # in that other Python alone
 
     async def run(process: "asyncssh.SSHServerProcess[bytes]") -> None:
         pipe = asyncio.subprocess.PIPE

@@ -23,7 +23,7 @@ _OFF = ("", "off")
 #: Words of AutoDetect that look for GPUs of AMD and Intel, and for chips of AWS.
 _OTHERS = ("rsmi", "oneapi", "nrt")
 _DEVICE = re.compile(r"/dev/nvidia([0-9]{1,6})")
-_LINES = Step("configure", "Correct gres.conf (of a configless node: on the controller), so that it names the GPUs that are here.")
+_LINES = Step("configure", "Correct gres.conf, on the controller of a configless node: let it name the GPUs here.")
 _RESTART = Step("restart_service", "Restart slurmd, which reads gres.conf at its start.", "systemctl restart slurmd")
 _TYPE = Step("configure", "Correct Type in gres.conf, and Gres in slurm.conf, on the controller too.")
 

@@ -13,7 +13,7 @@ from hostagent.profile import Profile
 
 _OURS = Step(
     "configure",
-    "If hostagent is to drain this node, set HealthCheckProgram in slurm.conf on the controller to the program that hostagent ships.",
+    "If hostagent is to drain this node, set HealthCheckProgram to hostagent-health.sh.",
 )
 _APPLY = Step("configure", "Let Slurm read slurm.conf again.", "scontrol reconfigure")
 
