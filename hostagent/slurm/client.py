@@ -3,11 +3,11 @@
 import contextlib
 import math
 import os
-import select
 import signal
+import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from hostagent.slurm.node import Node, parse_nodes
 from hostagent.visible import visible
@@ -18,8 +18,6 @@ COMMAND_S = 5.0
 _FOLDERS = ("/usr/bin", "/usr/local/bin", "/opt/slurm/bin", "/usr/local/slurm/bin")
 #: Times in UTC, so that they can be compared; no language, no settings of whoever calls.
 _ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TZ": "UTC0", "LC_ALL": "C"}
-_MOST_BYTES = 256 * 1024 * 1024
-_TURN_MS, _WAIT_S = 50, 0.002
 _SAID = 300
 _SIGNALS = frozenset({signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGALRM})
 
@@ -100,90 +98,34 @@ def program(bin_dir: str) -> str:
 
 
 def run(command: tuple[str, ...], environment: Mapping[str, str], seconds: float) -> Answer:
-    """Run a program in a process group of its own, which is ended whatever happens. Raises ``OSError``, ``SlurmError`` when time is up.
-
-    Without ``subprocess``, whose import alone takes as long as the command.
-    """
-    ends = time.monotonic() + seconds
-    with _started(command, environment) as (pid, out, err):
-        texts = {out: bytearray(), err: bytearray()}
-        status = _read(pid, texts, ends)
-        if status is None:
-            raise SlurmError(f"{os.path.basename(command[0])} {command[1]} did not end in {seconds:.1f} s")
-        return Answer(status, *(bytes(texts[one]).decode("utf-8", "replace") for one in (out, err)))
+    """Run a program in a session of its own, of which nothing is left. Raises ``OSError``, ``SlurmError`` when time is up."""
+    with _started(command, environment) as process:
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired as error:
+            raise SlurmError(f"{os.path.basename(command[0])} {command[1]} did not end in {seconds:.1f} s") from error
+    status = process.returncode
+    return Answer(status if status >= 0 else 128 - status, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
 
 @contextlib.contextmanager
-def _started(command: tuple[str, ...], environment: Mapping[str, str]) -> Iterator[tuple[int, int, int]]:
-    """Process and the descriptors of its two outputs. A signal that ends us waits until it is known which process is to be ended. Its group
-    is killed before its number is free for another process.
-    """
-    pid, ends = 0, list[int]()
+def _started(command: tuple[str, ...], environment: Mapping[str, str]) -> "Iterator[subprocess.Popen[bytes]]":
+    """A signal that ends us waits until it is known which process is to be ended."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    process = None
     try:
         try:
-            (out, out_end), (err, err_end) = os.pipe(), os.pipe()
-            ends = [out, out_end, err, err_end]
-            places: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
-            places += [(os.POSIX_SPAWN_DUP2, one, number) for number, one in ((1, out_end), (2, err_end))]
-            pid = os.posix_spawn(command[0], command, environment, file_actions=places, setpgroup=0, setsigmask=())
-            os.close(out_end)
-            os.close(err_end)
-            ends = [out, err]
+            pipe = subprocess.PIPE
+            process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, start_new_session=True)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        yield pid, out, err
+        yield process
     finally:
-        if pid:
-            _end(pid)
-        for one in ends:
-            os.close(one)
-
-
-def _end(pid: int) -> None:
-    for kill in (os.killpg, os.kill):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            kill(pid, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, 0)
-
-
-def _read(pid: int, texts: dict[int, bytearray], ends: float) -> int | None:
-    """Its status, and in `texts` what it writes; None where it does not end in time. A child of it that keeps the outputs open is not
-    waited for.
-    """
-    poll, is_open = select.poll(), set(texts)
-    for one in texts:
-        os.set_blocking(one, False)
-        poll.register(one, select.POLLIN)
-    while True:
-        ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        for one in tuple(is_open):
-            if not _drained(one, texts[one]):
-                poll.unregister(one)
-                is_open.discard(one)
-        if ended is not None:
-            return ended.si_status if ended.si_code == os.CLD_EXITED else 128 + ended.si_status
-        if time.monotonic() >= ends or any(len(text) > _MOST_BYTES for text in texts.values()):
-            return None
-        if is_open:
-            poll.poll(min(_TURN_MS, max(1, int((ends - time.monotonic()) * 1000))))
-        else:
-            time.sleep(_WAIT_S)
-
-
-def _drained(descriptor: int, text: bytearray) -> bool:
-    """False at its end."""
-    while True:
-        try:
-            data = os.read(descriptor, 1 << 16)
-        except BlockingIOError:
-            return True
-        if not data:
-            return False
-        text += data
-        if len(text) > _MOST_BYTES:
-            return True
+        if process:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            with process:  # closes its pipes, and waits for it
+                pass
 
 
 def shown(update: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ from tests.real.machine import Machine
 ODD = "/srv/a $HOME ${HOME} %n ; *"
 MORE = "\"b\" 'c' \\t"
 STATE = "/run/hostagent"
+#: Where the machine has what the copies import of this environment.
+OTHERS = "/srv/others"
 #: Says what it was started with.
 SAYS = '#!/bin/sh\nprintf \'%s\\n\' "$0" "$@" >/run/said\n'
 pytestmark = [pytest.mark.skipif(os.geteuid() != 0, reason="boots a machine: run 'sudo make test'")]
@@ -35,7 +38,9 @@ def machine(tmp_path_factory):
         (root / "usr/bin/python3").symlink_to(Path(sys.base_prefix, "bin/python3").resolve())
         environment = copies.install("venv", kept, copies.wheel_in(tmp_path_factory.mktemp("wheel")))
         single = copies.single_file(kept)
-        found = Machine(root, ((kept, str(kept)), (Path(sys.prefix), sys.prefix)))
+        for one in kept.rglob("others.pth"):  # this checkout may lie below /tmp, which the unit hides
+            one.write_text(f"{OTHERS}\n")
+        found = Machine(root, ((kept, str(kept)), (Path(sysconfig.get_path("purelib")), OTHERS)))
         odd = root / ODD.lstrip("/") / "says"
         odd.parent.mkdir(parents=True)
         odd.write_text(SAYS)
