@@ -60,7 +60,7 @@ IO_ALLOWED = {
     "hostagent/deliver/file.py": "writes a rendered report",
     "hostagent/cli/slurmoptions.py": "the name of the host",
     "hostagent/slurm/client.py": "scontrol",
-    "hostagent/slurm/spool.py": "the files of Slurm's programs",
+    "hostagent/slurm/programs/spool.py": "the files of Slurm's programs",
     "hostagent/__main__.py": "ends this process, whatever happened",
     "hostagent/cli/ending.py": "ends this process by the signal that came",
     "hostagent/cli/streams.py": "standard output and standard error",

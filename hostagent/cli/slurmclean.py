@@ -30,8 +30,8 @@ def command(node: str, **given: Any) -> int:
 
     Exit 0: nothing of hostagent is left. 1: something is left, or would be removed. 2: usage, or Slurm did not answer.
     """
-    from hostagent.slurm.clean import clean
     from hostagent.slurm.client import Client, SlurmError
+    from hostagent.slurm.programs.clean import clean
 
     options = parse_options(node=node, **given)
     client = Client(options.bin_dir, options.slurm_conf)  # a large cluster takes its time; each command has 5 s

@@ -10,10 +10,10 @@ import click
 from hostagent.cli import SETTINGS, examples
 from hostagent.cli.slurmoptions import Options, parse_options, refusal_code, slurm_options
 from hostagent.errors import HostagentError, OutOfTime
-from hostagent.slurm.logline import log_line
+from hostagent.slurm.programs.logline import log_line
 
 if TYPE_CHECKING:
-    from hostagent.slurm.epilog import Look
+    from hostagent.slurm.programs.epilog import Look
 
 #: How much of the time reading the host may take.
 _READING = 0.8
@@ -35,8 +35,8 @@ def command(refusal_code: int, **where: Any) -> int:
     Exit 0: no such fault. --refusal-code: there was one; Slurm drains the node, and may run the job again elsewhere at once. 2: usage.
     With --dry-run always 0.
     """
-    from hostagent.slurm import epilog, prolog
-    from hostagent.slurm.spool import Spool
+    from hostagent.slurm.programs import epilog, prolog
+    from hostagent.slurm.programs.spool import Spool
 
     options = parse_options(**where)
     job = os.environ.get(prolog.JOB_ID, "")
@@ -65,7 +65,7 @@ def _find_faults(options: Options, begin: float, numbers: str) -> "Look":
     from hostagent.cli.daemon import KEPT
     from hostagent.cli.options import prepared_for
     from hostagent.deadline import time_limit
-    from hostagent.slurm import epilog
+    from hostagent.slurm.programs import epilog
 
     folders = (options.state_dir, *((os.path.abspath(f"{options.place.host_root}{KEPT}"),) if options.is_default_state else ()))
     left_s = max(0.1, options.ends - time.monotonic())
@@ -96,8 +96,8 @@ def _report(found: "Look", options: Options, name: str, code: int) -> int:
 def _save(found: "Look", options: Options, reason: str) -> list[str]:
     """The verdict and the proof of this refusal; why they are not saved, as sentences."""
     from hostagent import smallfile
-    from hostagent.slurm import epilog, spool, verdict
-    from hostagent.slurm.interval import valid_for_s
+    from hostagent.slurm.programs import epilog, spool, verdict
+    from hostagent.slurm.programs.interval import valid_for_s
 
     files, problem = spool.opened(options.state_dir, options.node)
     problems = [problem]

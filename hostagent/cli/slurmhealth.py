@@ -9,8 +9,8 @@ from hostagent.cli import SETTINGS, examples, streams
 from hostagent.cli.slurmoptions import OptionError, Options, boot_id, check_node, parse_options, slurm_options
 
 if TYPE_CHECKING:
-    from hostagent.slurm.spool import Spool
-    from hostagent.slurm.verdict import NodeVerdict
+    from hostagent.slurm.programs.spool import Spool
+    from hostagent.slurm.programs.verdict import NodeVerdict
 
 #: Seconds between the end of the last command of Slurm and the end of the program.
 _END_S = 0.5
@@ -35,7 +35,7 @@ def command(scope: Any, **given: Any) -> int:
     from hostagent.deadline import time_limit
     from hostagent.errors import HostagentError, OutOfTime
     from hostagent.slurm.client import SlurmError
-    from hostagent.slurm.logline import log_line
+    from hostagent.slurm.programs.logline import log_line
     from hostagent.smallfile import reason
 
     options = parse_options(**given)
@@ -57,10 +57,10 @@ def command(scope: Any, **given: Any) -> int:
 
 def _run(options: Options, scope: Any) -> None:
     from hostagent.slurm.client import Client
-    from hostagent.slurm.health import Run, run
-    from hostagent.slurm.interval import interval_s
-    from hostagent.slurm.logline import log_line
-    from hostagent.slurm.spool import Spool
+    from hostagent.slurm.programs.health import Run, run
+    from hostagent.slurm.programs.interval import interval_s
+    from hostagent.slurm.programs.logline import log_line
+    from hostagent.slurm.programs.spool import Spool
 
     spool = Spool(options.state_dir, options.node) if options.is_dry else Spool.open(options.state_dir, options.node)
     run(
@@ -78,7 +78,7 @@ def _run(options: Options, scope: Any) -> None:
 
 def _verdict(options: Options, spool: "Spool") -> "NodeVerdict":
     """A daemon's, or what our epilog has found since; else that of a check now, which is left for the prolog."""
-    from hostagent.slurm.verdict import keep, of_programs, of_watching_daemon, parsed
+    from hostagent.slurm.programs.verdict import keep, of_programs, of_watching_daemon, parsed
 
     boot, now = boot_id(options), time.time()
     if daemons := of_watching_daemon(options.state_dir, boot, now):

@@ -14,7 +14,7 @@ from hostagent.report import state
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared
-    from hostagent.slurm.verdict import Author
+    from hostagent.slurm.programs.verdict import Author
 
 #: Of the judged host.
 _RUN = os.path.dirname(state.PATH)
@@ -101,7 +101,7 @@ def parse_options(
 
 
 def _node_name(given: str) -> str:
-    from hostagent.slurm.spool import is_node_name
+    from hostagent.slurm.programs.spool import is_node_name
 
     name = given or os.environ.get("SLURMD_NODENAME", "") or os.uname().nodename.partition(".")[0]
     if not is_node_name(name):
@@ -127,8 +127,8 @@ def check_node(options: Options, author: "Author", limit_s: float = 0.0) -> dict
     Raises ``OptionError``, ``HostagentError`` where other files do not load or the host cannot be read, ``OutOfTime``.
     """
     from hostagent.deadline import time_limit
-    from hostagent.slurm.hostcheck import Purpose, check_host
-    from hostagent.slurm.interval import valid_for_s
+    from hostagent.slurm.programs.hostcheck import Purpose, check_host
+    from hostagent.slurm.programs.interval import valid_for_s
 
     left_s = options.ends - time.monotonic()
     whole_s = max(0.1, min(limit_s or left_s * _JUDGING, left_s))

@@ -10,8 +10,8 @@ from hostagent.cli import SETTINGS, examples
 from hostagent.cli.options import Seconds
 from hostagent.cli.slurmoptions import OptionError, Options, boot_id, check_node, parse_options, refusal_code, slurm_options
 from hostagent.cli.streams import complain
-from hostagent.slurm import prolog, spool, verdict
-from hostagent.slurm.logline import log_line
+from hostagent.slurm.programs import prolog, spool, verdict
+from hostagent.slurm.programs.logline import log_line
 
 _WORDS = ("refuse", "allow")
 

@@ -1,1 +1,1 @@
-"""Slurm: a node's drain reason, and the gates before and after its jobs."""
+"""Slurm: its clients and what hostagent writes to a node; below programs/ what slurmd runs on one."""

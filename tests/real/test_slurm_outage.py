@@ -253,7 +253,7 @@ BROKEN = {
     "the package of checks does not load": lambda copy: (copy / "hostagent_checks/__init__.py").write_text("def"),
     "the command is gone": lambda copy: (copy / "hostagent/cli/run.py").unlink(),
     "the profiles are gone": lambda copy: [path.unlink() for path in (copy / "hostagent/profiles").glob("default.*")],
-    "Slurm's own package is empty": lambda copy: [path.write_text("") for path in (copy / "hostagent/slurm").glob("*.py")],
+    "Slurm's own package is empty": lambda copy: [path.write_text("") for path in (copy / "hostagent/slurm").rglob("*.py")],
 }
 
 

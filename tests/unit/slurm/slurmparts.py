@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hostagent.slurm.client import SlurmError
 from hostagent.slurm.node import Node
-from hostagent.slurm.verdict import NodeVerdict
+from hostagent.slurm.programs.verdict import NodeVerdict
 
 OURS = "hostagent: GpuRowRemapped: GPU 3 needs a reset. Drain the node."
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hostagent.slurm.clean import clean, update_of
+from hostagent.slurm.programs.clean import clean, update_of
 from tests.unit.slurm.slurmparts import OURS, Cluster, node
 
 MINE = {"comment": "quarantine: GpuXid", "extra": '{"hostagent":0,"hostagent_coverage":"full"}'}

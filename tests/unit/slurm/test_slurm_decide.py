@@ -2,9 +2,9 @@
 
 import pytest
 
-from hostagent.slurm.health import Past, decide
+from hostagent.slurm.programs.health import Past, decide
+from hostagent.slurm.programs.spool import Marker
 from hostagent.slurm.reason import LONGEST, reason_text
-from hostagent.slurm.spool import Marker
 from tests.unit.slurm.slurmparts import OURS, node, verdict
 
 OTHER = "hostagent: GpuXid: GPU 1 had Xid 79. Drain the node."

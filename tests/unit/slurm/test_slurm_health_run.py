@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from hostagent.slurm.client import SlurmError
-from hostagent.slurm.health import Run, run
-from hostagent.slurm.spool import Marker, Spool
+from hostagent.slurm.programs.health import Run, run
+from hostagent.slurm.programs.spool import Marker, Spool
 from tests.unit.slurm.slurmparts import OURS, Cluster, node, verdict
 
 

@@ -66,7 +66,7 @@ BROKEN = [
     ("hostagent/cli/run.py", cut("hostagent/cli/run.py")),
     ("hostagent/cli/__init__.py", ""),
     ("hostagent/cli/slurmprolog.py", cut("hostagent/cli/slurmprolog.py")),
-    ("hostagent/slurm/spool.py", cut("hostagent/slurm/spool.py")),
+    ("hostagent/slurm/programs/spool.py", cut("hostagent/slurm/programs/spool.py")),
     ("hostagent/report/state.py", ""),
     ("hostagent/evaluate.py", cut("hostagent/evaluate.py")),
     ("hostagent/collect/gpu/gpu.py", cut("hostagent/collect/gpu/gpu.py")),
@@ -98,7 +98,12 @@ def test_where_the_site_wants_it_the_prolog_refuses_with_its_code(copy, broken, 
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [BROKEN[0], BROKEN[3], ("hostagent/slurm/window.py", cut("hostagent/slurm/window.py")), ("hostagent/profiles/default.json", None)],
+    [
+        BROKEN[0],
+        BROKEN[3],
+        ("hostagent/slurm/programs/jobfaults.py", cut("hostagent/slurm/programs/jobfaults.py")),
+        ("hostagent/profiles/default.json", None),
+    ],
 )
 def test_with_a_broken_file_the_epilog_fails_no_job(copy, broken, tmp_path, name, content):
     broken(name, content)

@@ -22,7 +22,7 @@ def checks(monkeypatch):
     """Counts the checks of the host; each is answered by what was put in: a report, or what it raises."""
     from hostagent.app import prepare
     from hostagent.profile import load
-    from hostagent.slurm.hostcheck import Purpose, document
+    from hostagent.slurm.programs.hostcheck import Purpose, document
 
     asked, answers = [], []
     prepared = prepare(load("default", site_file=""))

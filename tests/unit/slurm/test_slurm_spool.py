@@ -7,8 +7,8 @@ import time
 import pytest
 
 from hostagent import lockfile
-from hostagent.slurm import spool as spools
-from hostagent.slurm.spool import Marker, Spool, is_node_name
+from hostagent.slurm.programs import spool as spools
+from hostagent.slurm.programs.spool import Marker, Spool, is_node_name
 
 
 @pytest.fixture

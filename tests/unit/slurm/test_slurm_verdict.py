@@ -16,10 +16,10 @@ from hostagent.daemon.told import at_once, first
 from hostagent.profile import load
 from hostagent.report import Verdicts, state
 from hostagent.report.told import with_headline
-from hostagent.slurm.hostcheck import Purpose, document
-from hostagent.slurm.interval import interval_s
-from hostagent.slurm.spool import Spool
-from hostagent.slurm.verdict import CONDITIONS, fresh, keep, of_daemon, of_programs, parsed
+from hostagent.slurm.programs.hostcheck import Purpose, document
+from hostagent.slurm.programs.interval import interval_s
+from hostagent.slurm.programs.spool import Spool
+from hostagent.slurm.programs.verdict import CONDITIONS, fresh, keep, of_daemon, of_programs, parsed
 from tests.unit.reports import judgement, report
 from tests.unit.slurm.slurmparts import verdict
 

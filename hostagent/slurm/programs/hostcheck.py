@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from hostagent.app import Prepared
     from hostagent.evidence import Evidence
     from hostagent.report import Report
-    from hostagent.slurm.verdict import Author
+    from hostagent.slurm.programs.verdict import Author
 
 
 class Purpose(NamedTuple):
@@ -26,7 +26,7 @@ def check_host(place: "Evidence", prepare: "Callable[[], Prepared]", purpose: Pu
     """
     from hostagent import app
     from hostagent.evidence import open_host
-    from hostagent.slurm.verdict import OF_SLURMD
+    from hostagent.slurm.programs.verdict import OF_SLURMD
 
     began = time.time()
     with open_host(place) as reading:
@@ -40,7 +40,7 @@ def document(report: "Report", prepared: "Prepared", purpose: Purpose, began: fl
     """As of `began`, in seconds since the epoch, also for a recording: what was recorded is there now."""
     from hostagent.daemon.conditions import measured, status_of
     from hostagent.report import state
-    from hostagent.slurm.verdict import CONDITIONS
+    from hostagent.slurm.programs.verdict import CONDITIONS
 
     profile = prepared.loaded.profile
     whole = replace(report, observed_at=began, valid_until=began + purpose.valid_for_s)

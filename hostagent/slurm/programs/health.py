@@ -9,10 +9,10 @@ from typing import NamedTuple
 from hostagent import lockfile
 from hostagent.slurm import reason as texts
 from hostagent.slurm.client import Cluster, SlurmError, shown
-from hostagent.slurm.logline import log_line
 from hostagent.slurm.node import Node, is_out, may_resume, must_not_be_written
-from hostagent.slurm.spool import Marker, Spool
-from hostagent.slurm.verdict import NodeVerdict, Scope
+from hostagent.slurm.programs.logline import log_line
+from hostagent.slurm.programs.spool import Marker, Spool
+from hostagent.slurm.programs.verdict import NodeVerdict, Scope
 from hostagent.smallfile import reason
 
 #: What Slurm writes for a program that refused, and how far from our refusal its time may be.

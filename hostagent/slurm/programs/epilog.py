@@ -17,9 +17,9 @@ from hostagent.facts.gpu import Gpu, GpuEvents
 from hostagent.facts.host import Identity
 from hostagent.facts.unread import Unread
 from hostagent.report import SCHEMA_VERSION
-from hostagent.slurm import window
-from hostagent.slurm.spool import Spool
-from hostagent.slurm.verdict import CONDITIONS, NodeVerdict
+from hostagent.slurm.programs import jobfaults
+from hostagent.slurm.programs.spool import Spool
+from hostagent.slurm.programs.verdict import CONDITIONS, NodeVerdict
 
 #: Of the environment of an epilog: the job's begin, which Slurm 22.05 does not name.
 JOB_BEGIN = "SLURM_JOB_START_TIME"
@@ -30,7 +30,7 @@ _CLOCK_S = 5.0
 class Look(NamedTuple):
     """``gap``: why the kernel log could not be used, "" where it could."""
 
-    faults: tuple[window.HostFault, ...]
+    faults: tuple[jobfaults.HostFault, ...]
     boot_id: str
     gap: str
 
@@ -47,17 +47,17 @@ def begin_of(spool: Spool, job: str, environment: Mapping[str, str]) -> float:
 
 def look(place: Evidence, prepared: Prepared, begin: float, numbers: str, folders: Iterable[str]) -> Look:
     """`numbers`: the job's GPUs, "" for all; `folders`: where a daemon may keep its record. Raises ``HostagentError``."""
-    checks = window.of_log(prepared.checks)
+    checks = jobfaults.of_log(prepared.checks)
     kinds = (*HEAD, Gpu.__name__, *(kind.__name__ for one in checks for kind in one.inputs.kinds))
     with open_host(place, tuple(dict.fromkeys(kinds))) as reading:
         facts = reading.collect(policy_of(prepared)).facts
     identity, events, found = facts.of(Identity), facts.of(GpuEvents), facts.of(Gpu)
     gpus: tuple[Gpu, ...] = () if isinstance(found, Unread) else found
-    asked = window.Window(begin, window.addresses(numbers, gpus) if numbers else None)
+    asked = jobfaults.Window(begin, jobfaults.addresses(numbers, gpus) if numbers else None)
     booted_at, gap = _booted_at(identity, events)
-    faults = [] if gap else list(window.logged(checks, facts, prepared.loaded.profile, asked, booted_at))
+    faults = [] if gap else list(jobfaults.logged(checks, facts, prepared.loaded.profile, asked, booted_at))
     for folder in folders:
-        faults += window.recorded(checks, record.read(folder).record, events, asked)
+        faults += jobfaults.recorded(checks, record.read(folder).record, events, asked)
     boot_id = "" if isinstance(identity, Unread) or isinstance(identity.boot_id, Unread) else identity.boot_id
     return Look(tuple(dict.fromkeys(faults)), boot_id, gap)
 
@@ -72,7 +72,7 @@ def _booted_at(identity: "Identity | Unread", events: "GpuEvents | Unread") -> t
     return now - uptime, ""
 
 
-def document(fault: window.HostFault, known: NodeVerdict | None, node: str, boot_id: str, valid_for_s: float) -> dict[str, Any]:
+def document(fault: jobfaults.HostFault, known: NodeVerdict | None, node: str, boot_id: str, valid_for_s: float) -> dict[str, Any]:
     """Not ready, for the next programs. `known`: the fresh verdict, which says what this one does not."""
     now = time.time()
     message = f"{fault.headline}. {fault.step}".rstrip()

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hostagent.errors import HostagentError, OutOfTime
 from hostagent.report import PLACEABLE
-from hostagent.slurm.spool import Spool
+from hostagent.slurm.programs.spool import Spool
 
 if TYPE_CHECKING:
-    from hostagent.slurm.verdict import NodeVerdict, Scope
+    from hostagent.slurm.programs.verdict import NodeVerdict, Scope
 
 Choice = Literal["allow", "refuse"]
 #: What the environment of a prolog names: the job, how many nodes it has, and its GPUs here.
@@ -54,7 +54,7 @@ def scope_of(asked: str, environment: Mapping[str, str]) -> "Scope":
 
 
 def answer(known: "NodeVerdict | None", check: Callable[[], dict[str, Any]], rules: Rules, spool: Spool | None) -> Answer:
-    """`known`: the fresh verdict; `check`: one check, which `hostagent.slurm.hostcheck` describes; `spool`: where its verdict is left."""
+    """`known`: the fresh verdict; `check`: one check, see `hostcheck`; `spool`: where its verdict is left."""
     if known and (found := _by(known, rules)):
         return found
     try:
@@ -63,7 +63,7 @@ def answer(known: "NodeVerdict | None", check: Callable[[], dict[str, Any]], rul
         return _own_fault(str(error), rules)
     except OutOfTime:
         return _unknown("CheckTimeout", "the check did not end in time", rules)
-    from hostagent.slurm.verdict import keep, parsed
+    from hostagent.slurm.programs.verdict import keep, parsed
 
     verdict = parsed(document)
     if found := _by(verdict, rules):

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from hostagent.facts.frozen import frozen
 from hostagent.report import PLACEABLE, daemonlock, state
-from hostagent.slurm.spool import FOLDER, VERDICT, Spool
+from hostagent.slurm.programs.spool import FOLDER, VERDICT, Spool
 from hostagent.vocabulary import Verdict
 
 Scope = Literal["single", "multi"]

@@ -13,15 +13,15 @@ from hostagent.facts.history import History
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.unread import Unread
-from hostagent.slurm import window
-from hostagent.slurm.window import Window
+from hostagent.slurm.programs import jobfaults
+from hostagent.slurm.programs.jobfaults import Window
 
 GAP = Unread("not-recorded")
 BOOTED, BEGIN = 1_790_000_000.0, 1_790_003_600.0
 ALL = Window(BEGIN, None)
 PCI = tuple(f"0000:{bus:02x}:00.0" for bus in (0x1B, 0x4C, 0x9D, 0xDB))
 FABRIC = Fabric(**dict.fromkeys(Fabric.__dataclass_fields__, GAP))
-CHECKS = window.of_log(load_checks([OURS]))
+CHECKS = jobfaults.of_log(load_checks([OURS]))
 DEFAULT = profile.load("default", site_file="").profile
 
 
@@ -44,7 +44,7 @@ def events(*xids, sxids=(), cleared=()):
 
 def faults(found, asked=ALL, policy=DEFAULT):
     facts = {GpuEvents: found, Gpu: GPUS, Fabric: FABRIC, History: Unread("not-supported")}
-    return list(window.logged(CHECKS, HostFacts(facts), policy, asked, BOOTED))
+    return list(jobfaults.logged(CHECKS, HostFacts(facts), policy, asked, BOOTED))
 
 
 def with_checks(text):
@@ -135,15 +135,15 @@ def test_a_fatal_fault_of_a_switch_counts_for_every_job_and_no_other_does():
     ],
 )
 def test_slurms_numbers_are_minor_numbers_and_what_cannot_be_mapped_means_all(numbers, wanted):
-    found = window.addresses(numbers, GPUS)
+    found = jobfaults.addresses(numbers, GPUS)
     assert found == (None if wanted is None else frozenset(wanted))
 
 
 def test_a_gpu_without_a_minor_number_or_with_mig_is_not_mapped():
     gone = (*GPUS[:2], gpu(PCI[2], GAP), GPUS[3])
-    assert window.addresses("2", gone) is None
-    assert window.addresses("1", gone) == {PCI[1]}
-    assert window.addresses("0", (gpu(PCI[0], 0, Mig(True, True)),)) is None
+    assert jobfaults.addresses("2", gone) is None
+    assert jobfaults.addresses("1", gone) == {PCI[1]}
+    assert jobfaults.addresses("0", (gpu(PCI[0], 0, Mig(True, True)),)) is None
 
 
 def fault(check="gpu.reset_required", pci=PCI[2], begin=BEGIN + 60):
@@ -151,7 +151,7 @@ def fault(check="gpu.reset_required", pci=PCI[2], begin=BEGIN + 60):
 
 
 def from_record(*found, log=None, asked=ALL):
-    return list(window.recorded(CHECKS, replace(EMPTY, faults=found), events() if log is None else log, asked))
+    return list(jobfaults.recorded(CHECKS, replace(EMPTY, faults=found), events() if log is None else log, asked))
 
 
 def test_a_critical_fault_that_the_daemon_found_first_in_the_jobs_time_counts():
