@@ -67,6 +67,7 @@ bench: $(VENV)/.tests  ## measure time, memory and processes against peers and a
 	$(BIN)/python tests/bench/run.py
 	$(BIN)/python tests/bench/second_run.py
 	$(BIN)/python tests/bench/gate.py
+	$(BIN)/python tests/bench/gatecluster.py
 	$(BIN)/python tests/bench/slurm.py
 	$(BIN)/python tests/bench/daemon_latency.py
 	$(BIN)/python tests/bench/daemon_soak.py

@@ -1,4 +1,4 @@
-"""YAML, in bounded time and depth: ours (profiles, cases), strict; and what other programs write (CDI specifications)."""
+"""YAML, in bounded time and depth: ours (profiles, cases), strict; what other programs write (CDI specifications); and as we write it."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -39,6 +39,9 @@ _WORDS = (
     ("int", r"[-+]?(?:0|[1-9][0-9]*)|0x[0-9a-fA-F]+", list("-+0123456789")),
     ("float", r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+|[-+]?\.inf|\.nan", list("-+0123456789.")),
 )
+
+#: What needs no quotes in any YAML: a word that is no number and none of the words of either version.
+_PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off|y|n)$)[A-Za-z][A-Za-z0-9_./-]*", re.IGNORECASE)
 
 
 class YamlError(ValueError):
@@ -309,3 +312,26 @@ def refuse_depth(data: bytes) -> None:
     is_long = any(run.end() - run.start() > _LONG_RUN for run in _RUN.finditer(data))
     if brackets > _FEW_BRACKETS or _MANY_BLANKS in data or is_long:
         _refuse_events(data, _ForeignLoader, aliases=True)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes what any reader of YAML could take for something else than text."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def written_text(self, text: str) -> yaml.ScalarNode:
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=None if _PLAIN.fullmatch(text) else '"')
+
+
+_Dumper.add_representer(str, _Dumper.written_text)
+
+
+def write_yaml(value: Any) -> str:
+    r"""As people write it: keys in their order, one line for each text, ASCII.
+
+    >>> write_yaml({"name": "a", "version": "1.10", "is": "no"})
+    'name: a\nversion: "1.10"\nis: "no"\n'
+    """
+    # a width that no text has: folded lines are hard to edit
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=2**31, allow_unicode=False)

@@ -8,11 +8,13 @@ from xml.sax.saxutils import escape
 import click
 
 from hostagent.cli.gate import command as gate
+from hostagent.gate.answer import Code
 from hostagent.gate.described import CODES
 from hostagent.gate.fleet import Fleet, State, fleet
 from hostagent.gate.wording import count_of
 from hostagent.sinks.fleet import WORDS, differences, headline
 from hostagent.sinks.fleethtml import SIGNS
+from hostagent.sinks.gate import _IN_CLUSTER as IN_CLUSTER
 from hostagent.sinks.gate import ADVICE
 from tests.fleet_hosts import VALID_UNTIL, summaries
 from tests.readme import output
@@ -50,7 +52,13 @@ def _shown(command: str) -> str:
 
 
 def codes() -> str:
-    return "\n".join(f"| `{code}` | {CODES[code]} | {_step(*advice)} |" for code, advice in ADVICE.items())
+    return "\n".join(f"| `{code}` | {CODES[code]} | {_advice(code)} |" for code in ADVICE)
+
+
+def _advice(code: Code) -> str:
+    """What to do with files, and what in a cluster where that is something else."""
+    clusters = [f"{backend.title()}: {_step(*found[code])}" for backend, found in IN_CLUSTER.items() if code in found]
+    return "<br>".join([_step(*ADVICE[code]), *clusters])
 
 
 def _step(text: str, command: str) -> str:

@@ -28,8 +28,21 @@ INPUTS = {
 }
 OWN = tuple(INPUTS)[:14]
 ABSENT = ...
-#: Codes that only backends to come give.
-RESERVED = ("NoSummary", "NodeNotReady", "Cordoned", "Tainted", "Drained", "Down", "NoFreeGpus", "Shared", "Dra", "Selector")
+#: Codes that only backends give that ask a cluster.
+OF_CLUSTERS = (
+    "NoSummary",
+    "NodeNotReady",
+    "Cordoned",
+    "Tainted",
+    "Drained",
+    "Down",
+    "NoFreeGpus",
+    "Shared",
+    "Dra",
+    "Selector",
+    "NoFreePods",
+    "NotEverythingRead",
+)
 
 
 def classes(inputs, version="1", hidden=""):

@@ -2,141 +2,96 @@
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 from click.core import ParameterSource
 
 from hostagent.cli import SETTINGS, examples
-from hostagent.cli.options import STANDARD, Seconds, color_option, colour_wanted, terminal_width, warn
+from hostagent.cli.gateoptions import backend_of, check_kind, gate_options
+from hostagent.cli.options import STANDARD, color_option, colour_wanted, terminal_width, warn
 from hostagent.cli.outputs import deliver_all, one_form, output_option, outputs
 from hostagent.cli.streams import complain
-from hostagent.gate.answer import BACKENDS, Answer, Backend
+from hostagent.gate.answer import Answer, Backend, Kind, Pin
+from hostagent.gate.emit.trainer import WITHOUT_AFFINITY
 from hostagent.gate.request import FieldError, Request
 from hostagent.gate.versions import parse_version
 from hostagent.gate.wording import names_of
-from hostagent.sinks.gate import EMITTED, FORMATS, Emitted, Format, render_answer, render_emitted
+from hostagent.sinks.gate import FIELDS, FORMATS, Format, render_answer, render_field
 
-_MOST = 1_000_000
+if TYPE_CHECKING:
+    from hostagent.kube.api import Api
+
 _EXAMPLES = examples(
-    "hostagent gate --nodes 4 --gpus-per-node 8 --reports fleet/",
+    "hostagent gate --nodes 4 --gpus-per-node 8",
+    "hostagent gate --nodes 4 --gpus-per-node 8 --emit indexed-job --image IMAGE -- torchrun train.py",
+    "hostagent gate --nodes 2 --gpus-per-node 8 --partition gpu --emit sbatch",
     "hostagent gate --nodes 1 --gpus-per-node 4 --reports fleet/ --gpu-memory 79 --driver 580",
     "hostagent gate --nodes 2 --gpus-per-node 8 --reports fleet/ --may-differ mtu --json",
-    "hostagent gate --nodes 2 --gpus-per-node 8 --reports fleet/ --emit affinity",
 )
-_COUNT = click.IntRange(min=1, max=_MOST)
 _MINIMUMS = ("min_driver_version", "min_cuda_version", "min_container_toolkit_version")
+#: Fields of a request that no label of a node carries.
+_UNLABELLED = ("exclude", "only", "host_nccl", "same_domain", "driver", "cuda", "toolkit", *_MINIMUMS)
 #: Fields of a request whose option has another name, and those that a requirements file sets.
 _OPTIONS = {
     "gpu_memory_gib": "--gpu-memory",
     "max_age_s": "--max-age",
+    "tolerations": "--toleration",
     **{name: f"--requirements {name}" for name in _MINIMUMS},
 }
 
 
 @click.command("gate", context_settings=SETTINGS, epilog=_EXAMPLES)
-@click.option("--nodes", required=True, type=_COUNT, help="How many nodes the job needs.", metavar="N")
-@click.option("--gpus-per-node", required=True, type=_COUNT, help="How many GPUs on each.", metavar="G")
-@click.option("--backend", type=click.Choice(BACKENDS), default="reports", show_default=True, help="Where the nodes are looked up.")
-@click.option(
-    "--reports",
-    required=True,
-    type=click.Path(exists=True, file_okay=False),
-    help="A directory of summaries or full reports: its *.json.",
-    metavar="DIR",
-)
-@click.option(
-    "--product",
-    help="The GPU's whole product name, such as NVIDIA-H100-80GB-HBM3; case does not count, - and _ count as blanks.",
-    metavar="TEXT",
-)
-@click.option("--compute-capability", help="At least, such as 9.0.", metavar="V")
-@click.option(
-    "--gpu-memory",
-    "gpu_memory_gib",
-    type=click.FloatRange(min=0, min_open=True),
-    help="Memory of each GPU at least, in GiB as NVML reads it: a card sold as 24 GB has 22.",
-    metavar="GIB",
-)
-@click.option("--driver", help="Version of the driver: V or >=V at least, ==V exactly.", metavar="V")
-@click.option("--cuda", help="CUDA version that the driver runs, in the same way.", metavar="V")
-@click.option("--toolkit", help="Version of the NVIDIA Container Toolkit, in the same way.", metavar="V")
-@click.option(
-    "--requirements",
-    type=click.Path(allow_dash=True),
-    help="A model's skill_info.yaml, - for standard input: its minimums count too.",
-    metavar="FILE",
-)
-@click.option(
-    "--max-age",
-    "max_age_s",
-    type=Seconds(min=0, min_open=True),
-    help="Greatest age of a report. Default: a report counts until its valid_until.",
-    metavar="S",
-)
-@click.option("--exclude", multiple=True, help="Not this node; may be given several times.", metavar="NODE")
-@click.option("--only", multiple=True, help="Only this node; may be given several times.", metavar="NODE")
-@click.option("--require-coverage", type=click.Choice(["full"]), help="Refuse nodes whose report does not cover everything.")
-@click.option("--allow-mig", is_flag=True, help="Take nodes with MIG on, too.")
-@click.option("--host-nccl", is_flag=True, help="The job uses the host's NCCL: compare its version, plug-in and settings, too.")
-@click.option("--same-domain", is_flag=True, help="All nodes in one NVLink domain.")
-@click.option(
-    "--may-differ",
-    multiple=True,
-    help="The nodes may differ in this input of the class, such as mtu. Name only inputs whose difference the job can bear.",
-    metavar="INPUT",
-)
-@click.option("--format", "form", type=click.Choice(FORMATS), show_default="text", help="Output.")
-@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
-@click.option("--emit", "emitted", type=click.Choice(EMITTED), help="Print that field of the answer alone, as JSON.")
+@gate_options
 @output_option()
 @color_option
-def command(
-    backend: Backend,
-    reports: str,
-    requirements: str | None,
-    form: Format | None,
-    as_json: bool,
-    emitted: Emitted | None,
-    output: str,
-    colour: str,
-    **wanted: Any,
-) -> int:
+@click.argument("job_command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
+def command(**given: Any) -> int:
     """Say whether a job may be placed, on which nodes, with which selector, affinity and NCCL environment; and if not, why.
 
-    Nodes of one job are of one fabric class. What could not be read refuses a node. Exit 0: it may be placed. 1: it may not, and the
-    answer says why. 2: usage, or hostagent could not run.
+    The nodes are those of the Kubernetes cluster or of the Slurm cluster that this machine talks to, or of a directory of summaries. Nodes
+    of one job are of one fabric class. What could not be read refuses a node. COMMAND is the emitted job's. Exit 0: it may be placed. 1: it
+    may not, and the answer says why. 2: usage, the cluster could not be read, or hostagent could not run.
     """
-    named: dict[str, Format] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if as_json else {})}
+    backend = backend_of(given["backend"], given["reports"], given["kubeconfig"], given["context"], given["bin_dir"])
+    form, emitted = given["form"], given["emitted"]
+    named: dict[str, Format] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if given["as_json"] else {})}
     kind = one_form(named, "text")
     if emitted and named:
         raise click.UsageError(f"found --emit and {next(iter(named))}, wanted one of them")
-    if not output and click.get_current_context().get_parameter_source("output") is ParameterSource.COMMANDLINE:
+    if not given["output"] and click.get_current_context().get_parameter_source("output") is ParameterSource.COMMANDLINE:
         raise click.UsageError("found --output '', wanted a file")
-    if emitted == "selector" and wanted["host_nccl"]:
-        raise click.UsageError(
-            "found --emit selector and --host-nccl, wanted --emit affinity: no label carries the class of the host's NCCL"
-        )
-    request = _request(requirements, wanted)
-    answer = _answer(request, backend, reports)
+    check_kind(emitted, backend)
+    request = _request(given)
+    if emitted == "trainjob" and backend == "kubernetes":
+        from hostagent.gate.backends.served import trainer_version
+
+        given["trainer"] = trainer_version(_apis(given)(), given["trainer"])
+    pin = _pin(given, request)
+    answer = _answer(request, backend, pin, given)
     if emitted:
-        _emit(answer, emitted, output)
+        _emit(answer, emitted, given)
     else:
 
         def rendered(one: Format, path: str) -> str:
-            return render_answer(answer, one, colour=colour_wanted(path, colour), width=terminal_width())
+            return render_answer(answer, one, colour=colour_wanted(path, given["colour"]), width=terminal_width())
 
-        deliver_all(outputs(kind, output, (), FORMATS), rendered, math.inf)
+        deliver_all(outputs(kind, given["output"], (), FORMATS), rendered, math.inf)
     return 0 if answer.placeable else 1
 
 
-def _request(requirements: str | None, wanted: dict[str, Any]) -> Request:
+def _request(given: dict[str, Any]) -> Request:
     """Raises ``click.UsageError`` for what no job can need; an empty text is of a variable that is not set."""
+    fields = Request.__dataclass_fields__
+    wanted = {name: value for name, value in given.items() if name in fields}
+    current = click.get_current_context()
     for name, value in wanted.items():
-        if value == "" or (isinstance(value, tuple) and "" in value):
+        is_default = current.get_parameter_source(name) is ParameterSource.DEFAULT
+        if (value == "" and not is_default) or (isinstance(value, tuple) and "" in value):
             raise click.UsageError(f"found {_option(name)} '', wanted a value")
-    minimums = zip(_MINIMUMS, _minimums(requirements), strict=True)
+    minimums = zip(_MINIMUMS, _minimums(given["requirements"]), strict=True)
     try:
         return Request(**{name: value for name, value in (*wanted.items(), *minimums) if value is not None})
     except FieldError as error:
@@ -146,6 +101,24 @@ def _request(requirements: str | None, wanted: dict[str, Any]) -> Request:
 def _option(field: str) -> str:
     """As the command line spells a field of the request."""
     return _OPTIONS.get(field, f"--{field.replace('_', '-')}")
+
+
+def _pin(given: dict[str, Any], request: Request) -> Pin:
+    """Raises ``click.UsageError`` where labels alone would let the job onto nodes that the request refuses."""
+    emitted = given["emitted"]
+    if emitted == "selector" and request.host_nccl:
+        raise click.UsageError(
+            "found --emit selector and --host-nccl, wanted --emit affinity: no label carries the class of the host's NCCL"
+        )
+    by_labels = emitted == "kueue" or (emitted == "trainjob" and given["trainer"] in WITHOUT_AFFINITY)
+    pin: Pin = given["pin"] or ("class" if by_labels else "nodes")
+    if pin == "class":
+        if emitted == "sbatch":
+            raise click.UsageError("found --pin class and --emit sbatch, wanted --pin nodes: Slurm has no labels of nodes")
+        if odd := [_option(name) for name in _UNLABELLED if getattr(request, name)]:
+            other = "--pin nodes" if given["pin"] else "--emit indexed-job"
+            raise click.UsageError(f"found {odd[0]} and --pin class, wanted {other}: no label of a node carries it")
+    return pin
 
 
 def _minimums(path: str | None) -> tuple[str, str, str]:
@@ -172,23 +145,90 @@ def _minimums(path: str | None) -> tuple[str, str, str]:
     return found
 
 
-def _answer(request: Request, backend: Backend, folder: str) -> Answer:
+def _answer(request: Request, backend: Backend, pin: Pin, given: dict[str, Any]) -> Answer:
+    if backend == "reports":
+        return _by_files(request, pin, given)
+    from hostagent.gate.search import Asked, Cluster, search
+
+    if backend == "kubernetes":
+        from hostagent.gate.backends.kubernetes import Kubernetes
+
+        cluster: Cluster = Kubernetes(_apis(given), request, given["prefix"], given["read_all"])
+    else:
+        from hostagent.gate.backends.slurm import Slurm
+        from hostagent.slurm.client import Client
+
+        documents = _documents(given["reports"])
+        summaries = {str(summary["node"]): summary for _, summary in documents} if documents else None
+        cluster = Slurm(Client(given["bin_dir"], given["slurm_conf"]), request, summaries)
+        cluster.warnings += documents.warnings if documents else []
+    return search(request, cluster, Asked(backend, pin, given["prefix"], given["read_all"]))
+
+
+def _by_files(request: Request, pin: Pin, given: dict[str, Any]) -> Answer:
     """One summary after the other: of each only its candidate is kept."""
     from hostagent.gate.backends.files import Documents
     from hostagent.gate.candidate import parse_candidate
-    from hostagent.gate.placing import place
+    from hostagent.gate.placing import Placing, Terms
 
-    documents = Documents([folder])
-    answer = place(request, (parse_candidate(summary, name) for name, summary in documents), time.time(), backend)
+    documents = Documents([given["reports"]])
+    placing = Placing(request, time.time())
+    placing.add(parse_candidate(summary, name) for name, summary in documents)
+    answer = placing.answer(placing.choice(), Terms("reports", pin, given["prefix"]))
     return replace(answer, warnings=(*answer.warnings, *documents.warnings))
 
 
-def _emit(answer: Answer, emitted: Emitted, output: str) -> None:
+def _documents(folder: str | None) -> Any:
+    from hostagent.gate.backends.files import Documents
+
+    return Documents([folder]) if folder else None
+
+
+def _apis(given: dict[str, Any]) -> "Callable[[], Api]":
+    """Each call makes a client for one thread."""
+    from hostagent import __version__
+    from hostagent.cli.clusteroptions import access
+    from hostagent.gate.backends.kubernetes import TIMEOUT_S
+    from hostagent.kube.api import Api
+
+    found = access(given["kubeconfig"], given["context"])
+    return lambda: Api(found, f"hostagent/{__version__}", timeout_s=TIMEOUT_S)
+
+
+def _emit(answer: Answer, emitted: str, given: dict[str, Any]) -> None:
     """Nothing on standard output where there is nothing to place: what is pasted there would place the job anywhere."""
     if not answer.placeable:
         for line in render_answer(answer, "text", width=terminal_width()).splitlines():
             complain(line)
         return
-    own = names_of(list(answer.env_by_node)) if emitted == "env" else ""
-    warn([*answer.warnings, *([f"{own}: these nodes need settings of their own, which --format json has"] if own else [])])
-    deliver_all(outputs("json", output, (), FORMATS), lambda _, __: render_emitted(answer, emitted), math.inf)
+    if emitted in FIELDS:
+        own = names_of(list(answer.env_by_node)) if emitted == "env" else ""
+        notes = [f"{own}: these nodes need settings of their own, which --format json has"] if own else []
+        text = render_field(answer, emitted)
+    else:
+        text, notes = _document(answer, cast("Kind", emitted), given), []
+    warn([*answer.warnings, *notes])
+    deliver_all(outputs("json", given["output"], (), FORMATS), lambda _, __: text, math.inf)
+
+
+def _document(answer: Answer, kind: Kind, given: dict[str, Any]) -> str:
+    from hostagent.gate.emit import Options, emit
+
+    options = Options(
+        name=given["name"],
+        namespace=_namespace(answer, given),
+        image=given["image"],
+        command=given["job_command"],
+        queue=given["queue"],
+        runtime=given["runtime"],
+        trainer=given["trainer"],
+    )
+    return emit(kind, answer, options)
+
+
+def _namespace(answer: Answer, given: dict[str, Any]) -> str:
+    if given["namespace"] or answer.backend != "kubernetes":
+        return str(given["namespace"])
+    from hostagent.kube.access import namespace_of
+
+    return namespace_of(given["kubeconfig"], given["context"])

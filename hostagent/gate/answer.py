@@ -7,8 +7,15 @@ from hostagent.facts.frozen import frozen
 from hostagent.gate.request import Request
 
 SCHEMA_VERSION = 1
-Backend = Literal["reports"]
+Backend = Literal["reports", "kubernetes", "slurm"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
+#: Whether an affinity names the chosen nodes, or their labels alone.
+Pin = Literal["nodes", "class"]
+PINS: tuple[Pin, ...] = get_args(Pin)
+
+#: Documents that a submitter gives to a scheduler.
+Kind = Literal["indexed-job", "trainjob", "kueue", "volcano", "sbatch"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 #: Of the whole answer, and of a node. Programs may rely on them: codes are only ever added.
 Code = Literal[
@@ -43,6 +50,8 @@ Code = Literal[
     "Shared",
     "Dra",
     "Selector",
+    "NoFreePods",
+    "NotEverythingRead",
 ]
 CODES: tuple[Code, ...] = get_args(Code)
 
@@ -76,19 +85,23 @@ class Examined:
 
 @frozen
 class Answer:
-    """Whether a job may be placed, where, and with which settings; or why not."""
+    """Whether a job may be placed, where, and with which settings; or why not. ``valid_until``: seconds since 1970."""
 
     schema_version: int
     backend: Backend
     placeable: bool
     request: Request
     nodes: tuple[str, ...]
+    gpus: Mapping[str, int]
+    valid_until: float | None
     fabric_class: str
     domain: str
     reasons: tuple[Reason, ...]
     refused: tuple[Refused, ...]
     warnings: tuple[str, ...]
     examined: Examined
+    not_asked: tuple[str, ...]
+    pin: Pin
     selector: Mapping[str, str]
     affinity: Mapping[str, Any]
     tolerations: tuple[Mapping[str, Any], ...]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from hostagent.facts.unread import Unread, Why
 
@@ -54,6 +54,17 @@ class Candidate:
     numa_gpus: tuple[int | None, ...] | Unread = _MISSING
     #: Why the backend itself refuses the node.
     own_reasons: "tuple[Reason, ...]" = ()
+    #: GPUs that no job uses; None where that was not asked.
+    free_gpus: int | None = None
+    #: What a cluster says about the verdicts; "" for nothing.
+    single_why: str = ""
+    multi_why: str = ""
+    #: False: the backend knows the node, and has no summary of it.
+    has_summary: bool = True
+    #: What the two times are of.
+    clock: Literal["summary", "heartbeat"] = "summary"
+    #: Of the node in the cluster, those that the gate uses; None where they are not known.
+    labels: "Mapping[str, str] | None" = None
 
 
 def parse_candidate(summary: Mapping[str, Any], source: str = "") -> Candidate:

@@ -88,7 +88,7 @@ def _domain_order(domains: dict[str, list[Candidate]]) -> list[str]:
 
 def _spare(request: Request, one: Candidate) -> tuple[int, str]:
     """The fewest GPUs to spare first, then by name."""
-    count = one.gpu_count
+    count = one.gpu_count if one.free_gpus is None else one.free_gpus
     return (0 if isinstance(count, Unread) else count - request.gpus_per_node), one.node
 
 

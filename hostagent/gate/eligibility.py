@@ -39,6 +39,8 @@ class Judge:
 
     def reasons(self, one: Candidate, boots: frozenset[str] = frozenset()) -> tuple[Reason, ...]:
         """In the order of the codes. `boots`: those of several reports of one moment."""
+        if not one.has_summary:
+            return (*self._of_request(one), *one.own_reasons)
         notes = list[str]()
         found = [*self._of_time(one, notes)]
         if len(boots) > 1:
@@ -49,9 +51,7 @@ class Judge:
         found += self._of_mig(one)
         if not any(reason.code == "TooFewGpus" for reason in found):
             found += self._of_shape(one, notes)
-        if one.node in self._exclude or (self._only and one.node not in self._only):
-            message = "the request excludes it" if one.node in self._exclude else "the request names other nodes only"
-            found.append(_reason("Excluded", message, one.node, "another node"))
+        found += self._of_request(one)
         found += self._grouping.reasons(one)
         found += one.own_reasons
         if not found:
@@ -59,20 +59,33 @@ class Judge:
                 self.notes[note].append(one.node)
         return tuple(found)
 
+    def _of_request(self, one: Candidate) -> Iterator[Reason]:
+        if one.node in self._exclude or (self._only and one.node not in self._only):
+            message = "the request excludes it" if one.node in self._exclude else "the request names other nodes only"
+            yield _reason("Excluded", message, one.node, "another node")
+
     def _of_time(self, one: Candidate, notes: list[str]) -> Iterator[Reason]:
         observed, until, now = one.observed_at, one.valid_until, self._now
         most = self._request.max_age_s
-        if observed is None or until is None:
+        if one.clock == "heartbeat" and observed is None:
+            yield _reason("Stale", "it has no heartbeat", "no heartbeat", "a heartbeat")
+        elif observed is None or until is None:
             name = "observed_at" if observed is None else "valid_until"
             yield _reason("Stale", f"{name} is no finite number", "no time", "a time")
         elif observed - now > AHEAD_S:
             ahead = span(observed - now)
-            message = f"it was observed {ahead} in the future: its clock or this machine's is wrong"
+            other = "the API server's" if one.clock == "heartbeat" else "this machine's"
+            message = f"it was observed {ahead} in the future: its clock or {other} is wrong"
             yield _reason("Stale", message, f"{ahead} ahead", f"at most {AHEAD_S} s ahead")
         elif most is None:
             if until < now:
                 ago = f"{span(now - until)} ago"
-                yield _reason("Stale", f"its summary expired {ago}", f"expired {ago}", "valid now")
+                if one.clock == "heartbeat":
+                    age, wanted = span(now - observed), f"{until - observed:.0f} s"
+                    message = f"its last heartbeat is {age} old: its agent may have ended"
+                    yield _reason("Stale", message, f"{age} old", f"at most {wanted} old")
+                else:
+                    yield _reason("Stale", f"its summary expired {ago}", f"expired {ago}", "valid now")
         elif now - observed > most:
             age, limit = span(now - observed), span(most)
             if age == limit:
@@ -85,9 +98,10 @@ class Judge:
         single, multi, wanted = one.single_node, one.multi_node, "ready or degraded"
         if isinstance(single, Unread) or single not in _GOOD:
             code: Code = "NotReady" if not isinstance(single, Unread) and single == "not_ready" else "Unknown"
-            yield _reason(code, f"the verdict for one node {predicate(single)}", shown(single), wanted)
+            yield _reason(code, one.single_why or f"the verdict for one node {predicate(single)}", shown(single), wanted)
         if self._request.nodes > 1 and (isinstance(multi, Unread) or multi not in _GOOD):
-            yield _reason("MultiNodeNotReady", f"the verdict for several nodes {predicate(multi)}", shown(multi), wanted)
+            message = one.multi_why or f"the verdict for several nodes {predicate(multi)}"
+            yield _reason("MultiNodeNotReady", message, shown(multi), wanted)
         if self._request.require_coverage and (isinstance(one.coverage, Unread) or one.coverage != "full"):
             yield _reason("Coverage", f"the coverage {predicate(one.coverage)}", shown(one.coverage), "full")
 
@@ -98,6 +112,9 @@ class Judge:
             is_gap = isinstance(count, Unread) and count.why not in NOT_THERE
             message = f"the number of its GPUs was {shown(count)}" if is_gap else known
             yield _reason("TooFewGpus", message, shown(count), str(request.gpus_per_node))
+        elif one.free_gpus is not None and one.free_gpus < request.gpus_per_node:
+            message = f"{max(one.free_gpus, 0)} of its {count_of(count, 'GPU')} {'is' if one.free_gpus == 1 else 'are'} free"
+            yield _reason("NoFreeGpus", message, str(max(one.free_gpus, 0)), str(request.gpus_per_node))
         if self._product and (isinstance(one.product, Unread) or product_key(one.product) != self._product):
             yield _differs("Product", "the GPU", one.product, request.product)
         if self._capability and not _is_allowed(one.compute_capability, (self._capability,)):

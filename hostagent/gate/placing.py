@@ -6,88 +6,138 @@ from typing import NamedTuple
 
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
-from hostagent.gate.answer import SCHEMA_VERSION, Answer, Backend, Examined, Reason, Refused
+from hostagent.gate.answer import SCHEMA_VERSION, Answer, Backend, Examined, Pin, Reason, Refused
 from hostagent.gate.candidate import Candidate, rank
 from hostagent.gate.choice import Choice, choose
 from hostagent.gate.classes import Grouping, class_reason
 from hostagent.gate.eligibility import Judge
 from hostagent.gate.request import Request
-from hostagent.gate.scheduling import affinity_of, env_of, selector_of
+from hostagent.gate.scheduling import PREFIX, Scheduling, env_of
+from hostagent.gate.tolerations import toleration
 from hostagent.gate.wording import are, count_of, names_of, shown
 from hostagent.visible import visible
 
 
-def place(request: Request, candidates: Iterable[Candidate], now: float, backend: Backend = "reports") -> Answer:
+def place(request: Request, candidates: Iterable[Candidate], now: float, backend: Backend = "reports", pin: Pin = "nodes") -> Answer:
     """Whether the job may be placed at `now`, in seconds since 1970, on which nodes, and if not, why. Of several candidates of a node the
     one that was observed last counts.
     """
-    if not isfinite(now):
-        raise HostagentError(f"found the time {now}, wanted seconds since 1970", "Give place() the time, such as time.time()")
-    grouping = Grouping(request)
-    judge = Judge(request, now, grouping)
-    nodes = _latest(candidates)
-    eligible, refused = list[Candidate](), dict[str, tuple[Reason, ...]]()
-    for name, reports in nodes.items():
+    placing = Placing(request, now)
+    placing.add(candidates)
+    return placing.answer(placing.choice(), Terms(backend, pin))
+
+
+class Terms(NamedTuple):
+    """What an answer says besides the judgement. ``incomplete``: why nodes that could have served were not read, "" where all were."""
+
+    backend: Backend = "reports"
+    pin: Pin = "nodes"
+    prefix: str = PREFIX
+    not_asked: tuple[str, ...] = ()
+    not_examined: int = 0
+    incomplete: str = ""
+    warnings: tuple[str, ...] = ()
+    is_whole: bool = True
+
+
+class Placing:
+    """The candidates of one request, each judged when it comes."""
+
+    def __init__(self, request: Request, now: float) -> None:
+        if not isfinite(now):
+            raise HostagentError(f"found the time {now}, wanted seconds since 1970", "Give place() the time, such as time.time()")
+        self._request = request
+        self._grouping = Grouping(request)
+        self._judge = Judge(request, now, self._grouping)
+        self._nodes = dict[str, tuple[Candidate, ...]]()
+        self._eligible = dict[str, Candidate]()
+        self._refused = dict[str, tuple[Reason, ...]]()
+
+    def add(self, candidates: Iterable[Candidate]) -> None:
+        """Of several of a node the one that was observed last; of several of that time all: none of them is known to be the right one."""
+        changed = dict[str, None]()
+        for one in candidates:
+            kept = self._nodes.get(one.node)
+            if kept is None or _time(one) > _time(kept[0]):
+                self._nodes[one.node] = (one,)
+            elif _time(one) == _time(kept[0]):
+                self._nodes[one.node] = tuple(sorted((*kept, one), key=_order))
+            else:
+                continue
+            changed[one.node] = None
+        for name in changed:
+            self._judge_node(name)
+
+    def replace(self, candidates: Iterable[Candidate]) -> None:
+        """More is known of these nodes now."""
+        for one in candidates:
+            self._nodes[one.node] = (one,)
+            self._judge_node(one.node)
+
+    def _judge_node(self, name: str) -> None:
+        reports = self._nodes[name]
         boots = frozenset(one.boot_id for one in reports)
-        if reasons := tuple(dict.fromkeys(reason for one in reports for reason in judge.reasons(one, boots))):
-            refused[name] = reasons
+        self._eligible.pop(name, None)
+        self._refused.pop(name, None)
+        if reasons := tuple(dict.fromkeys(reason for one in reports for reason in self._judge.reasons(one, boots))):
+            self._refused[name] = reasons
         else:
-            eligible.append(reports[0])
-    choice = choose(request, grouping, eligible)
-    warnings = [
-        *_unmatched(request, nodes),
-        *(f"{names_of(sorted(set(found)))}: {note}" for note, found in sorted(judge.notes.items())),
-    ]
-    examined = Examined(len(nodes), len(eligible), 0)
-    if not choice.nodes:
-        refused |= _outside(grouping, choice, eligible)
-    return _answer(_Case(request, backend, choice, examined), refused, warnings)
+            self._eligible[name] = reports[0]
+
+    @property
+    def eligible(self) -> Sequence[Candidate]:
+        """Nodes that nothing is known against."""
+        return tuple(self._eligible.values())
+
+    def choice(self) -> Choice:
+        """By what is known now."""
+        return choose(self._request, self._grouping, self.eligible)
+
+    def answer(self, choice: Choice, terms: Terms) -> Answer:
+        """`choice`: the last one."""
+        chosen, request = choice.nodes, self._request
+        examined = Examined(len(self._nodes), len(self._eligible), terms.not_examined)
+        refused = dict(self._refused)
+        if not chosen:
+            refused |= _outside(self._grouping, choice, self.eligible)
+        warnings = [*terms.warnings, *(_unmatched(request, self._nodes) if terms.is_whole else ()), *self._notes()]
+        env, env_by_node = env_of(chosen, warnings)
+        scheduling = Scheduling(request, chosen, terms.prefix, warnings)
+        return Answer(
+            schema_version=SCHEMA_VERSION,
+            backend=terms.backend,
+            placeable=bool(chosen),
+            request=request,
+            nodes=tuple(one.node for one in chosen),
+            gpus={one.node: one.gpu_count for one in chosen if not isinstance(one.gpu_count, Unread)},
+            valid_until=_valid_until(request, chosen),
+            fabric_class=_common([one.fabric_class for one in chosen]),
+            domain=_common([one.domain for one in chosen]),
+            reasons=() if chosen else _request_reasons(request, choice, examined, terms),
+            refused=tuple(Refused(name, refused[name]) for name in sorted(refused)),
+            warnings=tuple(warnings),
+            examined=examined,
+            not_asked=terms.not_asked,
+            pin=terms.pin,
+            selector=scheduling.selector,
+            affinity=scheduling.affinity(terms.pin),
+            tolerations=tuple(map(toleration, request.tolerations)) if chosen else (),
+            env=env,
+            env_by_node=env_by_node,
+        )
+
+    def _notes(self) -> Iterable[str]:
+        """Of nodes that are eligible in the end."""
+        for note, found in sorted(self._judge.notes.items()):
+            if names := sorted({name for name in found if name in self._eligible}):
+                yield f"{names_of(names)}: {note}"
 
 
-class _Case(NamedTuple):
-    """What an answer is about."""
-
-    request: Request
-    backend: Backend
-    choice: Choice
-    examined: Examined
-
-
-def _answer(case: _Case, refused: Mapping[str, tuple[Reason, ...]], warnings: list[str]) -> Answer:
-    request, _, choice, examined = case
-    chosen = choice.nodes
-    env, env_by_node = env_of(chosen, warnings)
-    selector, affinity = selector_of(request, chosen, warnings), affinity_of(request, chosen, warnings)
-    return Answer(
-        schema_version=SCHEMA_VERSION,
-        backend=case.backend,
-        placeable=bool(chosen),
-        request=request,
-        nodes=tuple(one.node for one in chosen),
-        fabric_class=_common([one.fabric_class for one in chosen]),
-        domain=_common([one.domain for one in chosen]),
-        reasons=() if chosen else (_request_reason(request, choice, examined),),
-        refused=tuple(Refused(name, refused[name]) for name in sorted(refused)),
-        warnings=tuple(warnings),
-        examined=examined,
-        selector=selector,
-        affinity=affinity,
-        tolerations=(),
-        env=env,
-        env_by_node=env_by_node,
-    )
-
-
-def _latest(candidates: Iterable[Candidate]) -> dict[str, tuple[Candidate, ...]]:
-    """By node the candidate that was observed last; of several of that time all, for none of them is known to be the right one."""
-    found = dict[str, tuple[Candidate, ...]]()
-    for one in candidates:
-        kept = found.get(one.node)
-        if kept is None or _time(one) > _time(kept[0]):
-            found[one.node] = (one,)
-        elif _time(one) == _time(kept[0]):
-            found[one.node] = tuple(sorted((*kept, one), key=_order))
-    return found
+def _valid_until(request: Request, chosen: Sequence[Candidate]) -> float | None:
+    """The least of the chosen nodes' times."""
+    most = request.max_age_s
+    times = [one.valid_until if most is None or one.observed_at is None else one.observed_at + most for one in chosen]
+    return min((one for one in times if one is not None), default=None)
 
 
 def _time(one: Candidate) -> float:
@@ -100,14 +150,23 @@ def _order(one: Candidate) -> tuple[int, int, str, str]:
     return -single_node, -multi_node, one.source, repr(one)
 
 
-def _request_reason(request: Request, choice: Choice, examined: Examined) -> Reason:
+def _request_reasons(request: Request, choice: Choice, examined: Examined, terms: Terms) -> tuple[Reason, ...]:
+    first = _request_reason(request, choice, examined, terms)
+    if not terms.incomplete:
+        return (first,)
+    message = f"not every node that could serve was read: {terms.incomplete}"
+    return first, Reason("NotEverythingRead", message, terms.incomplete, "all nodes")
+
+
+def _request_reason(request: Request, choice: Choice, examined: Examined, terms: Terms) -> Reason:
     wanted = str(request.nodes)
     eligible = f"{examined.eligible} of {count_of(examined.nodes, 'node')} {are(examined.eligible)} eligible"
     if examined.eligible >= request.nodes:
         most, place = choice.most, "class and domain" if request.same_domain else "class"
         message = f"{eligible}, and at most {most} of one {place}"
         return Reason("NoCommonClass", message, str(most), wanted)
-    return Reason("TooFewNodes", eligible if examined.nodes else "no node has a report", str(examined.eligible), wanted)
+    none = "no node has a report" if terms.backend == "reports" else "no node with GPUs was found"
+    return Reason("TooFewNodes", eligible if examined.nodes else none, str(examined.eligible), wanted)
 
 
 def _outside(grouping: Grouping, choice: Choice, eligible: Sequence[Candidate]) -> dict[str, tuple[Reason, ...]]:

@@ -1,12 +1,13 @@
 """What a job needs, as it asks the gate."""
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from hostagent.errors import HostagentError, did_you_mean
 from hostagent.gate.candidate import finite
+from hostagent.gate.tolerations import label_term, toleration
 from hostagent.gate.versions import parse_demand, parse_version
 from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
 
@@ -14,8 +15,10 @@ _NEXT = "See 'hostagent gate --help'"
 _KNOWN = (*CLASS_INPUTS, *HOST_INPUTS)
 _DEMANDS = ("driver", "cuda", "toolkit")
 _MINIMUMS = ("min_driver_version", "min_cuda_version", "min_container_toolkit_version")
-_LISTS = ("exclude", "only", "may_differ")
-_FLAGS = ("allow_mig", "host_nccl", "same_domain")
+_SLURM = ("partition", "reservation")
+_LISTS = ("exclude", "only", "may_differ", "tolerations", "node_selector")
+_PARSED: Mapping[str, Callable[[str], object]] = {"tolerations": toleration, "node_selector": label_term}
+_FLAGS = ("allow_mig", "host_nccl", "same_domain", "ignore_running")
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,11 @@ class Request:
     host_nccl: bool = False
     same_domain: bool = False
     may_differ: tuple[str, ...] = ()
+    tolerations: tuple[str, ...] = ()
+    node_selector: tuple[str, ...] = ()
+    partition: str = ""
+    reservation: str = ""
+    ignore_running: bool = False
 
     def __post_init__(self) -> None:
         for name in ("nodes", "gpus_per_node"):
@@ -57,9 +65,15 @@ class Request:
         for name in _LISTS:
             object.__setattr__(self, name, _texts(name, getattr(self, name)))
         self._check_texts()
+        for name, parse in _PARSED.items():
+            for text in getattr(self, name):
+                try:
+                    parse(text)
+                except ValueError as error:
+                    raise _wrong(name, text, str(error)) from None
 
     def _check_texts(self) -> None:
-        for name in ("product", "compute_capability", *_DEMANDS, *_MINIMUMS):
+        for name in ("product", "compute_capability", *_DEMANDS, *_MINIMUMS, *_SLURM):
             if type(getattr(self, name)) is not str:
                 raise _wrong(name, getattr(self, name), "a text")
         if self.product and not product_key(self.product):

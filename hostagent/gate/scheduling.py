@@ -5,60 +5,98 @@ from collections.abc import Sequence
 from typing import Any
 
 from hostagent.facts.unread import Unread
+from hostagent.gate.answer import Pin
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.request import Request
 from hostagent.gate.wording import names_of, predicate, shown
 
-_PREFIX = "hostagent.dev"
-_CLASS = f"{_PREFIX}/fabric-class"
-_HOSTNAME = "kubernetes.io/hostname"
+PREFIX = "hostagent.dev"
+HOSTNAME = "kubernetes.io/hostname"
 #: Kubernetes, "Labels and Selectors".
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+#: Labels of the agent that the gate reads and writes, without their prefix.
+READY, MULTI_NODE_READY, FABRIC_CLASS, GPU_PRODUCT, COMPUTE_CAPABILITY = (
+    "ready",
+    "multi-node-ready",
+    "fabric-class",
+    "gpu-product",
+    "compute-capability",
+)
 
 
-def selector_of(request: Request, chosen: Sequence[Candidate], warnings: list[str]) -> dict[str, str]:
-    """Labels that the chosen nodes have: ready, and their class where they have one. Nothing for the host's NCCL: no label carries that
-    class.
-    """
-    if not chosen or request.host_nccl:
-        return {}
-    classes = _classes(chosen)
-    if len(classes) > 1:
-        warnings.append(f"the nodes are of {len(classes)} classes: the selector names none of them, the affinity names all")
-    elif not classes:
-        warnings.append("the class of the nodes is no value of a label, or not known: selector and affinity do not name it")
-    return {_ready(request): "true", **({_CLASS: classes[0]} if len(classes) == 1 else {})}
+class Scheduling:
+    """Of the chosen nodes. What labels cannot carry adds a sentence to `warnings`."""
+
+    def __init__(self, request: Request, chosen: Sequence[Candidate], prefix: str, warnings: list[str]) -> None:
+        self._request, self._chosen, self._prefix = request, chosen, prefix
+        self._labels = self._common_labels(warnings) if chosen else {}
+        if chosen and (odd := [one.node for one in chosen if one.labels is None and not _LABEL.fullmatch(one.node)]):
+            warnings.append(f"{shown(odd[0])} is no value of the label {HOSTNAME}: the affinity matches no such node")
+
+    @property
+    def selector(self) -> dict[str, str]:
+        """Labels that the chosen nodes have: ready, their class and product where they have one; and the job's own."""
+        return {key: values[0] for key, values in self._labels.items() if len(values) == 1}
+
+    def affinity(self, pin: Pin) -> dict[str, Any]:
+        """The same labels, and with ``nodes`` the names of the chosen nodes."""
+        if not self._chosen:
+            return {}
+        by_label = [_in(key, values) for key, values in self._labels.items()]
+        terms: list[dict[str, Any]] = [{"matchExpressions": by_label}]
+        if pin == "nodes":
+            names = [_hostname(one) for one in self._chosen]
+            if all(names):
+                terms = [{"matchExpressions": [*by_label, _in(HOSTNAME, names)]}]
+            else:  # a field of a term has one value
+                labels = {"matchExpressions": by_label} if by_label else {}
+                terms = [{**labels, "matchFields": [_in("metadata.name", [one.node])]} for one in self._chosen]
+        elif not by_label:
+            return {}
+        return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+
+    def _common_labels(self, warnings: list[str]) -> dict[str, list[str]]:
+        """Values by label. Nothing of ours for the host's NCCL: no label carries that class."""
+        found = dict[str, list[str]]()
+        if not self._request.host_nccl:
+            for name in (READY, *((MULTI_NODE_READY,) if self._request.nodes > 1 else ())):
+                if self._values(name, "true") == ["true"]:
+                    found[f"{self._prefix}/{name}"] = ["true"]
+            classes = self._values(FABRIC_CLASS)
+            if len(classes) > 1:
+                warnings.append(f"the nodes are of {len(classes)} classes: the selector names none of them, the affinity names all")
+            for name, values in ((FABRIC_CLASS, classes), (GPU_PRODUCT, self._values(GPU_PRODUCT))):
+                if values:
+                    found[f"{self._prefix}/{name}"] = values
+            if not found:
+                warnings.append(f"the nodes have no labels of {self._prefix}: the selector does not name them, the affinity does")
+            elif not classes:
+                warnings.append("the class of the nodes is no value of a label, or not known: selector and affinity do not name it")
+        for one in self._request.node_selector:
+            key, _, value = one.partition("=")
+            found[key] = [value]
+        return found
+
+    def _values(self, name: str, assumed: str = "") -> list[str]:
+        """Of a label, on the chosen nodes; none where one of them has none that a label can carry."""
+        found = set[str]()
+        for one in self._chosen:
+            value = one.labels.get(f"{self._prefix}/{name}", "") if one.labels is not None else assumed or _summarized(one, name)
+            if not _LABEL.fullmatch(value):
+                return []
+            found.add(value)
+        return sorted(found)
 
 
-def affinity_of(request: Request, chosen: Sequence[Candidate], warnings: list[str]) -> dict[str, Any]:
-    """The same labels, and the names of the chosen nodes; the names alone for the host's NCCL."""
-    if not chosen:
-        return {}
-    names = [one.node for one in chosen]
-    if odd := [name for name in names if not _LABEL.fullmatch(name)]:
-        warnings.append(f"{shown(odd[0])} is no value of the label {_HOSTNAME}: the affinity matches no such node")
-    expressions = []
-    if not request.host_nccl:
-        expressions.append(_in(_ready(request), ["true"]))
-        if classes := _classes(chosen):
-            expressions.append(_in(_CLASS, classes))
-    expressions.append(_in(_HOSTNAME, names))
-    terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+def _summarized(one: Candidate, name: str) -> str:
+    """What the agent makes a label of; "" where that was not read."""
+    value = one.fabric_class if name == FABRIC_CLASS else one.product
+    return "" if isinstance(value, Unread) else value
 
 
-def _ready(request: Request) -> str:
-    return f"{_PREFIX}/{'multi-node-ready' if request.nodes > 1 else 'ready'}"
-
-
-def _classes(chosen: Sequence[Candidate]) -> list[str]:
-    """Of the chosen nodes; none where one of them has no class that a label can carry."""
-    found = set[str]()
-    for one in chosen:
-        if isinstance(one.fabric_class, Unread) or not _LABEL.fullmatch(one.fabric_class):
-            return []
-        found.add(one.fabric_class)
-    return sorted(found)
+def _hostname(one: Candidate) -> str:
+    """Value of the node's label; empty where the cluster's node has none."""
+    return one.node if one.labels is None else one.labels.get(HOSTNAME, "")
 
 
 def _in(key: str, values: list[str]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """How the gate's messages put values, names and counts: on one line, short, and with nothing that does not print."""
 
+import time
 from collections.abc import Mapping, Sequence
 
 from hostagent.facts.unread import Unread
@@ -7,6 +8,8 @@ from hostagent.visible import visible
 
 #: Why there is no value, where it is known that there is none: in words.
 NOT_THERE: Mapping[str, str] = {"absent": "absent", "not-supported": "not supported"}
+#: The last second of the year 9999.
+_LAST = 253_402_300_799.0
 _LONGEST = 100
 _NAMES = 10
 
@@ -83,3 +86,13 @@ def span(seconds: float) -> str:
         if seconds < most:
             return f"{seconds / each:.0f} {unit}"
     return "years"
+
+
+def instant(seconds: float) -> str:
+    """
+    A time since 1970, as RFC 3339 has it.
+
+    >>> instant(1764000000.9), instant(1e300)
+    ('2025-11-24T16:00:00Z', '9999-12-31T23:59:59Z')
+    """
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(min(max(seconds, 0.0), _LAST)))

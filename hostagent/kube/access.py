@@ -26,6 +26,18 @@ def access_to(path: str, context: str, environment: Mapping[str, str] = os.envir
     return _Kubeconfig(there, context)
 
 
+def is_at_hand(environment: Mapping[str, str] = os.environ, account: str = ACCOUNT) -> bool:
+    """Whether `access_to` without a path finds anything."""
+    home = os.path.join(environment.get("HOME", "") or "/nonexistent", ".kube/config")
+    in_pod = bool(environment.get("KUBERNETES_SERVICE_HOST")) and os.path.exists(f"{account}/token")
+    return in_pod or bool(environment.get("KUBECONFIG")) or os.path.exists(home)
+
+
+def namespace_of(path: str, context: str, environment: Mapping[str, str] = os.environ, account: str = ACCOUNT) -> str:
+    """Of the context that `access_to` finds, or of the pod; "" where none is named, which means default. Raises ``HostagentError``."""
+    return access_to(path, context, environment, account)().namespace
+
+
 class _Kubeconfig:
     """Parsed anew when one of its files has changed: that costs as much as the rest of a request."""
 

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 from hostagent.errors import HostagentError
 from hostagent.kube.config import Access
+from hostagent.kube.parts import part, text
 from hostagent.kube.transport import JSON, TIMEOUT_S, Answer, Request, Stream, Transport, UnreachedError
 from hostagent.secret.inuse import InUse
 
@@ -36,16 +37,27 @@ class ApiError(HostagentError):
     def __init__(self, message: str, code: int = 0, status: "Mapping[str, Any] | None" = None, retry_after_s: float = 0.0) -> None:
         super().__init__(message, "")
         self.code, self.retry_after_s = code, retry_after_s
-        self.is_not_found = code == NOT_FOUND and _text(status or {}, "reason") == "NotFound"
-        causes = _part(status or {}, "details").get("causes")
-        self.fields = tuple(_text(one, "field") for one in causes if isinstance(one, dict)) if isinstance(causes, list) else ()
+        self.is_not_found = code == NOT_FOUND and text(status or {}, "reason") == "NotFound"
+        causes = part(status or {}, "details").get("causes")
+        self.fields = tuple(text(one, "field") for one in causes if isinstance(one, dict)) if isinstance(causes, list) else ()
 
 
 class Page(NamedTuple):
-    """One page of a list."""
+    """One page of a list. ``following``: what asks for the next one, "" for the last."""
 
     items: list[dict[str, Any]]
     resource_version: str
+    following: str = ""
+
+
+class Listing(NamedTuple):
+    """What is listed: label selector, field selector, and how many objects a page has."""
+
+    path: str
+    limit: int
+    selector: str = ""
+    fields: str = ""
+    form: Form = "whole"
 
 
 class Event(NamedTuple):
@@ -73,6 +85,8 @@ class Api:
         self._transport = Transport(access, agent, secrets, keeps=True, timeout_s=timeout_s)
         self._manager = {"fieldManager": agent.partition("/")[0]}
         self._on_answer = on_answer or (lambda: None)
+        #: The server's clock at its last answer, in seconds since 1970; None where the answer had no time.
+        self.answered_at: float | None = None
 
     def close(self) -> None:
         """The open connection."""
@@ -84,19 +98,32 @@ class Api:
 
     def pages(self, path: str, *, limit: int, selector: str = "", form: Form = "whole") -> Iterator[Page]:
         """A list as of one moment, `limit` objects a page. A list that takes longer than the server remembers (5 minutes) ends with 410."""
-        following = ""
-        while True:
-            query = {"limit": str(limit), "labelSelector": selector, "continue": following}
-            found = self._object(Request("GET", _with(path, query), accept=_accept(form, "List"), most_bytes=_MAX_PAGE))
-            metadata, items = _part(found, "metadata"), found.get("items", "")
-            items = [] if items is None else items  # null: no object of that selector, in the form metadata
-            version = _text(metadata, "resourceVersion")
-            if not version or not _is_list(items) or not _text(found, "kind").endswith("List"):
-                raise ApiError("the answer of the API server is no list", 200)
-            yield Page(items, version)
-            following = _text(metadata, "continue")
-            if not following:
-                return
+        page = Page([], "", "")
+        while page.following or not page.resource_version:
+            page = self.page(Listing(path, limit, selector, form=form), page.following)
+            yield page
+
+    def page(self, listing: Listing, following: str = "") -> Page:
+        """One page of a list, as of the moment of its first page; `following`: of the page before."""
+        path, limit, selector, fields, form = listing
+        query = {"limit": str(limit), "labelSelector": selector, "fieldSelector": fields, "continue": following}
+        found = self._object(Request("GET", _with(path, query), accept=_accept(form, "List"), most_bytes=_MAX_PAGE))
+        metadata, items = part(found, "metadata"), found.get("items", "")
+        items = [] if items is None else items  # null: no object of that selector, in the form metadata
+        version = text(metadata, "resourceVersion")
+        if not version or not _is_list(items) or not text(found, "kind").endswith("List"):
+            raise ApiError("the answer of the API server is no list", 200)
+        return Page(items, version, text(metadata, "continue"))
+
+    def count(self, path: str) -> int:
+        """How many objects there are: a Table of one row says how many follow."""
+        query = {"limit": "1", "includeObject": "None"}
+        found = self._object(Request("GET", _with(path, query), accept=f"{JSON};as=Table;{_GROUP},{JSON}", most_bytes=_MAX_PAGE))
+        listed, rest = found.get("rows", found.get("items")), part(found, "metadata").get("remainingItemCount", 0)
+        listed = [] if listed is None else listed
+        if not isinstance(listed, list) or type(rest) is not int or text(found, "kind") != "Table":
+            raise ApiError("the answer of the API server is no table", 200)
+        return len(listed) + rest
 
     def watch(self, path: str, resource_version: str, *, selector: str = "", form: Form = "whole", timeout_s: int = 300) -> "Watch":
         """Changes since `resource_version`, with bookmarks. The server ends it after `timeout_s`."""
@@ -132,6 +159,7 @@ class Api:
             answer = self._transport.send(request)
         except UnreachedError as error:
             raise ApiError(error.message) from None
+        self.answered_at = answer.date
         found = self._accepted(answer)
         if found is None:
             raise ApiError("the answer of the API server is no object of Kubernetes", answer.code)
@@ -151,8 +179,8 @@ class Api:
         return found
 
     def _error(self, code: int, status: "dict[str, Any] | None", retry_after_s: float = 0.0) -> ApiError:
-        text = self._transport.shown(_text(status or {}, "message"))
-        return ApiError(f"the API server answers {code}: {text}".rstrip(": "), code, status, retry_after_s)
+        message = self._transport.shown(text(status or {}, "message"))
+        return ApiError(f"the API server answers {code}: {message}".rstrip(": "), code, status, retry_after_s)
 
 
 class Watch:
@@ -168,7 +196,7 @@ class Watch:
         try:
             for line in self._stream:
                 found = _document(line) or {}
-                kind, item = _text(found, "type"), found.get("object")
+                kind, item = text(found, "type"), found.get("object")
                 if not isinstance(item, dict) or kind not in _EVENTS:
                     raise ApiError("an event of the API server is none of Kubernetes", 200)
                 if kind == "ERROR":
@@ -187,18 +215,6 @@ class Watch:
 
 def _is_list(items: Any) -> bool:
     return isinstance(items, list) and all(isinstance(one, dict) for one in items)
-
-
-def _text(part: Mapping[str, Any], key: str) -> str:
-    """A text, "" for anything else."""
-    value = part.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def _part(whole: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """An object, an empty one for anything else."""
-    value = whole.get(key)
-    return value if isinstance(value, dict) else {}
 
 
 def _code(value: Any) -> int:

@@ -7,17 +7,17 @@ uses them: what is wrong is told with the place where it stands, never with what
 """
 
 import base64
+import contextlib
 import json
 import math
 import os
-import re
 import subprocess
 from collections.abc import Callable, Collection, Mapping
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from hostagent.errors import HostagentError
 from hostagent.facts.frozen import frozen
+from hostagent.kube.parts import moment
 from hostagent.secret.address import proxy_address, server_address
 from hostagent.secret.inuse import InUse, token_in
 from hostagent.smallfile import read_small, reason, refuse_others
@@ -46,7 +46,8 @@ class Exec:
 @frozen
 class Access:
     """One API server, and what shows it who we are: token or token file, or a program; "" for none. PEM texts, or paths. Where there are
-    both the token file counts. ``proxy``: the URL of the one to it; "" for that of the environment.
+    both the token file counts. ``proxy``: the URL of the one to it; "" for that of the environment. ``namespace``: of the pod or of the
+    context, "" where none is named.
     """
 
     server: str
@@ -61,6 +62,7 @@ class Access:
     key_data: str
     program: Exec | None
     proxy: str = ""
+    namespace: str = ""
 
 
 class Identity(NamedTuple):
@@ -80,7 +82,10 @@ def in_cluster(environment: Mapping[str, str], account: str = ACCOUNT) -> Access
         server = server_address(f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}")
     except ValueError as error:
         raise HostagentError(f"KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT cannot be used: {error}", _NEXT) from None
-    return Access(server, f"{account}/ca.crt", "", "", "", f"{account}/token", "", "", "", "", None)
+    namespace = ""
+    with contextlib.suppress(OSError, ValueError):
+        namespace = read_small(f"{account}/namespace", _MAX_BYTES, obeyed()).decode("ascii").strip()
+    return Access(server, f"{account}/ca.crt", "", "", "", f"{account}/token", "", "", "", "", None, namespace=namespace)
 
 
 def kubeconfig(path: str, *more: str, context: str = "") -> Access:
@@ -147,6 +152,7 @@ def _parsed(documents: "list[tuple[Any, str]]", asked: str) -> Access:
         key_data=_decoded(user, "client-key-data"),
         program=_program(program, users_folder) if program else None,
         proxy=_shaped(proxy_address, cluster, "proxy-url") if cluster.get("proxy-url") else "",
+        namespace=_word(context, "namespace"),
     )
 
 
@@ -239,19 +245,9 @@ def _asked(program: Exec) -> Identity:
         cert = _word(status, "clientCertificateData")
         pem = f"{cert}\n{_word(status, 'clientKeyData')}\n" if cert else ""
         token = _shaped(token_in, status, "token") if status.get("token") else ""
-        return Identity(token, pem, _moment(status.get("expirationTimestamp")))
+        return Identity(token, pem, moment(expires) if (expires := status.get("expirationTimestamp")) else math.inf)
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise HostagentError(f"the program {program.argv[0]} of the kubeconfig gives no credential: {_failure(error)}", _NEXT) from None
-
-
-def _moment(text: Any) -> float:
-    """Of RFC 3339, as Kubernetes writes times.
-
-    >>> _moment("2025-11-24T16:00:00Z"), _moment("2025-11-24T17:00:00.25+01:00"), _moment(None)
-    (1764000000.0, 1764000000.0, inf)
-    """
-    whole = re.sub(r"\.[0-9]+", "", str(text))
-    return datetime.strptime(whole, "%Y-%m-%dT%H:%M:%S%z").timestamp() if text else math.inf
 
 
 def _failure(error: Exception) -> str:

@@ -43,11 +43,12 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """``retry_after_s``: what the server asks to wait, 0 for nothing."""
+    """``retry_after_s``: what the server asks to wait, 0 for nothing. ``date``: of the server's clock, seconds since 1970."""
 
     code: int
     data: bytes
     retry_after_s: float
+    date: "float | None" = None
 
 
 class UnreachedError(HostagentError):
@@ -321,7 +322,8 @@ def _whole(answer: Any, most_bytes: int, ends: float) -> Answer:
         text += piece
         if len(text) > most_bytes or time.monotonic() > ends:
             raise UnreachedError("the answer of the API server is too long or too slow")
-    return Answer(answer.status_code, bytes(text), retry_after(answer.headers.get("Retry-After", "")))
+    headers = answer.headers
+    return Answer(answer.status_code, bytes(text), retry_after(headers.get("Retry-After", "")), moment(headers.get("Date", "")))
 
 
 def _refuse_late(line: _Line) -> None:
@@ -359,7 +361,17 @@ def retry_after(text: str) -> float:
     """
     if text.isascii() and text.isdigit() and len(text) < 10:
         return min(float(text), 3600.0)
+    date = moment(text)
+    return 0.0 if date is None else min(max(0.0, date - time.time()), 3600.0)
+
+
+def moment(text: str) -> "float | None":
+    """Of a date of HTTP, in seconds since 1970; None for anything else.
+
+    >>> moment("Mon, 24 Nov 2025 16:00:00 GMT"), moment("soon")
+    (1764000000.0, None)
+    """
     try:
-        return min(max(0.0, parsedate_to_datetime(text).timestamp() - time.time()), 3600.0)
+        return parsedate_to_datetime(text).timestamp()
     except (ValueError, TypeError, OverflowError, IndexError):
-        return 0.0
+        return None

@@ -1,20 +1,21 @@
 """What ``hostagent gate`` prints for people: verdict, chosen nodes, refused nodes with reasons, and what to do about the most frequent."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from hostagent.gate.answer import CODES, Answer, Code, Reason
+from hostagent.gate.answer import CODES, Answer, Backend, Code, Examined, Reason
 from hostagent.gate.classes import DIFFERS_IN_CUT, OTHER_RELEASE
-from hostagent.gate.wording import are, count_of, names_of, shown
+from hostagent.gate.wording import are, count_of, instant, names_of, shown
 from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
 from hostagent.sinks.page import Page
 
 Format = Literal["text", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 #: Fields of the answer that a submitter pastes.
-Emitted = Literal["selector", "affinity", "env"]
-EMITTED: tuple[Emitted, ...] = get_args(Emitted)
+Field = Literal["selector", "affinity", "env"]
+FIELDS: tuple[Field, ...] = get_args(Field)
 _NAMES, _WARNINGS, _NODES = 10, 10, 32
 _INDENT, _DEEPER, _DEEPEST = "  ", "    ", "      "
 
@@ -45,8 +46,34 @@ ADVICE: Mapping[Code, tuple[str, str]] = {
     "Excluded": ("Name other nodes with --exclude and --only.", ""),
     "NotInClass": ("Make the input equal that the message names, or ask with --may-differ where the job can bear the difference.", ""),
     "NotInDomain": ("Ask without --same-domain where the job does not need NVLink between nodes.", ""),
+    "NoSummary": ("Start hostagent on these nodes: the gate accepts no node without its summary.", "kubectl -n hostagent get pods -o wide"),
+    "NodeNotReady": ("The kubelet of such a node does not report, or is not ready.", "kubectl describe node NODE"),
+    "Cordoned": ("When its maintenance is over, open the node again.", "kubectl uncordon NODE"),
+    "Tainted": ("Ask with --toleration KEY=VALUE:EFFECT where the job may run there, or wait until the taint is gone.", ""),
+    "Drained": ("Slurm has the reason of each drain.", "sinfo -R"),
+    "Down": ("Slurm says more of such a node; a reservation is asked with --reservation.", "scontrol show node NODE"),
+    "NoFreeGpus": ("Wait until a job ends, or ask for fewer GPUs on each node.", ""),
+    "Shared": ("Ask for other nodes: one GPU is given out several times there, by time slicing, MPS or instances of MIG.", ""),
+    "Dra": ("Ask for other nodes, or write a ResourceClaim: this gate counts GPUs of the resource nvidia.com/gpu.", ""),
+    "Selector": ("Give the --node-selector or --partition of the nodes that the job should get.", ""),
+    "NoFreePods": ("Wait until pods end, or raise maxPods of its kubelet.", ""),
+    "NotEverythingRead": ("Ask again.", ""),
 }
 _NO_REPORT = "Collect each node's summary.json into the directory, under the node's name."
+_NO_NODES = "See that hostagent runs on the nodes with GPUs, and that --node-selector, --partition and --prefix are the right ones."
+_OF_VERDICT: tuple[Code, ...] = ("NotReady", "Unknown", "MultiNodeNotReady")
+#: What to do instead, where a cluster was asked.
+_IN_CLUSTER: Mapping[Backend, Mapping[Code, tuple[str, str]]] = {
+    "kubernetes": {
+        **dict.fromkeys(_OF_VERDICT, ("This says what the agent of such a node reports.", "hostagent kubernetes why NODE")),
+        "Stale": ("See whether the agent of such a node runs, and whether its clock is right.", "kubectl -n hostagent get pods -o wide"),
+        "OtherBoot": ("The node has booted since its last summary: wait for the first one of this boot.", "hostagent kubernetes why NODE"),
+    },
+    "slurm": {
+        **dict.fromkeys(_OF_VERDICT, ("On such a node this says why.", "sudo hostagent check")),
+        "NoSummary": ("'hostagent slurm health' writes what the gate reads, or add --reports DIR.", "scontrol show node NODE"),
+    },
+}
 
 
 #: Inputs of the class that no setting changes.
@@ -67,7 +94,7 @@ def render_answer(answer: Answer, form: Format, *, colour: bool = False, width: 
     return "\n".join(page.lines) + "\n"
 
 
-def render_emitted(answer: Answer, name: Emitted) -> str:
+def render_field(answer: Answer, name: Field) -> str:
     """That field of the answer as JSON, which YAML reads too."""
     from hostagent.sinks.json import render_json
 
@@ -79,13 +106,29 @@ def _add_verdict(page: Page, answer: Answer) -> None:
     wanted = f"{count_of(request.nodes, 'node')} with {count_of(request.gpus_per_node, 'GPU')}{' each' if request.nodes > 1 else ''}"
     if not answer.placeable:
         page.add(f"NOT PLACEABLE  wanted {wanted}: {answer.reasons[0].message}", then=_INDENT, style="not_ready")
+        for one in answer.reasons[1:]:
+            page.add(f"{one.code}: {one.message}", _INDENT, _DEEPER)
         return
     page.add(f"PLACEABLE  {wanted}: {names_of(answer.nodes, _NODES)}", then=_INDENT, style="ready")
     if answer.fabric_class or answer.domain:
         parts = [f"{name} {shown(text)}" for name, text in (("fabric class", answer.fabric_class), ("domain", answer.domain)) if text]
         page.add(", ".join(parts), _INDENT)
-    page.add(f"{examined.eligible} of {count_of(examined.nodes, 'node')} {are(examined.eligible)} eligible", _INDENT)
+    page.add(
+        f"{examined.eligible} of {count_of(examined.nodes, 'node')} {are(examined.eligible)} eligible{_not_examined(examined)}", _INDENT
+    )
+    if answer.valid_until is not None:
+        page.add(_validity(answer, answer.valid_until), _INDENT, _DEEPER)
     _add_settings(page, answer)
+
+
+def _not_examined(examined: Examined) -> str:
+    return f"; {count_of(examined.not_examined, 'more node')} of the cluster not examined" if examined.not_examined else ""
+
+
+def _validity(answer: Answer, until: float) -> str:
+    """Until when it holds, and what was not asked."""
+    open_ = f"; {' and '.join(answer.not_asked)} of the namespace were not asked" if answer.not_asked else ""
+    return f"holds until {instant(until)}{open_}"
 
 
 def _add_settings(page: Page, answer: Answer) -> None:
@@ -104,7 +147,7 @@ def _add_refused(page: Page, answer: Answer) -> None:
         return
     page.heading(f"REFUSED: {len(answer.refused)} of {count_of(answer.examined.nodes, 'node')}", "TO LOOK AT")
     by_code = _by_code(answer)
-    for code in _by_frequency(answer):
+    for code in (one for one in _by_frequency(answer) if one in by_code):
         messages = by_code[code]
         head = f"{code}, {count_of(sum(map(len, messages.values())), 'node')}"
         if len(messages) == 1:
@@ -124,10 +167,13 @@ def _add_refused(page: Page, answer: Answer) -> None:
 
 
 def _by_code(answer: Answer) -> Mapping[Code, dict[str, list[str]]]:
-    """By code and message the nodes."""
+    """By code and message the nodes; a verdict for jobs on several nodes only where it says more than the one for a single node."""
     found = defaultdict[Code, dict[str, list[str]]](dict)
     for one in answer.refused:
+        said = {reason.message for reason in one.reasons if reason.code in ("NotReady", "Unknown")}
         for reason in one.reasons:
+            if reason.code == "MultiNodeNotReady" and reason.message in said:
+                continue
             names = found[reason.code].setdefault(reason.message, [])
             if one.node not in names[-1:]:
                 names.append(one.node)
@@ -142,17 +188,26 @@ def _by_frequency(answer: Answer) -> list[Code]:
 def _add_advice(page: Page, answer: Answer) -> None:
     if not answer.examined.nodes:
         page.heading("WHAT TO DO")
-        page.add(_NO_REPORT, _INDENT)
+        page.add(_NO_REPORT if answer.backend == "reports" else _NO_NODES, _INDENT)
         return
     frequent = _in_the_way(answer)
     if frequent is None:
         return
-    text, command = _of_class(answer) if frequent == "NotInClass" else ADVICE.get(frequent, ("", ""))
+    if frequent == "NotInClass":
+        text, command = _of_class(answer)
+    else:
+        text, command = _IN_CLUSTER.get(answer.backend, {}).get(frequent) or ADVICE.get(frequent, ("", ""))
     if text:
         page.heading(f"WHAT TO DO about {frequent}", "WHAT TO DO")
         page.add(text, _INDENT)
     if command:
-        page.lines.append(f"{_DEEPEST}{command}")
+        page.lines.append(f"{_DEEPEST}{_with_node(command, answer, frequent)}")
+
+
+def _with_node(command: str, answer: Answer, code: Code) -> str:
+    """For the first node that the advice is about, in the place of NODE."""
+    first = next((one.node for one in answer.refused if any(reason.code == code for reason in one.reasons)), "NODE")
+    return re.sub(r"\bNODE\b", lambda _: shown(first), command)
 
 
 def _in_the_way(answer: Answer) -> Code | None:

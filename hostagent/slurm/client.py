@@ -1,4 +1,4 @@
-"""Slurm's own client, ``scontrol``: each command within 5 seconds, and none left behind."""
+"""Slurm's own clients, ``scontrol`` and ``sinfo``: each command within 5 seconds if nothing else is asked, and none left behind."""
 
 import contextlib
 import math
@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from hostagent.slurm.node import Node, parse_nodes
 from hostagent.visible import visible
 
-_PROGRAM = "scontrol"
+_SCONTROL = "scontrol"
 #: Seconds of one command: without a controller it tries for ten.
 COMMAND_S = 5.0
 _FOLDERS = ("/usr/bin", "/usr/local/bin", "/opt/slurm/bin", "/usr/local/slurm/bin")
@@ -65,36 +65,40 @@ class Client:
         """One update with all of the values. Raises ``SlurmError``."""
         answer = self._called("update", f"NodeName={node}", *(f"{key}={value}" for key, value in values.items()))
         if answer.status:
-            raise SlurmError(f"scontrol update of {node} failed: {_last_line(answer)}")
+            raise SlurmError(f"scontrol update of {node} failed: {last_line(answer)}")
 
     def _shown(self, *arguments: str) -> tuple[Node, ...]:
         answer = self._called(*arguments)
         if answer.status:
-            raise SlurmError(f"scontrol show node failed: {_last_line(answer)}")
+            raise SlurmError(f"scontrol show node failed: {last_line(answer)}")
         return parse_nodes(answer.out)
 
     def _called(self, *arguments: str) -> Answer:
-        seconds = min(COMMAND_S, self._ends - time.monotonic())
+        return self.ask(_SCONTROL, *arguments)
+
+    def ask(self, name: str, *arguments: str, seconds: float = 0.0) -> Answer:
+        """What a program of Slurm answers, whatever its exit status is. `seconds`: 0 for `COMMAND_S`. Raises ``SlurmError``."""
+        seconds = min(seconds or COMMAND_S, self._ends - time.monotonic())
         if seconds <= 0:
-            raise SlurmError(f"no time is left for scontrol {arguments[0]}")
+            raise SlurmError(f"no time is left for {name} {arguments[0]}")
         if self._slurm_conf and not os.path.exists(self._slurm_conf):
             raise SlurmError(f"found no slurm.conf at {self._slurm_conf}")
         environment = {**_ENVIRONMENT, **({"SLURM_CONF": self._slurm_conf} if self._slurm_conf else {})}
         try:
-            return run((program(self._bin_dir), *arguments), environment, seconds)
+            return run((program(self._bin_dir, name), *arguments), environment, seconds)
         except OSError as error:
-            raise SlurmError(f"scontrol does not start: {error.strerror}") from error
+            raise SlurmError(f"{name} does not start: {error.strerror}") from error
 
 
-def program(bin_dir: str) -> str:
-    """The path of scontrol. Raises ``SlurmError``."""
+def program(bin_dir: str, name: str = _SCONTROL) -> str:
+    """The path of a program of Slurm. Raises ``SlurmError``."""
     path = [one for one in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(one)]
     for folder in (bin_dir,) if bin_dir else (*_FOLDERS, *path):
-        name = os.path.join(os.path.abspath(folder), _PROGRAM)
-        if os.access(name, os.X_OK) and os.path.isfile(name):
-            return name
+        file = os.path.join(os.path.abspath(folder), name)
+        if os.access(file, os.X_OK) and os.path.isfile(file):
+            return file
     where = bin_dir or f"{', '.join(_FOLDERS)} and PATH"
-    raise SlurmError(f"found no scontrol in {where}: --bin-dir names its directory")
+    raise SlurmError(f"found no {name} in {where}: --bin-dir names its directory")
 
 
 def run(command: tuple[str, ...], environment: Mapping[str, str], seconds: float) -> Answer:
@@ -133,6 +137,7 @@ def shown(update: Mapping[str, str]) -> str:
     return " ".join(f"{key}={value}" for key, value in update.items())
 
 
-def _last_line(answer: Answer) -> str:
+def last_line(answer: Answer) -> str:
+    """What a program said last."""
     lines = [line.strip() for line in (*answer.out.split("\n"), *answer.err.split("\n")) if line.strip()]
     return visible(lines[-1])[:_SAID] if lines else f"exit {answer.status}"

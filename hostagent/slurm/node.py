@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from hostagent.facts.frozen import frozen
 
 _START = "NodeName="
-_STATE, _GRES = re.compile(r" State=(\S+)"), re.compile(r" Gres=(\S+)")
+_STATE = re.compile(r" State=(\S+)")
+#: Each field of one word that is read; those of free text come after them.
+_FIELD = re.compile(r" (Gres|GresUsed|NodeHostName|Partitions|BootTime|CPUAlloc|CPUEfctv|CPUTot|RealMemory|AllocMem|MemSpecLimit)=(\S*)")
 #: The fields after the last one that has no free text. Each is printed only where it is set.
 _TAIL = re.compile(r" (?:Reason|Comment|Extra)=")
 #: Fields of one word that newer releases print after them.
@@ -15,6 +17,7 @@ _LATER = re.compile(rf"(?: (?:{_LATER_NAMES})=\S*)+\Z")
 _STAMP = re.compile(r" \[([^\s\[\]]{1,128})@([^\s@\[\]]{1,40})\]")
 #: What may follow the stamp that ends a reason.
 _NEXT = re.compile(rf"(?: (?:Comment|Extra|{_LATER_NAMES})=|\s*\Z)")
+_MOST_DIGITS = 15
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)")
 #: Short forms: symbols behind the base state, and older names of flags.
 _SYMBOLS = {
@@ -48,7 +51,8 @@ _KEEPS_DRAIN = _DOWN | {"MAINT"}
 @frozen
 class Node:
     """``states``: the base state and all flags, in capitals, one name each. ``gres``: what Slurm gives out there, "(null)" for nothing.
-    ``reason_at``: seconds since the epoch, 0 if unknown.
+    ``gres_used``: None if it was not asked (scontrol -d). Times are in seconds since the epoch, 0 if unknown. Free processors and MiB: what
+    running jobs leave, None if unknown.
     """
 
     name: str
@@ -59,6 +63,13 @@ class Node:
     reason_at: float
     comment: str
     extra: str
+    host: str = ""
+    partitions: tuple[str, ...] = ()
+    gres_used: str | None = None
+    booted_at: float = 0.0
+    free_cpus: int | None = None
+    free_memory: int | None = None
+    used_memory: int | None = None
 
 
 def parse_nodes(text: str) -> tuple[Node, ...]:
@@ -101,8 +112,34 @@ def _node(record: str) -> Node:
     tail = _LATER.sub("", record[first.start() :].rstrip()) if first else ""
     reason, by, at, rest = _reason(tail)
     comment, extra = _texts(rest)
-    gres = _GRES.search(record, 0, first.start() if first else len(record))
-    return Node(record[len(_START) :].split(" ", 1)[0], states_of(state[1]), gres[1] if gres else "", reason, by, at, comment, extra)
+    get = dict(_FIELD.findall(record, 0, first.start() if first else len(record))).get
+    memory, used = _number(get("RealMemory")), _number(get("AllocMem"))
+    return Node(
+        name=record[len(_START) :].split(" ", 1)[0],
+        states=states_of(state[1]),
+        gres=get("Gres", ""),
+        reason=reason,
+        reason_by=by,
+        reason_at=at,
+        comment=comment,
+        extra=extra,
+        host=get("NodeHostName", ""),
+        partitions=tuple(get("Partitions", "").split(",")) if get("Partitions") else (),
+        gres_used=get("GresUsed"),
+        booted_at=seconds_of(get("BootTime", "")),
+        free_cpus=left(_number(get("CPUEfctv", get("CPUTot"))), _number(get("CPUAlloc"))),
+        free_memory=left(left(memory, used), _number(get("MemSpecLimit", "0"))),
+        used_memory=used,
+    )
+
+
+def left(whole: int | None, used: int | None) -> int | None:
+    """What is left; None where one of both is not known."""
+    return None if whole is None or used is None else whole - used
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 def states_of(text: str) -> frozenset[str]:
@@ -132,10 +169,15 @@ def _reason(tail: str) -> tuple[str, str, float, str]:
     if stamp is None:
         text = tail[len(head) :]
         return text, "", 0.0, f" Comment={text} Extra={text}"
-    return tail[len(head) : stamp.start()], stamp[1], _epoch(stamp[2]), tail[stamp.end() :]
+    return tail[len(head) : stamp.start()], stamp[1], seconds_of(stamp[2]), tail[stamp.end() :]
 
 
-def _epoch(text: str) -> float:
+def seconds_of(text: str) -> float:
+    """Since the epoch, of a time in UTC as scontrol prints it; 0 for any other text.
+
+    >>> seconds_of("2026-11-30T00:00:01"), seconds_of("None")
+    (1795996801.0, 0.0)
+    """
     found = _TIME.fullmatch(text)
     if not found:
         return 0.0

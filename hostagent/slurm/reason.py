@@ -11,7 +11,8 @@ PREFIX, QUARANTINE = "hostagent:", "quarantine:"
 #: Characters of a reason.
 LONGEST = 200
 _CUT = "..."
-_EXTRA = {"hostagent": int, "hostagent_class": str, "hostagent_coverage": str}
+#: Keys of Extra. An older hostagent writes no ``hostagent_multi``.
+_EXTRA = {"hostagent": int, "hostagent_multi": int, "hostagent_class": str, "hostagent_coverage": str}
 _COMMENT = re.compile(rf"{QUARANTINE} [A-Z][A-Za-z0-9]*")
 #: Quotes end a value for many readers; a reason ends with brackets, in which Slurm writes who set it and when.
 _UNSAFE = str.maketrans({'"': "", "'": "", "`": "", "[": "(", "]": ")", "\\": "/"})
@@ -55,14 +56,18 @@ def is_our_comment(comment: str) -> bool:
     return _COMMENT.fullmatch(comment) is not None
 
 
-def extra_text(*, is_placeable: bool, fabric_class: str, coverage: str) -> str:
-    """Flat keys: a job's ``--extra`` compares top-level values.
+def extra_text(*, is_placeable: bool, is_multi: bool, fabric_class: str, coverage: str) -> str:
+    """Flat keys: a job's ``--extra`` compares top-level values. `is_multi`: whether jobs on several nodes may be placed there.
 
-    >>> extra_text(is_placeable=True, fabric_class="1-c0ffee", coverage="full")
-    '{"hostagent":1,"hostagent_class":"1-c0ffee","hostagent_coverage":"full"}'
+    >>> extra_text(is_placeable=True, is_multi=False, fabric_class="1-c0ffee", coverage="full")
+    '{"hostagent":1,"hostagent_multi":0,"hostagent_class":"1-c0ffee","hostagent_coverage":"full"}'
     """
     words = {"hostagent_class": fabric_class, "hostagent_coverage": coverage}
-    found = {"hostagent": int(is_placeable), **{key: word for key, word in words.items() if _CLASS.fullmatch(word)}}
+    found = {
+        "hostagent": int(is_placeable),
+        "hostagent_multi": int(is_multi),
+        **{key: word for key, word in words.items() if _CLASS.fullmatch(word)},
+    }
     return json.dumps(found, separators=(",", ":"))
 
 

@@ -25,7 +25,7 @@ WANTED = {PROLOG: 1.6, HEALTH: 2.5}
 SHOWN = (
     "NodeName=n1 Arch=x86_64 CoresPerSocket=64 CPUAlloc=0 CPUTot=128 Gres=gpu:h100:8 NodeAddr=n1 NodeHostName=n1 Version=22.05.8 "
     "State=IDLE ThreadsPerCore=2 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A Partitions=gpu CapWatts=n/a CurrentWatts=0 "
-    'Extra={"hostagent":1,"hostagent_class":"1-6294ff8d4479","hostagent_coverage":"full"}'
+    'Extra={"hostagent":1,"hostagent_multi":1,"hostagent_class":"1-6294ff8d4479","hostagent_coverage":"full"}'
 )
 
 

@@ -26,20 +26,26 @@ The cluster is ready: nodes {", ".join(NODES)}, an agent on each, and the contro
 
   export KUBECONFIG={shlex.quote(f"{FOLDER}/kubeconfig")} PATH={shlex.quote(f"{FOLDER}/bin")}:$PATH
 
-Five things to try; docs/demo-cluster.md shows what each prints, and 'hostagent kubernetes why NODE' says why a node is closed.
+Seven things to try; docs/demo-cluster.md shows what each prints, and 'hostagent kubernetes why NODE' says why a node is closed.
 
-  1. A look, and a job of 4 GPUs, which gets gpu-1:
+  1. A look:
        kubectl get nodes -L hostagent.dev/ready,hostagent.dev/gpu-product
+  2. May a job on four nodes with 8 GPUs each run? Yes, and it does:
+       hostagent gate --nodes 4 --gpus-per-node 8
+       hostagent gate --nodes 4 --gpus-per-node 8 --emit indexed-job --name big --image train -- python train.py | kubectl create -f -
+       kubectl delete job/big service/big --cascade=foreground
+  3. A job of 4 GPUs gets gpu-1, and the gate refuses the other:
        kubectl apply -f tests/democluster/job.yaml
-  2. A GPU of gpu-1 falls off the bus. Within seconds gpu-1 is closed: the job's pod stays, and a second one goes to gpu-2:
+       hostagent gate --nodes 4 --gpus-per-node 8
+  4. A GPU of gpu-1 falls off the bus. Within seconds gpu-1 is closed: the job's pod stays, and a second one goes to gpu-2:
        cp tests/hosts/hgx-h100-gpu-off-the-bus/tape.json .demo-cluster/gpu-1/host.json
        kubectl wait node/gpu-1 --for=jsonpath='{{.spec.taints}}' && kubectl scale deployment train --replicas 2
-  3. The host is repaired. gpu-1 opens after two passes, 5 s apart:
-       cp tests/hosts/hgx-h100-ubuntu2404/tape.json .demo-cluster/gpu-1/host.json
-  4. The agent of gpu-2 is killed. {STALE_AFTER} s after its last heartbeat gpu-2 is closed: AgentSilent. Another pod brings another agent:
+  5. The host is repaired. gpu-1 opens after two passes, 5 s apart:
+       cp .demo-cluster/gpu-2/host.json .demo-cluster/gpu-1/host.json
+  6. The agent of gpu-2 is killed. {STALE_AFTER} s after its last heartbeat gpu-2 is closed: AgentSilent. Another pod brings another agent:
        kill $(cat .demo-cluster/gpu-2/agent.pid)
        kubectl -n hostagent delete pod --field-selector spec.nodeName=gpu-2 -l app.kubernetes.io/name=hostagent
-  5. Removal. The nodes are as they were before:
+  7. Removal. The nodes are as they were before:
        kubectl -n hostagent delete deployment/hostagent-controller daemonset/hostagent --cascade=foreground
        hostagent kubernetes clean --all --taints
 

@@ -9,7 +9,6 @@ import json
 import os
 import platform
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -27,7 +26,7 @@ from tests.real.daemonrun import port
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 KWOK = Path(CACHE, "cluster-tools/kwok")
-NODES = ("gpu-1", "gpu-2", "gpu-3")
+NODES = ("gpu-1", "gpu-2", "gpu-3", "gpu-4")
 HEALTHY = ROOT / "tests/hosts/hgx-h100-ubuntu2404/tape.json"
 #: Seconds: short, so that a silent agent shows soon. A healthy one is heard of each 50 s at most: a heartbeat and two intervals.
 INTERVAL, HEARTBEAT, STALE_AFTER = 10, 30, 75
@@ -44,6 +43,15 @@ def say(line: str) -> None:
     """On standard output, at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
+
+
+def _healthy() -> Any:
+    """A recorded host with eight H100. Its NVLink ends at the host, as of every HGX board: there NVML names no cluster."""
+    made = json.loads(HEALTHY.read_text(encoding="utf-8"))
+    for question, answer in made["answers"].items():
+        if question.startswith("nvml device") and question.endswith(" fabric"):
+            answer["json"]["cluster_uuid"] = "0" * 32
+    return made
 
 
 class Api:
@@ -177,15 +185,17 @@ class Supervisor:
         self._part("kwok", config, *stages)
         capacity = {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "8"}
         machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+        host = _healthy()
+        boot = host["answers"]["host"]["json"]["boot_id"]
         for name in NODES:
             kubelets = {
                 f"{beta}kubernetes.io/{key}": value for beta in ("", "beta.") for key, value in (("os", "linux"), ("arch", machine))
             }
             labels = {"kubernetes.io/hostname": name, "nvidia.com/gpu.present": "true", **kubelets}
-            status = {"capacity": capacity, "allocatable": capacity, "nodeInfo": {"kubeletVersion": "kwok"}}
+            status = {"capacity": capacity, "allocatable": capacity, "nodeInfo": {"kubeletVersion": "kwok", "bootID": boot}}
             self.api.ask("POST", "/api/v1/nodes", {"metadata": {"name": name, "labels": labels}, "status": status})
             (self.folder / name).mkdir()
-            shutil.copyfile(HEALTHY, self.folder / name / "host.json")
+            (self.folder / name / "host.json").write_text(json.dumps(host))
         self._until(lambda: all(map(self._is_settled, NODES)), "the nodes do not become ready")
         (self.folder / "columns").write_text(_COLUMNS)
         before = self.kubectl("get", "nodes", "-o", f"custom-columns-file={self.folder / 'columns'}")

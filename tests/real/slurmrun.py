@@ -393,7 +393,7 @@ class Cluster:
     def _answer(self) -> str:
         assert self.controller.process is not None
         assert self.controller.process.poll() is None, (self.home / "slurmctld.log").read_text(errors="replace")[-2000:]
-        return self.client("sinfo", "-h", "-N", "-o", "%t", check=False, within_s=5).stdout.replace("idle*", "")
+        return self.client("sinfo", "-h", "-N", "-p", "gpu", "-o", "%t", check=False, within_s=5).stdout.replace("idle*", "")
 
     def stop(self) -> None:
         (self.home / "scontrol-sleeps").unlink(missing_ok=True)

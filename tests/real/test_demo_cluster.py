@@ -9,130 +9,57 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
+from tests.democluster.__main__ import READY
 from tests.democluster.lock import RUNS, Lock
-from tests.real.conftest import need_real
+from tests.readme import SHOWN
 from tests.real.daemonrun import eventually
+from tests.real.demorun import FAULT, PAGE, ROOT, START, Clone, cloned, compared, typed
 
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/demo-cluster.md"
-MAKEFILE = ROOT / "Makefile"
-_CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_POD = re.compile(r"\b((?:train|hostagent)(?:-[0-9a-f]{8,10})?)-([a-z0-9]{5})\b(?!-)")
-_AGE = re.compile(r"(?<=   )(\d+m)?\d+s\b")
-#: On the page, in the order in which they come.
-_ENDS = ("x4kgp", "b7m2q")
 #: What only looks: typed again until it prints what the page shows.
-_LOOKS = ("kubectl get ", "hostagent kubernetes why ")
-
-
-class Typed(NamedTuple):
-    """A command of the page: its step, and what the page says that it prints."""
-
-    step: str
-    command: str
-    prints: str
-
-
-def typed(page):
-    """Each command of the page's console."""
-    found, step = [], ""
-    for line in _CONSOLE.search(page)[1].splitlines(keepends=True):
-        if line.startswith("# "):
-            step = line[2]
-        elif line.startswith("$ "):
-            found.append(Typed(step, line[2:-1], ""))
-        else:
-            found[-1] = found[-1]._replace(prints=found[-1].prints + line)
-    return found
-
-
-class Clone:
-    """A clone in which the page's commands are typed: links to this one, where `make` finds nothing to install."""
-
-    def __init__(self, place):
-        self.place, self.folder = place, place / ".demo-cluster"
-        for name in ("tests", "daemonset", "pyproject.toml", "requirements.txt", "requirements-run.txt"):
-            (place / name).symlink_to(ROOT / name)
-        (place / "Makefile").symlink_to(MAKEFILE)
-        (place / ".venv").mkdir()
-        for path in Path(sys.prefix).iterdir():
-            if path.name not in {".tests", ".installed"}:
-                (place / ".venv" / path.name).symlink_to(path)
-        for name in (".tests", ".installed"):
-            (place / ".venv" / name).touch()
-
-    def run(self, command, code=None):
-        """In the page's shell: what it prints."""
-        shell = EXPORT if self.folder.exists() else ""
-        kept = ("PATH", "HOME", "XDG_CACHE_HOME", "KUBEBUILDER_ASSETS")
-        environment = {"LC_ALL": "C.UTF-8", **{key: os.environ[key] for key in kept if key in os.environ}}
-        argv = ["bash", "-c", f"{shell}\n{command}"]
-        said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        done = subprocess.run(argv, cwd=self.place, env=environment, timeout=300, check=False, **said)
-        assert code is None or done.returncode == code, done.stdout
-        return done.stdout
-
-    @property
-    def processes(self):
-        """Those of this cluster: each names its folder, or works in it."""
-        found = []
-        for path in Path("/proc").glob("[0-9]*"):
-            try:
-                is_ours = str(self.folder).encode() in (path / "cmdline").read_bytes() or os.readlink(path / "cwd") == str(self.folder)
-            except OSError:
-                continue
-            found += [path.name] * is_ours
-        return found
-
-
-START, EXPORT, FAULT = re.search(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[1].splitlines()
-END = "make demo-cluster-down"
+_LOOKS = ("kubectl get ", "hostagent kubernetes why ", "hostagent gate --nodes 4 --gpus-per-node 8\n")
 
 
 @pytest.fixture
 def clone(tmp_path):
-    need_real("kubernetes-1.35/kubectl", "bash tests/real/install_kubernetes.sh")
-    need_real("cluster-tools/kwok", "bash tests/real/install_cluster_tools.sh")
-    place = tmp_path / "a clone"
-    place.mkdir()
-    made = Clone(place)
-    yield made
-    made.run(END, code=0)
-    assert not made.folder.exists()
-    eventually(lambda: not made.processes)
+    with cloned(tmp_path) as made:
+        yield made
 
 
-def alike(text):
-    """With what differs each time as on the page."""
-    ends = {}
-    named = _POD.sub(lambda pod: f"{pod[1]}-{ends.setdefault(pod[2], _ENDS[len(ends) % len(_ENDS)])}", text)
-    return _TIME.sub("2026-12-01T09:00:00Z", named)
-
-
-def compared(text):
-    """Of an age only that there is one; columns as wide as they are."""
-    return [_AGE.sub("AGE", line).split() for line in alike(text).splitlines()]
+def commands():
+    return typed(PAGE.read_text(encoding="utf-8"))
 
 
 def walked(clone, steps):
-    for one in typed(PAGE.read_text(encoding="utf-8")):
+    for one in commands():
         if one.step not in steps:
             continue
         ends = time.monotonic() + 150
         while compared(said := clone.run(one.command)) != compared(one.prints):
-            assert one.command.startswith(_LOOKS), f"{one.command}\n{said}"
+            assert f"{one.command}\n".startswith(_LOOKS), f"{one.command}\n{said}"
             assert time.monotonic() < ends, f"{one.command}\n{said}"
             time.sleep(0.2)
 
 
-def test_each_command_of_the_page_belongs_to_one_of_five_steps():
-    assert "".join(dict.fromkeys(one.step for one in typed(PAGE.read_text(encoding="utf-8")))) == "12345"
+def test_each_command_of_the_page_belongs_to_one_of_seven_steps():
+    assert "".join(dict.fromkeys(one.step for one in commands())) == "1234567"
+
+
+def test_the_cluster_itself_names_the_same_steps():
+    assert re.findall(r"^  (\d)\. ", READY, re.MULTILINE) == list("1234567")
+    assert "Seven things to try" in READY
+    assert "## Seven things to try" in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/submit.md"])
+def test_other_pages_show_answers_of_this_one(page):
+    """Refused and accepted, as the walk below compares them with what the gate prints."""
+    shown = dict(SHOWN.findall((ROOT / page).read_text(encoding="utf-8")))
+    printed = {f"$ {one.command}\n{one.prints}" for one in commands()}
+    for name in ("gate-accepted", "gate-refused"):
+        assert shown[name] in printed
 
 
 def test_a_fault_closes_a_node_and_removal_leaves_it_as_it_was(clone):
@@ -142,13 +69,13 @@ def test_a_fault_closes_a_node_and_removal_leaves_it_as_it_was(clone):
     printed = re.search(r"^  (export .*)", said, re.MULTILINE)[1]
     assert clone.run(f'{printed}; echo "$KUBECONFIG"; command -v kubectl') == f"{clone.folder}/kubeconfig\n{clone.folder}/bin/kubectl\n"
     assert "found a demo cluster that runs" in clone.run(START, code=2)
-    walked(clone, "1235")
+    walked(clone, "123457")
 
 
 @pytest.mark.full
 def test_the_whole_page_and_nothing_is_left_of_a_supervisor_that_was_killed(clone):
     clone.run(START, code=0)
-    walked(clone, "12345")
+    walked(clone, "1234567")
     clone.run("kubectl apply -k daemonset/overlays/observe && kubectl apply -k daemonset/overlays/controller", code=0)
     clone.run(FAULT, code=0)
     assert len(clone.processes) > 10

@@ -23,6 +23,7 @@ OVERLAYS = (
     "observe-unprivileged",
     "controller",
     "events",
+    "gate",
     "readiness-rules",
     "readiness-rules/sharded",
     "readiness-rules-in-force",
@@ -130,7 +131,7 @@ def test_an_agent_stays_when_the_label_of_another_goes(running):
     assert [one["metadata"]["uid"] for one in running.admin("GET", pods)["items"]] == [made]
 
 
-@pytest.mark.parametrize("overlay", ["observe", "observe-unprivileged", "controller", "events", "readiness-rules"])
+@pytest.mark.parametrize("overlay", ["observe", "observe-unprivileged", "controller", "events", "gate", "readiness-rules"])
 def test_applied_again_nothing_changes(plane, overlay):
     readinessrules.apply_crd(plane)
     for _ in range(2):

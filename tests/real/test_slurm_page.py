@@ -28,7 +28,7 @@ BLOCKS = dict(re.findall(r"<!-- run: (\S+) -->\n```sh\n(.*?)```", PAGE, re.DOTAL
 SINFO = dict(SHOWN.findall(PAGE))["sinfo"]
 OFF_THE_BUS = ROOT / "tests/hosts/hgx-h100-gpu-off-the-bus/tape.json"
 #: In the order in which the test types them.
-ORDER = ("node", "daemon", "conf", "remove")
+ORDER = ("node", "daemon", "conf", "gate", "remove")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="slurmd runs as root: run 'sudo make test'")
 _PROGRAM = """#!/bin/sh
 export SLURM_CONF={home}/slurm.conf
@@ -116,6 +116,7 @@ def test_the_page_from_a_clone_to_a_cluster_and_out_again(site):
     assert site.nodes() == before
     site.run("conf")
     eventually(lambda: all(one.extra for one in site.nodes().values()))
+    the_gates_job_runs(site)
     cluster.hosts["n1"].change(json.loads(OFF_THE_BUS.read_text())["answers"])
     took = eventually(lambda: cluster.node("n1").is_drained)
     assert took < cluster.interval + 5
@@ -135,6 +136,15 @@ def test_the_page_from_a_clone_to_a_cluster_and_out_again(site):
     for path in (site.home / "etc/slurm").glob("hostagent-*.sh"):
         path.unlink()
     assert site.job_runs_on() in slurmrun.NODES
+
+
+def the_gates_job_runs(site):
+    eventually(lambda: all(one.is_idle for one in site.nodes().values()))
+    (number,) = re.findall(r"Submitted batch job ([0-9]+)", site.run("gate"))
+    script = (site.home / "clone/job.sh").read_text()
+    eventually(lambda: site.cluster.job(number)["JobState"] == "COMPLETED", 30)
+    assert "#SBATCH --nodelist=n1,n2\n" in script
+    assert site.cluster.job(number)["NodeList"] == "n[1-2]"
 
 
 def the_order_of_the_units_is_read(site):
@@ -161,6 +171,7 @@ def test_the_pattern_for_other_tools_matches_our_reasons():
 def test_each_option_of_the_page_is_one():
     ours, slurms = set(), {"--extra", "--requeue"}
     group = cli.get_command(click.Context(cli), "slurm")
-    for name in group.list_commands(click.Context(group)):
-        ours |= {word for option in group.get_command(click.Context(group), name).params for word in option.opts}
+    commands = [group.get_command(click.Context(group), name) for name in group.list_commands(click.Context(group))]
+    for command in (*commands, cli.get_command(click.Context(cli), "gate")):
+        ours |= {word for option in command.params for word in option.opts}
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", PAGE)) - slurms - {"--help", "--now"} <= ours

@@ -118,7 +118,12 @@ def _comment_and_extra(node: Node, verdict: NodeVerdict, scope: Scope) -> dict[s
     is_ours = not node.comment or texts.is_our_comment(node.comment)
     if is_ours and comment != node.comment and (comment or verdict.word(scope) != "unknown"):
         found["Comment"] = comment
-    extra = texts.extra_text(is_placeable=verdict.is_placeable(scope), fabric_class=verdict.fabric_class, coverage=verdict.coverage)
+    extra = texts.extra_text(
+        is_placeable=verdict.is_placeable(scope),
+        is_multi=verdict.is_placeable("multi"),
+        fabric_class=verdict.fabric_class,
+        coverage=verdict.coverage,
+    )
     written = texts.our_extra(node.extra)
     if not node.extra or (written is not None and written != json.loads(extra)):
         found["Extra"] = extra

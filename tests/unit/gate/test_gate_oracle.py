@@ -10,7 +10,7 @@ import pytest
 from hostagent.gate import Request, place
 from hostagent.gate.answer import CODES
 from hostagent.gate.candidate import parse_candidate
-from tests.gate_summaries import ABSENT, INPUTS, NOW, OWN, RESERVED, summary
+from tests.gate_summaries import ABSENT, INPUTS, NOW, OF_CLUSTERS, OWN, summary
 
 CLUSTERS, SHARES = 2800, 4
 GOOD = ("ready", "degraded")
@@ -329,7 +329,7 @@ def test_the_gate_chooses_as_an_oracle_that_tries_every_set(share):
         answer = place(Request(**asked), [parse_candidate(one, f"{place_}.json") for place_, one in enumerate(documents)], NOW)
         assert_as_expected(documents, asked, answer, seed)
         seen |= {reason.code for one in answer.refused for reason in one.reasons} | {one.code for one in answer.reasons}
-    assert seen == set(CODES) - set(RESERVED)
+    assert seen == set(CODES) - set(OF_CLUSTERS)
 
 
 def assert_as_expected(documents, asked, answer, seed):

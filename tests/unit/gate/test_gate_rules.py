@@ -8,7 +8,7 @@ from hostagent.errors import HostagentError
 from hostagent.gate import Request, place
 from hostagent.gate.answer import CODES, Reason
 from hostagent.gate.candidate import Candidate, parse_candidate
-from tests.gate_summaries import ABSENT, NOW, RESERVED, summary
+from tests.gate_summaries import ABSENT, NOW, OF_CLUSTERS, summary
 
 WHOLE = {"TooFewNodes", "NoCommonClass"}
 
@@ -168,7 +168,7 @@ def test_it_does_not_refuse(code, changes, request_):
 
 
 def test_every_code_has_its_rule():
-    assert {code for code, *_ in REFUSED} | WHOLE | {*RESERVED} | {"OtherBoot", "Unknown"} == set(CODES)
+    assert {code for code, *_ in REFUSED} | WHOLE | {*OF_CLUSTERS} | {"OtherBoot", "Unknown"} == set(CODES)
 
 
 def test_all_reasons_of_a_node_are_listed():

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from hostagent.errors import HostagentError
-from hostagent.kube.access import access_to
+from hostagent.kube.access import access_to, namespace_of
 
 
 def written(path, names, current="", user="u", **cluster):
@@ -91,3 +91,32 @@ def test_none_at_all_is_an_error_with_a_next_step(listed, place):
     assert raised.value.message.startswith("found no kubeconfig (")
     assert place in raised.value.message
     assert "--kubeconfig FILE" in raised.value.next_step
+
+
+def named(path, namespace):
+    with open(path) as stream:
+        document = json.load(stream)
+    document["contexts"][0]["context"]["namespace"] = namespace
+    with open(path, "w") as stream:
+        json.dump(document, stream)
+    return path
+
+
+def test_the_namespace_is_that_of_the_context(tmp_path):
+    path = named(written(tmp_path / "config", ["a", "b"], "a"), "team")
+    assert (namespace_of(path, ""), namespace_of(path, "b")) == ("team", "")
+
+
+def test_a_namespace_that_is_no_text_is_an_error(tmp_path):
+    path = named(written(tmp_path / "config", ["a"], "a"), 7)
+    with pytest.raises(HostagentError, match="namespace"):
+        namespace_of(path, "")
+
+
+@pytest.mark.parametrize(("text", "expected"), [("team\n", "team"), (None, ""), ("\xff", "")])
+def test_the_namespace_of_a_pod_is_in_its_account(places, text, expected):
+    _, environment, account = places
+    if text is not None:
+        with open(f"{account}/namespace", "w", encoding="latin-1") as stream:
+            stream.write(text)
+    assert namespace_of("", "", environment, account) == expected

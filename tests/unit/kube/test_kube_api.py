@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from hostagent.kube.api import Api, ApiError, Event
+from hostagent.kube.api import Api, ApiError, Event, Listing
 from hostagent.kube.config import kubeconfig
 from hostagent.kube.transport import Request, Transport, UnreachedError
 from tests.apiserver import Api as Server
@@ -233,7 +233,7 @@ def test_pages_are_followed_with_every_sign_quoted(keys, api_to):
     first = {**LIST, "metadata": {"resourceVersion": "7", "continue": "a+/=&b c%2F", "remainingItemCount": 1}}
     with Server(keys, (200, {}, first), (200, {}, {**LIST, "items": None})) as server:
         pages = list(api_to(server).pages("/api/v1/nodes", limit=3, selector="a.b/c!=d,e in (f,g)", form="metadata"))
-    assert pages == [([NODE], "7"), ([], "7")]
+    assert [page[:2] for page in pages] == [([NODE], "7"), ([], "7")]
     asked = [(path.partition("?")[0], parse_qs(path.partition("?")[2])) for path, *_ in server.asked]
     query = {"limit": ["3"], "labelSelector": ["a.b/c!=d,e in (f,g)"]}
     assert asked == [("/api/v1/nodes", query), ("/api/v1/nodes", {**query, "continue": ["a+/=&b c%2F"]})]
@@ -350,3 +350,51 @@ def test_a_watch_closed_by_another_thread_ends_soon_and_leaves_no_descriptor(key
         over.set()
         assert descriptors(before) <= before
     assert (found, ended) == ([("ADDED", {"a": 1})] * is_read, [None] * is_read), "without an error"
+
+
+def test_a_page_asks_for_fields_and_says_what_follows(keys, api_to):
+    first = {**LIST, "metadata": {"resourceVersion": "7", "continue": "more"}}
+    with Server(keys, (200, {}, first), (200, {}, LIST)) as server:
+        api = api_to(server)
+        listing = Listing("/api/v1/pods", 5, fields="spec.nodeName=a,status.phase!=Failed")
+        followings = [api.page(listing).following, api.page(listing, "more").following]
+    queries = [parse_qs(path.partition("?")[2]) for path, *_ in server.asked]
+    assert followings == ["more", ""]
+    assert queries[0] == {"limit": ["5"], "fieldSelector": ["spec.nodeName=a,status.phase!=Failed"]}
+    assert queries[1]["continue"] == ["more"]
+
+
+TABLE = {"kind": "Table", "metadata": {"resourceVersion": "7"}, "rows": [{"cells": ["n"]}]}
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ({**TABLE, "metadata": {"remainingItemCount": 9}}, 10),
+        (TABLE, 1),
+        ({**TABLE, "rows": []}, 0),
+        ({**TABLE, "rows": None}, 0),
+    ],
+    ids=["more", "one", "none", "null"],
+)
+def test_objects_are_counted_by_a_table(keys, api_to, table, expected):
+    with Server(keys, (200, {}, table)) as server:
+        assert api_to(server).count("/api/v1/nodes") == expected
+    path, headers, *_ = server.asked[0]
+    assert parse_qs(path.partition("?")[2]) == {"limit": ["1"], "includeObject": ["None"]}
+    assert "as=Table" in headers["Accept"]
+
+
+@pytest.mark.parametrize("table", [LIST, {**TABLE, "rows": 7}, {**TABLE, "metadata": {"remainingItemCount": "9"}}, {}])
+def test_what_is_no_table_is_no_count(keys, api_to, table):
+    with Server(keys, (200, {}, table)) as server:
+        assert code_of(lambda: api_to(server).count("/api/v1/nodes")) == 200
+
+
+@pytest.mark.parametrize("code", [200, 403])
+def test_the_servers_clock_is_that_of_its_answer(keys, api_to, code):
+    with Server(keys, (code, {}, NODE)) as server:
+        api = api_to(server)
+        with contextlib.suppress(ApiError):
+            api.get("/version")
+    assert api.answered_at == pytest.approx(time.time(), abs=30)

@@ -120,6 +120,24 @@ def test_a_signal_that_ends_us_ends_the_command(scontrol, tmp_path):
     assert until(lambda: not running("sleep", "4245"))
 
 
+def test_another_program_is_asked_and_its_exit_status_is_for_the_caller(scontrol, tmp_path):
+    folder = scontrol("exit 1")
+    (tmp_path / "scontrol").rename(tmp_path / "sinfo")
+    answer = Client(folder).ask("sinfo", "--json")
+    assert (answer.status, answer.out) == (1, "")
+
+
+def test_a_question_may_have_more_time_than_a_command(scontrol, monkeypatch):
+    monkeypatch.setattr(client, "COMMAND_S", 0.1)
+    assert Client(scontrol("sleep 0.5; echo all")).ask("scontrol", "show", seconds=5.0).out == "all\n"
+
+
+def test_no_question_goes_on_after_the_programs_end(scontrol):
+    with pytest.raises(SlurmError, match="did not end in"):
+        Client(scontrol("sleep 4246"), ends=time.monotonic() + 0.3).ask("scontrol", "show", seconds=30.0)
+    assert until(lambda: not running("sleep", "4246"))
+
+
 def test_a_missing_program_says_where_it_was_looked_for(tmp_path):
     with pytest.raises(SlurmError, match=f"found no scontrol in {tmp_path}"):
         Client(str(tmp_path)).show("n1")

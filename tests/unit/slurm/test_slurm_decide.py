@@ -1,5 +1,7 @@
 """What health writes to a node, by what others have set: the table of other people's states."""
 
+from dataclasses import replace
+
 import pytest
 
 from hostagent.slurm.programs.health import Past, decide
@@ -8,8 +10,8 @@ from hostagent.slurm.reason import LONGEST, reason_text
 from tests.unit.slurm.slurmparts import OURS, node, verdict
 
 OTHER = "hostagent: GpuXid: GPU 1 had Xid 79. Drain the node."
-EXTRA = '{"hostagent":1,"hostagent_class":"1-c0ffee","hostagent_coverage":"full"}'
-BAD_EXTRA = EXTRA.replace(":1,", ":0,", 1)
+EXTRA = '{"hostagent":1,"hostagent_multi":1,"hostagent_class":"1-c0ffee","hostagent_coverage":"full"}'
+BAD_EXTRA = EXTRA.replace(":1,", ":0,")
 NHC = "NHC: check_hw_ib:  No IB port is ACTIVE (LinkUp 200 Gb/sec)."
 GRES = "gres/gpu count reported lower than configured (7 < 8)"
 DRAIN = {"State": "DRAIN", "Reason": OURS}
@@ -195,12 +197,12 @@ def test_an_extra_with_anything_of_others_stays(extra):
     assert "Extra" not in written(node(extra=extra), verdict("not_ready"))
 
 
-@pytest.mark.parametrize("extra", ["", '{"hostagent":0}', BAD_EXTRA])
+@pytest.mark.parametrize("extra", ["", '{"hostagent":0}', BAD_EXTRA, EXTRA.replace('"hostagent_multi":1,', "")])
 def test_an_extra_is_written_where_it_is_empty_or_ours(extra):
     assert written(node(extra=extra), verdict())["Extra"] == EXTRA
 
 
-@pytest.mark.parametrize("extra", [EXTRA, '{"hostagent_coverage": "full", "hostagent": 1, "hostagent_class": "1-c0ffee"}'])
+@pytest.mark.parametrize("extra", [EXTRA, EXTRA.replace(":", ": ").replace(",", ", ")])
 def test_a_node_that_says_what_is_known_of_it_is_not_written_to(extra):
     assert written(node(extra=extra), verdict()) == {}
     assert written(node("IDLE+DRAIN", OURS, extra=BAD_EXTRA), verdict("not_ready")) == {}
@@ -212,7 +214,12 @@ def test_all_that_changes_goes_in_one_update_state_first():
 
 
 def test_an_extra_leaves_out_a_class_that_is_not_known():
-    assert written(node(), verdict(fabric_class="", coverage=""))["Extra"] == '{"hostagent":1}'
+    assert written(node(), verdict(fabric_class="", coverage=""))["Extra"] == '{"hostagent":1,"hostagent_multi":1}'
+
+
+def test_an_extra_says_that_a_node_serves_jobs_of_its_own_alone():
+    alone = replace(verdict(fabric_class="", coverage=""), multi="not_ready")
+    assert written(node(), alone)["Extra"] == '{"hostagent":1,"hostagent_multi":0}'
 
 
 @pytest.mark.parametrize("text", ["a \"b\" 'c'", "a [root@2026-11-30T07:12:24] b", "a\nb\x1b[0m", "ä" * 400, "back\\slash `id`"])

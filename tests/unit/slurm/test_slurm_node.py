@@ -88,3 +88,26 @@ def test_what_is_no_node_is_none():
 )
 def test_flags_have_one_name_each(text, flags):
     assert states_of(text) == flags
+
+
+def test_what_the_gate_reads_is_found_before_the_free_text():
+    text = (
+        "NodeName=n1 CPUAlloc=2 CPUEfctv=8 CPUTot=8 Gres=gpu:h100:8 GresUsed=gpu:h100:3(IDX:0-2) NodeHostName=gpu1 RealMemory=1000 AllocMem=300 "
+        "State=MIXED MemSpecLimit=100 Partitions=a,b BootTime=2026-11-30T00:00:01 "
+        f"Reason=Partitions=z GresUsed=gpu:0 {STAMP} Comment=BootTime=None Extra={{}}"
+    )
+    (one,) = parse_nodes(text)
+    assert (one.gres_used, one.host, one.partitions, one.booted_at) == ("gpu:h100:3(IDX:0-2)", "gpu1", ("a", "b"), 1795996801.0)
+    assert (one.free_cpus, one.free_memory, one.used_memory) == (6, 600, 300)
+
+
+def test_what_is_not_printed_is_not_known():
+    (one,) = parse_nodes("NodeName=n1 State=IDLE CPUAlloc=x")
+    assert (one.gres_used, one.partitions, one.booted_at, one.free_cpus, one.free_memory, one.used_memory) == (
+        None,
+        (),
+        0.0,
+        None,
+        None,
+        None,
+    )

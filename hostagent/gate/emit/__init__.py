@@ -1,0 +1,31 @@
+"""What a submitter applies or submits for an answer: documents of Kubernetes, Trainer, Kueue and Volcano, and a batch script of Slurm."""
+
+from typing import Literal, get_args
+
+from hostagent.gate.answer import Answer
+from hostagent.gate.emit.options import EmitError, Options
+from hostagent.gate.emit.trainer import TRAINERS
+
+Kind = Literal["indexed-job", "trainjob", "kueue", "volcano", "sbatch"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+__all__ = ["KINDS", "TRAINERS", "EmitError", "Kind", "Options", "emit"]
+
+
+def emit(kind: Kind, answer: Answer, options: Options) -> str:
+    """One document for an answer that places the job. Raises ``EmitError`` for what the kind, or the version of it, cannot carry."""
+    from hostagent.gate.emit import jobs, sbatch, trainjob
+
+    if not answer.placeable:
+        raise EmitError("found a job that cannot be placed, wanted nodes for it", "The answer has the reasons.")
+    if kind == "sbatch":
+        return sbatch.script(answer, options)
+    if answer.backend == "slurm":
+        raise EmitError("found nodes of Slurm, wanted nodes of a Kubernetes cluster", "Take --emit sbatch.")
+    if kind == "indexed-job":
+        return jobs.indexed_job(answer, options)
+    if kind == "kueue":
+        return jobs.kueue(answer, options)
+    if kind == "volcano":
+        return jobs.volcano(answer, options)
+    return trainjob.train_job(answer, options)

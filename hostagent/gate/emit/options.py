@@ -1,0 +1,80 @@
+"""What a submitter wants of an emitted document, and the names in it."""
+
+import re
+
+from hostagent.errors import HostagentError
+from hostagent.facts.frozen import frozen
+from hostagent.gate.answer import Answer
+from hostagent.gate.wording import instant, names_of, shown
+
+#: A label of the DNS (RFC 1035), as services have to be named; and (RFC 1123), as namespaces.
+_SERVICE = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?")
+_NAMESPACE = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
+#: Names of other objects: such labels between dots.
+_OBJECT = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
+_LONGEST_LABEL, _LONGEST_OBJECT = 63, 253
+
+
+class EmitError(HostagentError):
+    """The document cannot carry what the answer has, or what the submitter wants."""
+
+
+@frozen
+class Options:
+    """Of ``--emit``; an empty text is not given. ``runtime`` and ``trainer`` are of Kubeflow Trainer: a ClusterTrainingRuntime and a
+    version.
+    """
+
+    name: str = "job"
+    namespace: str = ""
+    image: str = ""
+    command: tuple[str, ...] = ()
+    queue: str = ""
+    runtime: str = "torch-distributed"
+    trainer: str = ""
+
+
+def check_names(options: Options, last_pod: str) -> None:
+    """Raises ``EmitError`` for names that the API server refuses. `last_pod`: the longest name of a pod, which is a label of the DNS."""
+    if not _SERVICE.fullmatch(options.name):
+        wanted = "small letters, digits and dashes, with a letter first"
+        raise EmitError(f"found --name {shown(options.name)!r}, wanted {wanted}", "")
+    if len(last_pod) > _LONGEST_LABEL:
+        longest = _LONGEST_LABEL - len(last_pod) + len(options.name)
+        raise EmitError(f"found --name of {len(options.name)} characters, wanted {longest} at most", f"Its last pod is {last_pod}.")
+    if options.namespace and not (_NAMESPACE.fullmatch(options.namespace) and len(options.namespace) <= _LONGEST_LABEL):
+        wanted = f"at most {_LONGEST_LABEL} small letters, digits and dashes"
+        raise EmitError(f"found --namespace {shown(options.namespace)!r}, wanted {wanted}", "")
+    if options.queue and not is_object_name(options.queue):
+        raise EmitError(f"found --queue {shown(options.queue)!r}, wanted the name of a queue", "")
+
+
+def is_object_name(name: str) -> bool:
+    """A subdomain of the DNS.
+
+    >>> is_object_name("a-1.b"), is_object_name("A"), is_object_name("a_b")
+    (True, False, False)
+    """
+    return len(name) <= _LONGEST_OBJECT and bool(_OBJECT.fullmatch(name))
+
+
+def check_environment(answer: Answer) -> None:
+    """Raises ``EmitError`` where the nodes need different settings: all pods and tasks of one document have the same ones."""
+    if answer.env_by_node:
+        names = sorted({name for env in answer.env_by_node.values() for name in env})
+        raise EmitError(
+            f"found {names_of(names)} different from node to node, wanted one value: all parts of one document have the same environment",
+            f"Leave some of {names_of(sorted(answer.env_by_node))} out with --exclude, or take --emit affinity and --json's env_by_node.",
+        )
+
+
+def notes(answer: Answer) -> list[str]:
+    """What users of the document have to know, as lines of a comment."""
+    found = []
+    if answer.valid_until is not None:
+        found.append(f"# By hostagent gate. Its answer holds until {instant(answer.valid_until)}.")
+    else:
+        found.append("# By hostagent gate.")
+    if answer.not_asked:
+        found.append(f"# Not asked: {', '.join(answer.not_asked)}.")
+    return found

@@ -1,0 +1,44 @@
+"""A batch script of Slurm: directives, NCCL's environment, and the command where there is one."""
+
+import re
+import shlex
+
+from hostagent.gate.answer import Answer
+from hostagent.gate.emit.options import EmitError, Options, check_environment, notes
+from hostagent.gate.wording import shown
+
+#: Names that a directive carries as they are: Slurm reads blanks, quotes, brackets and "#" in another way.
+_NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.:+@/-]*")
+
+
+def script(answer: Answer, options: Options) -> str:
+    """Raises ``EmitError`` for names that a directive cannot carry, and where no nodes are named: no label carries a class there."""
+    request = answer.request
+    if answer.backend == "kubernetes":
+        raise EmitError("found nodes of a Kubernetes cluster, wanted nodes of Slurm", "Take --emit indexed-job.")
+    if answer.pin == "class":
+        raise EmitError("found --pin class, wanted --pin nodes: a batch script names its nodes", "")
+    check_environment(answer)
+    directives = {
+        "job-name": options.name,
+        "nodes": str(request.nodes),
+        "ntasks-per-node": "1",
+        "gres": f"gpu:{request.gpus_per_node}",
+        "nodelist": ",".join(_name("node", one) for one in answer.nodes),
+        "partition": request.partition,
+        "reservation": request.reservation,
+    }
+    for option in ("job-name", "partition", "reservation"):
+        if directives[option]:
+            _name(option.removeprefix("job-"), directives[option])
+    lines = ["#!/bin/bash", *notes(answer), *(f"#SBATCH --{name}={value}" for name, value in directives.items() if value)]
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in answer.env.items()]
+    if options.command:
+        lines.append(f"srun {shlex.join(options.command)}")
+    return "\n".join([*lines, ""])
+
+
+def _name(what: str, name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise EmitError(f"found the {what} {shown(name)!r}, wanted a name that a line of #SBATCH can carry", "")
+    return name

@@ -1,0 +1,5 @@
+module hostagent.dev/tests/trainer-2.0
+
+go 1.25.0
+
+require github.com/kubeflow/trainer/v2 v2.0.1
