@@ -14,8 +14,7 @@ from hostagent.gate.fleet import Fleet, State, fleet
 from hostagent.gate.wording import count_of
 from hostagent.sinks.fleet import WORDS, differences, headline
 from hostagent.sinks.fleethtml import SIGNS
-from hostagent.sinks.gate import _IN_CLUSTER as IN_CLUSTER
-from hostagent.sinks.gate import ADVICE
+from hostagent.sinks.gate import ADVICE, IN_CLUSTER
 from tests.fleet_hosts import VALID_UNTIL, summaries
 from tests.readme import output
 

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from hostagent.cli import SETTINGS, examples
-from hostagent.cli.gateoptions import backend_of, check_kind, gate_options
+from hostagent.cli.gateoptions import GateCommand, backend_of, check_kind, gate_options
 from hostagent.cli.options import STANDARD, color_option, colour_wanted, terminal_width, warn
 from hostagent.cli.outputs import deliver_all, one_form, output_option, outputs
 from hostagent.cli.streams import complain
@@ -43,7 +43,7 @@ _OPTIONS = {
 }
 
 
-@click.command("gate", context_settings=SETTINGS, epilog=_EXAMPLES)
+@click.command("gate", cls=GateCommand, context_settings=SETTINGS, epilog=_EXAMPLES)
 @gate_options
 @output_option()
 @color_option
@@ -158,10 +158,9 @@ def _answer(request: Request, backend: Backend, pin: Pin, given: dict[str, Any])
         from hostagent.gate.backends.slurm import Slurm
         from hostagent.slurm.client import Client
 
-        documents = _documents(given["reports"])
-        summaries = {str(summary["node"]): summary for _, summary in documents} if documents else None
+        summaries, warnings = _summaries(given["reports"]) if given["reports"] else (None, [])
         cluster = Slurm(Client(given["bin_dir"], given["slurm_conf"]), request, summaries)
-        cluster.warnings += documents.warnings if documents else []
+        cluster.warnings += warnings
     return search(request, cluster, Asked(backend, pin, given["prefix"], given["read_all"]))
 
 
@@ -178,10 +177,18 @@ def _by_files(request: Request, pin: Pin, given: dict[str, Any]) -> Answer:
     return replace(answer, warnings=(*answer.warnings, *documents.warnings))
 
 
-def _documents(folder: str | None) -> Any:
+def _summaries(folder: str) -> tuple[dict[str, Any], list[str]]:
+    """By node the latest, and warnings."""
     from hostagent.gate.backends.files import Documents
+    from hostagent.gate.candidate import parse_candidate, rank
 
-    return Documents([folder]) if folder else None
+    found, ranks, documents = dict[str, Any](), dict[str, tuple[float, int, int]](), Documents([folder])
+    for name, summary in documents:
+        one = parse_candidate(summary, name)
+        own = rank(one.observed_at, one.single_node, one.multi_node)
+        if one.node not in ranks or own > ranks[one.node]:
+            found[one.node], ranks[one.node] = summary, own
+    return found, documents.warnings
 
 
 def _apis(given: dict[str, Any]) -> "Callable[[], Api]":
@@ -201,12 +208,9 @@ def _emit(answer: Answer, emitted: str, given: dict[str, Any]) -> None:
         for line in render_answer(answer, "text", width=terminal_width()).splitlines():
             complain(line)
         return
-    if emitted in FIELDS:
-        own = names_of(list(answer.env_by_node)) if emitted == "env" else ""
-        notes = [f"{own}: these nodes need settings of their own, which --format json has"] if own else []
-        text = render_field(answer, emitted)
-    else:
-        text, notes = _document(answer, cast("Kind", emitted), given), []
+    own = names_of(list(answer.env_by_node)) if emitted not in ("selector", "affinity") else ""
+    notes = [f"{own}: these nodes need settings of their own, which --format json has"] if own else []
+    text = render_field(answer, emitted) if emitted in FIELDS else _document(answer, cast("Kind", emitted), given)
     warn([*answer.warnings, *notes])
     deliver_all(outputs("json", given["output"], (), FORMATS), lambda _, __: text, math.inf)
 

@@ -32,11 +32,13 @@ _BACKEND = (
     KUBECONFIG,
     CONTEXT,
     PREFIX,
-    click.option("--slurm-conf", default="", type=click.Path(), help="Default: $SLURM_CONF, else Slurm's own.", metavar="FILE"),
+    click.option("--slurm-conf", default="", type=click.Path(), help="Slurm: default $SLURM_CONF, else Slurm's own.", metavar="FILE"),
     click.option(
-        "--bin-dir", default="", type=click.Path(), help="Where scontrol is. Default: /usr/bin and others, then PATH.", metavar="DIR"
+        "--bin-dir", default="", type=click.Path(), help="Slurm: where scontrol is. Default: /usr/bin and others, then PATH.", metavar="DIR"
     ),
-    click.option("--all", "read_all", is_flag=True, help="Read all nodes of the cluster, also where the job can be placed before."),
+    click.option(
+        "--all", "read_all", is_flag=True, help="Kubernetes: read all nodes of the cluster, also where the job can be placed before."
+    ),
 )
 _JOB = (
     click.option("--nodes", required=True, type=_COUNT, help="How many nodes the job needs.", metavar="N"),
@@ -67,11 +69,11 @@ _JOB = (
         "--max-age",
         "max_age_s",
         type=Seconds(min=0, min_open=True),
-        help="Greatest age of a report. Default: a report counts until its valid_until.",
+        help="Greatest age of a report, on Kubernetes of a heartbeat. Default: a report counts until its valid_until, a heartbeat 900 s.",
         metavar="S",
     ),
-    click.option("--exclude", multiple=True, help="Not this node; may be given several times.", metavar="NODE"),
-    click.option("--only", multiple=True, help="Only this node; may be given several times.", metavar="NODE"),
+    click.option("--exclude", multiple=True, help="Not these nodes; may be given several times.", metavar="NODE"),
+    click.option("--only", multiple=True, help="Only these nodes; may be given several times.", metavar="NODE"),
     click.option("--require-coverage", type=click.Choice(["full"]), help="Refuse nodes whose report does not cover everything."),
     click.option("--allow-mig", is_flag=True, help="Take nodes with MIG on, too."),
     click.option("--host-nccl", is_flag=True, help="The job uses the host's NCCL: compare its version, plug-in and settings, too."),
@@ -109,12 +111,15 @@ _OUTPUT = (
     click.option(
         "--pin",
         type=click.Choice(PINS),
-        help="What the affinity names: the chosen nodes, or the labels of their class alone. Default: nodes; with --emit kueue: class.",
+        help="What the affinity names: the chosen nodes, or the labels of their class alone. Default: nodes; class with --emit kueue, "
+        "and with trainjob of Trainer 2.0.",
     ),
     click.option("--name", default="job", show_default=True, help="Name of the emitted job.", metavar="NAME"),
     click.option("--namespace", default="", help="Its namespace. Default: that of the kubeconfig's context or of this pod.", metavar="NS"),
-    click.option("--image", default="", help="Its image.", metavar="IMAGE"),
-    click.option("--queue", default="", help="Its queue, for --emit kueue and volcano.", metavar="NAME"),
+    click.option(
+        "--image", default="", help="Its image. Default: the word IMAGE, to be replaced; of a TrainJob its runtime's.", metavar="IMAGE"
+    ),
+    click.option("--queue", default="", help="Its queue, for --emit kueue (default: default) and volcano.", metavar="NAME"),
     click.option(
         "--runtime", default="torch-distributed", show_default=True, help="Its ClusterTrainingRuntime, for --emit trainjob.", metavar="NAME"
     ),
@@ -150,16 +155,33 @@ _OF_KIND: Mapping[str, tuple[str, ...]] = {
     "job_command": (*_JOBS, "sbatch"),
 }
 _WAYS = (
-    "found no --backend, no kubeconfig, no account of a pod and no scontrol; wanted --reports DIR with summaries of the nodes, "
+    "found no --backend, no kubeconfig, no account of a pod and no scontrol, wanted --reports DIR with summaries of the nodes, "
     "--kubeconfig FILE for Kubernetes, or scontrol on PATH for Slurm"
 )
 
 
+_HEADINGS = (("The job", _JOB), ("Where it is asked", _BACKEND), ("What is printed", _OUTPUT))
+
+
 def gate_options(command: Command) -> Command:
     """All of them, in the order of --help."""
-    for option in reversed((*_JOB[:2], *_BACKEND, *_JOB[2:], *_OUTPUT)):
+    for option in reversed([option for _, options in _HEADINGS for option in options]):
         command = option(command)
     return command
+
+
+class GateCommand(click.Command):
+    """Its --help has headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        records = [(one, one.get_help_record(ctx)) for one in self.get_params(ctx)]
+        shown = [record for one, record in records if record is not None and isinstance(one, click.Option)]
+        for heading, options in _HEADINGS:
+            group, shown = shown[: len(options)], shown[len(options) :]
+            if heading == _HEADINGS[-1][0]:
+                group, shown = [*group, *shown], []
+            with formatter.section(heading):
+                formatter.write_dl(group)
 
 
 def backend_of(given: Backend | None, reports: str | None, kubeconfig: str, context: str, bin_dir: str) -> Backend:

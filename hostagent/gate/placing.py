@@ -102,7 +102,8 @@ class Placing:
             refused |= _outside(self._grouping, choice, self.eligible)
         warnings = [*terms.warnings, *(_unmatched(request, self._nodes) if terms.is_whole else ()), *self._notes()]
         env, env_by_node = env_of(chosen, warnings)
-        scheduling = Scheduling(request, chosen, terms.prefix, warnings)
+        labelled = chosen if terms.backend != "slurm" else ()  # Slurm has no labels of nodes
+        scheduling = Scheduling(request, labelled, terms.prefix, warnings)
         return Answer(
             schema_version=SCHEMA_VERSION,
             backend=terms.backend,

@@ -3,6 +3,7 @@
 Source: Kubernetes, "Kubernetes API Concepts".
 """
 
+import copy
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
@@ -87,6 +88,12 @@ class Api:
         self._on_answer = on_answer or (lambda: None)
         #: The server's clock at its last answer, in seconds since 1970; None where the answer had no time.
         self.answered_at: float | None = None
+
+    def another(self) -> "Api":
+        """For another thread, with a connection of its own: a program that has given a credential is not run again."""
+        found = copy.copy(self)
+        found._transport = self._transport.another()  # noqa: SLF001  # of its own class
+        return found
 
     def close(self) -> None:
         """The open connection."""

@@ -131,6 +131,12 @@ class Transport:
         self._worker: _Worker | None = None
         self._kept: _Kept | None = None
 
+    def another(self) -> "Transport":
+        """For another thread: a program that has given a credential is not run again."""
+        found = Transport(self._access, self._agent, self._secrets, keeps=self._keeps, timeout_s=self._timeout_s)
+        found._credential = self._credential
+        return found
+
     def send(self, request: Request) -> Answer:
         """Returns soon after the timeout: the connection to a server that sends a byte now and then is closed. What hangs before there is
         one (a name server, a program of the kubeconfig) is left behind, one at a time. Raises ``UnreachedError``.

@@ -63,7 +63,7 @@ _NO_REPORT = "Collect each node's summary.json into the directory, under the nod
 _NO_NODES = "See that hostagent runs on the nodes with GPUs, and that --node-selector, --partition and --prefix are the right ones."
 _OF_VERDICT: tuple[Code, ...] = ("NotReady", "Unknown", "MultiNodeNotReady")
 #: What to do instead, where a cluster was asked.
-_IN_CLUSTER: Mapping[Backend, Mapping[Code, tuple[str, str]]] = {
+IN_CLUSTER: Mapping[Backend, Mapping[Code, tuple[str, str]]] = {
     "kubernetes": {
         **dict.fromkeys(_OF_VERDICT, ("This says what the agent of such a node reports.", "hostagent kubernetes why NODE")),
         "Stale": ("See whether the agent of such a node runs, and whether its clock is right.", "kubectl -n hostagent get pods -o wide"),
@@ -196,7 +196,7 @@ def _add_advice(page: Page, answer: Answer) -> None:
     if frequent == "NotInClass":
         text, command = _of_class(answer)
     else:
-        text, command = _IN_CLUSTER.get(answer.backend, {}).get(frequent) or ADVICE.get(frequent, ("", ""))
+        text, command = IN_CLUSTER.get(answer.backend, {}).get(frequent) or ADVICE.get(frequent, ("", ""))
     if text:
         page.heading(f"WHAT TO DO about {frequent}", "WHAT TO DO")
         page.add(text, _INDENT)

@@ -8,7 +8,9 @@ from hostagent.facts.frozen import frozen
 _START = "NodeName="
 _STATE = re.compile(r" State=(\S+)")
 #: Each field of one word that is read; those of free text come after them.
-_FIELD = re.compile(r" (Gres|GresUsed|NodeHostName|Partitions|BootTime|CPUAlloc|CPUEfctv|CPUTot|RealMemory|AllocMem|MemSpecLimit)=(\S*)")
+_FIELD = re.compile(
+    r" (Gres|GresUsed|NodeHostName|Partitions|BootTime|CPUAlloc|CPUEfctv|CPUTot|RealMemory|AllocMem|MemSpecLimit|Owner)=(\S*)"
+)
 #: The fields after the last one that has no free text. Each is printed only where it is set.
 _TAIL = re.compile(r" (?:Reason|Comment|Extra)=")
 #: Fields of one word that newer releases print after them.
@@ -52,7 +54,7 @@ _KEEPS_DRAIN = _DOWN | {"MAINT"}
 class Node:
     """``states``: the base state and all flags, in capitals, one name each. ``gres``: what Slurm gives out there, "(null)" for nothing.
     ``gres_used``: None if it was not asked (scontrol -d). Times are in seconds since the epoch, 0 if unknown. Free processors and MiB: what
-    running jobs leave, None if unknown.
+    running jobs leave, None if unknown. ``owner``: the user to whose jobs it is given alone, "" for none.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Node:
     free_cpus: int | None = None
     free_memory: int | None = None
     used_memory: int | None = None
+    owner: str = ""
 
 
 def parse_nodes(text: str) -> tuple[Node, ...]:
@@ -130,6 +133,7 @@ def _node(record: str) -> Node:
         free_cpus=left(_number(get("CPUEfctv", get("CPUTot"))), _number(get("CPUAlloc"))),
         free_memory=left(left(memory, used), _number(get("MemSpecLimit", "0"))),
         used_memory=used,
+        owner="" if get("Owner", "N/A") == "N/A" else get("Owner", ""),
     )
 
 

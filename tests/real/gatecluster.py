@@ -24,6 +24,7 @@ CLOSED, MULTI_CLOSED = (f"readiness.k8s.io/hostagent-{name}" for name in ("not-r
 NAMESPACES = ("others-a", "others-b")
 #: Its pods take one GPU more.
 WRAPPED = "gate-wrapped"
+JOBS = "/apis/batch/v1/namespaces/jobs/jobs"
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 _SINGLE = ("Ready", "DriverReady", "ToolkitReady")
 _REASONS = {"ready": "Ready", "degraded": "Degraded", "not_ready": "GpuXid", "unknown": "CouldNotRead"}
@@ -313,6 +314,7 @@ def make(cluster: Cluster, one: Drawn) -> None:
 
 def remove(cluster: Cluster, one: Drawn) -> None:
     """Nodes and their pods, slices and jobs."""
+    cluster.admin("DELETE", f"{JOBS}?propagationPolicy=Orphan")  # its controller would make their pods again
     for space in (*NAMESPACES, "jobs"):
         remove_pods(cluster, space)
     cluster.admin("DELETE", SLICES)

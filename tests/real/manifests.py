@@ -23,6 +23,7 @@ VARIANTS = {
     ("observe", "readiness-rules-in-force"): ("--set=readinessRules.enabled=true,readinessRules.dryRun=false",),
     ("observe", "class-affinity"): ("--set=classAffinity=true",),
     ("observe", "class-affinity-v1beta1"): ("--set=classAffinity=true,classAffinityApiVersion=v1beta1",),
+    ("observe", "gate"): ("--set=gateNamespaces={default}",),
     ("observe", "monitoring"): ("--set=monitoring=true",),
     ("observe-unprivileged", "controller", "events", "monitoring"): (
         "--set=unprivileged=true,controller.enabled=true,events=true,monitoring=true",

@@ -21,11 +21,13 @@ PartitionName=whole Nodes=ALL OverSubscribe=EXCLUSIVE MaxTime=5 DefaultTime=1
 PartitionName=cpus Nodes=ALL DefCpuPerGPU=2 MaxTime=5 DefaultTime=1
 PartitionName=memory Nodes=ALL SelectTypeParameters=CR_CORE_MEMORY DefMemPerCPU=600 MaxTime=5 DefaultTime=1
 PartitionName=all-memory Nodes=ALL SelectTypeParameters=CR_CORE_MEMORY MaxTime=5 DefaultTime=1
+PartitionName=user Nodes=ALL ExclusiveUser=YES MaxTime=5 DefaultTime=1
 PartitionName=pairs Nodes=ALL MaxNodes=2 MaxTime=5 DefaultTime=1
 PartitionName=closed Nodes=ALL State=DOWN MaxTime=5 DefaultTime=1
 PartitionName=hours Nodes=ALL MaxTime=600
 """
 _OTHER = {"DRAIN", "DOWN", "FAIL"}
+_NOBODY = 65534
 _PASSING = {"COMPLETING", "PLANNED"}
 
 
@@ -48,7 +50,7 @@ class Site:
         request = Request(nodes, gpus, **asked)
         return search(request, Slurm(Client(str(self.bin_dir), str(self.conf)), request, summaries), Asked("slurm"))
 
-    def submit(self, answer):
+    def submit(self, answer, *options):
         """The emitted lines of an answer; of a refusal the same lines without names, but with those that the request names."""
         request = answer.request
         if answer.placeable:
@@ -65,12 +67,12 @@ class Site:
             text = "\n".join(["#!/bin/bash", *(f"#SBATCH --{key}={value}" for key, value in values.items() if value), ""])
         script = self.cluster.home / "job.sh"
         script.write_text(f"{text}sleep 60\n")
-        done = self.cluster.client("sbatch", "--parsable", "--output=/dev/null", str(script), check=False)
+        done = self.cluster.client("sbatch", "--parsable", "--output=/dev/null", *options, str(script), check=False)
         return done.stdout.strip() or done.stderr.strip()
 
-    def starts(self, answer):
+    def starts(self, answer, *options):
         """The nodes on which a job with the answer's lines began at once, none for one that slurmctld looked at and left waiting, or refused."""
-        number = self.submit(answer)
+        number = self.submit(answer, *options)
         if not number.isdecimal():
             return ()
         eventually(lambda: self.looked_at(number), 20)
@@ -121,6 +123,21 @@ class Site:
             self.cluster.controller.send(signal.SIGCONT)
 
 
+def of_one_user(site, monkeypatch):
+    """Where jobs of a node's owner and of another user are foretold to begin, and where they do."""
+    site.settle()
+    site.runs("-w", "n1", "--partition=user", "--gres=gpu:1", "--ntasks=1")
+    found = []
+    for partition in ("user", ""):
+        answer = site.answer(1, 1, only=("n1",), partition=partition)
+        found.append((answer.nodes, site.starts(answer)))
+    monkeypatch.setattr("os.getuid", lambda: _NOBODY)
+    for name in ("n1", "n2"):
+        answer = site.answer(1, 1, only=(name,))
+        found.append((answer.nodes, site.starts(answer, f"--uid={_NOBODY}", "--chdir=/")))
+    return found
+
+
 def busy(*argv):
     return lambda site, node: site.runs("-w", node, *argv)
 
@@ -135,6 +152,7 @@ CONDITIONS = {
     "all but one CPU in use": busy("--ntasks=7"),
     "memory in use": busy("--partition=memory", "--gres=gpu:1", "--ntasks=1"),
     "given out whole": busy("--partition=whole", "--gres=gpu:1"),
+    "given to one user": busy("--partition=user", "--gres=gpu:1", "--ntasks=1"),
     "drained": lambda site, node: site.cluster.update(node, State="DRAIN", Reason="ticket 17"),
     "draining": lambda site, node: (busy("--gres=gpu:1")(site, node), site.cluster.update(node, State="DRAIN", Reason="ticket 17")),
     "down": lambda site, node: site.cluster.update(node, State="DOWN", Reason="ticket 18"),

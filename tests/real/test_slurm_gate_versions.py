@@ -7,7 +7,7 @@ import pytest
 
 from hostagent.errors import HostagentError
 from tests.real import slurmroots, slurmrun
-from tests.real.slurmgate import PARTITIONS, Site, foretold
+from tests.real.slurmgate import PARTITIONS, Site, foretold, of_one_user
 from tests.real.test_slurm_versions import SUITES
 
 pytestmark = pytest.mark.full
@@ -31,6 +31,10 @@ def test_a_job_begins_exactly_where_the_gate_says_on_newer_releases(site, seed):
 def test_a_silent_slurmctld_of_a_newer_release_is_a_failure_in_time(site):
     site.settle()
     began = time.monotonic()
-    with site.silent(), pytest.raises(HostagentError, match=r"Slurm did not answer: scontrol failed: .*timed out"):
+    with site.silent(), pytest.raises(HostagentError, match=r"cannot read the cluster of Slurm: scontrol failed: .*timed out"):
         site.answer(1, 1)
     assert time.monotonic() - began < 25
+
+
+def test_a_node_of_one_user_serves_that_user_alone_on_newer_releases(site, monkeypatch):
+    assert of_one_user(site, monkeypatch) == [(("n1",), ("n1",)), (("n1",), ("n1",)), ((), ()), (("n2",), ("n2",))]

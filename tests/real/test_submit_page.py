@@ -145,7 +145,6 @@ def test_on_slurm_the_job_runs_on_the_nodes_that_were_named(login):
     cluster, home, run = login
     eventually(lambda: run("slurm-ask").returncode == 0, 60)
     asked = run("slurm-ask").stdout
-    print(asked)
     assert asked.startswith("PLACEABLE  4 nodes with 8 GPUs each: n1, n2, n3, n4\n")
     done = run("slurm-submit")
     assert done.returncode == 0, done.stdout + done.stderr

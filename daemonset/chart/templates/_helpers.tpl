@@ -25,6 +25,10 @@ app.kubernetes.io/name: hostagent
 app.kubernetes.io/name: hostagent-controller
 {{- end }}
 
+{{- define "hostagent.gateLabels" -}}
+app.kubernetes.io/name: hostagent-gate
+{{- end }}
+
 {{- define "hostagent.controllerSubject" -}}
 - kind: ServiceAccount
   name: {{ .Values.controller.serviceAccountName }}

@@ -71,7 +71,7 @@ class Reader:
             return None
         summary, found = _summary(text(annotations, f"{self._prefix}/{_SUMMARY}"), name)
         one = Candidate(name, has_summary=False) if summary is None else self._slim(parse_candidate(summary))
-        one.labels = self._same({key: intern(value) for key in self._labels if (value := text(labels, key))})
+        one.labels = {key: intern(value) for key in self._labels if (value := text(labels, key))}
         own = [self._no_summary(found)] if summary is None else [*self._of_agent(one, item, text(summary, "headline"))]
         own += self._of_cluster(item)
         own += self._of_gpus(one, item)
@@ -106,7 +106,7 @@ class Reader:
         return one
 
     def _same(self, values: dict[str, Any]) -> dict[str, Any]:
-        key = tuple((name, repr(value) if isinstance(value, Unread) else value) for name, value in values.items())
+        key = tuple((name, (value.why,) if isinstance(value, Unread) else value) for name, value in values.items())
         found: dict[str, Any] = self._known.setdefault(key, values)
         return found
 
@@ -140,7 +140,7 @@ class Reader:
         """Why no new pod gets on it."""
         row = next((one for one in rows(item.status, "conditions") if one.get("type") == "Ready"), {})
         if (status := text(row, "status")) != "True":
-            said = text(row, "message") or f"its condition Ready is {status}"
+            said = text(row, "message")[:_LONGEST] or f"its condition Ready is {status}"
             message = f"Kubernetes says: {said}" if row else "it has no condition Ready"
             yield _reason("NodeNotReady", message, status or "no condition", "True")
         elif item.metadata.get("deletionTimestamp"):

@@ -66,7 +66,7 @@ class Kubernetes:
         read_all: bool,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`make_api`: each thread has its own. `read_all`: nodes that the job's own selector leaves out are read, too."""
+        """`make_api`: other threads get another one of it. `read_all`: nodes that the job's own selector leaves out are read, too."""
         self._make_api, self._request, self._prefix, self._pause = make_api, request, prefix, pause
         self._terms = [] if read_all else [f"{key}={value}" for key, value in map(label_term, request.node_selector)]
         self._own, self._apis = threading.local(), list[Api]()
@@ -185,7 +185,7 @@ class Kubernetes:
     def _ask(self, call: "Callable[[Api], _T]", right: "_Right | None") -> _T:
         """By the connection of this thread; again where the server is busy."""
         if not hasattr(self._own, "api"):
-            self._own.api = self._make_api()
+            self._own.api = self._apis[0].another() if self._apis else self._make_api()
             self._apis.append(self._own.api)
         for number in range(_TRIES):
             try:

@@ -1,6 +1,8 @@
 """A Slurm cluster: what slurmctld gives out at once, and of whose nodes hostagent or a report says that they may be used."""
 
 import math
+import os
+import pwd
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,7 +56,7 @@ class Slurm:
                 self.request, self.now, read_settings(self._client), read_partitions(self._client), read_reservations(self._client)
             )
         except SlurmError as error:
-            raise HostagentError(f"Slurm did not answer: {error}", _NEXT) from error
+            raise HostagentError(f"cannot read the cluster of Slurm: {error}", _NEXT) from error
         summaries = self._by_node(nodes)
         self._warn(rules.settings)
         made = (_candidate(node, rules, summaries.get(node.name), self._summaries is not None) for node in nodes)
@@ -160,10 +162,25 @@ class _Rules:
         lacking = self.needs.lacking(node)
         if node.states & _BUSY:
             lacking = "jobs use all its CPUs"
-        elif self.partition.is_exclusive and "MIXED" in node.states:
+        elif node.owner and not _is_ours(node.owner):
+            lacking = f"it is given to jobs of {node.owner} alone"
+        elif "MIXED" in node.states and self.partition.is_exclusive:
             lacking = f"jobs run on it, and partition {self.partition.name} gives out whole nodes"
+        elif "MIXED" in node.states and self.partition.is_of_one_user and not node.owner:
+            lacking = f"jobs run on it, and partition {self.partition.name} gives a node to one user, who may be another"
         if lacking:
             yield _reason("NoFreeGpus", f"{count_of(gpus.free, 'GPU')} of it are free, but {lacking}", "0", str(wanted))
+
+
+def _is_ours(owner: str) -> bool:
+    """Whether a node's owner is the caller: a name, a number, or both as in root(0)."""
+    name, _, number = owner.rstrip(")").partition("(")
+    uid = os.getuid()
+    try:
+        own = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        own = ""
+    return str(uid) in (name, number) or (not number and name == own)
 
 
 def _chosen_partition(name: str, partitions: Sequence[Partition]) -> Partition:

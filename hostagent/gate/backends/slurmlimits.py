@@ -23,7 +23,9 @@ _PER_GPU = re.compile(r"\b(DefCpuPerGPU|DefMemPerGPU)=([0-9]+)", re.IGNORECASE)
 
 
 class Partition(NamedTuple):
-    """``default_s``: seconds of a job that asks for no time; inf for no limit. ``needs``: of a job that asks for nothing else."""
+    """``default_s``: seconds of a job that asks for no time; inf for no limit. Who has a node alone: one job, or the jobs of one user
+    (`Exclusive=` of 26.05 says both).
+    """
 
     name: str
     is_default: bool
@@ -33,6 +35,7 @@ class Partition(NamedTuple):
     default_s: float
     wants_reservation: bool
     is_exclusive: bool
+    is_of_one_user: bool
     fields: Mapping[str, str]
 
 
@@ -183,7 +186,8 @@ def _partition(line: str) -> Partition:
         most_nodes=_amount(get("MaxNodes", ""), math.inf),
         default_s=longest if get("DefaultTime") in _NOTHING else min(longest, _seconds(get("DefaultTime", ""))),
         wants_reservation=get("ReqResv") == "YES",
-        is_exclusive=get("OverSubscribe") == "EXCLUSIVE",
+        is_exclusive=get("OverSubscribe") == "EXCLUSIVE" or get("ExclusiveTopo") == "YES" or get("Exclusive") in ("NODE", "TOPO"),
+        is_of_one_user=get("ExclusiveUser") == "YES" or get("Exclusive") == "USER",
         fields=fields,
     )
 

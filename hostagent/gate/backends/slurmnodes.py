@@ -111,6 +111,7 @@ def _node(row: Any, program: str) -> Node:
         free_cpus=min(known, default=None),
         free_memory=left(left(memory, used), _whole(get("specialized_memory", 0))),
         used_memory=used,
+        owner=str(get("owner")) if type(get("owner")) in (str, int) else "",
     )
 
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from hostagent.gate.answer import Answer
-from hostagent.gate.emit.options import EmitError, Options, check_environment, check_names, is_object_name
-from hostagent.gate.emit.pods import HOSTNAME, INDEX, document, environment, has_room_for_two, metadata, pod_spec
+from hostagent.gate.emit.options import EmitError, Options, check_names, is_object_name
+from hostagent.gate.emit.pods import HOSTNAME, INDEX, document, environment, has_room_for_two, metadata, missing, pod_spec
 from hostagent.gate.scheduling import FABRIC_CLASS, MULTI_NODE_READY, READY
 from hostagent.gate.wording import count_of, shown
 
@@ -19,7 +19,7 @@ _VOLCANO_JOB, _VOLCANO_INDEX, _TASK = "volcano.sh/job-name", "metadata.annotatio
 
 def indexed_job(answer: Answer, options: Options) -> str:
     """A service, by which the pods find each other also before they are ready, and an Indexed Job."""
-    return document(answer, [_service(options), _job(answer, options)])
+    return document(answer, [_service(options), _job(answer, options)], *missing(options))
 
 
 def _service(options: Options) -> dict[str, Any]:
@@ -30,7 +30,6 @@ def _service(options: Options) -> dict[str, Any]:
 def _job(answer: Answer, options: Options) -> dict[str, Any]:
     nodes, name = answer.request.nodes, options.name
     check_names(options, f"{name}-{nodes - 1}")
-    check_environment(answer)
     env = environment(answer, f"{name}-0.{name}", INDEX)
     spec = {
         "completions": nodes,
@@ -75,7 +74,7 @@ def kueue(answer: Answer, options: Options) -> str:
         _service(options),
         job,
     ]
-    return document(answer, objects, f"A ClusterQueue has to name the flavor {flavor}: an administrator's task.")
+    return document(answer, objects, f"A ClusterQueue has to name the flavor {flavor}: an administrator's task.", *missing(options))
 
 
 def _class_labels(answer: Answer) -> tuple[str, dict[str, str]]:
@@ -95,7 +94,6 @@ def volcano(answer: Answer, options: Options) -> str:
     """A Job of Volcano that starts with all its pods or not at all, and ends with the first one that fails."""
     nodes, name = answer.request.nodes, options.name
     check_names(options, f"{name}-{_TASK}-{nodes - 1}")
-    check_environment(answer)
     env = environment(answer, f"{name}-{_TASK}-0.{name}", _VOLCANO_INDEX)
     own = {_VOLCANO_JOB: name}
     spec = {
@@ -106,4 +104,5 @@ def volcano(answer: Answer, options: Options) -> str:
         "policies": [{"events": ["PodFailed", "PodEvicted"], "action": "AbortJob"}],
         "tasks": [{"name": _TASK, "replicas": nodes, "template": {"spec": pod_spec(answer, options, env, own)}}],
     }
-    return document(answer, [{"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata(options), "spec": spec}])
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata(options), "spec": spec}
+    return document(answer, [job], *missing(options))

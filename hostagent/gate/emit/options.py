@@ -58,16 +58,6 @@ def is_object_name(name: str) -> bool:
     return len(name) <= _LONGEST_OBJECT and bool(_OBJECT.fullmatch(name))
 
 
-def check_environment(answer: Answer) -> None:
-    """Raises ``EmitError`` where the nodes need different settings: all pods and tasks of one document have the same ones."""
-    if answer.env_by_node:
-        names = sorted({name for env in answer.env_by_node.values() for name in env})
-        raise EmitError(
-            f"found {names_of(names)} different from node to node, wanted one value: all parts of one document have the same environment",
-            f"Leave some of {names_of(sorted(answer.env_by_node))} out with --exclude, or take --emit affinity and --json's env_by_node.",
-        )
-
-
 def notes(answer: Answer) -> list[str]:
     """What users of the document have to know, as lines of a comment."""
     found = []
@@ -77,4 +67,8 @@ def notes(answer: Answer) -> list[str]:
         found.append("# By hostagent gate.")
     if answer.not_asked:
         found.append(f"# Not asked: {', '.join(answer.not_asked)}.")
+    if own := sorted({name for env in answer.env_by_node.values() for name in env}):
+        found.append(
+            f"# Left out, because the nodes need different values: {names_of(own)}. 'hostagent gate --json' has them (env_by_node)."
+        )
     return found

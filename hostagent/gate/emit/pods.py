@@ -1,11 +1,11 @@
 """What the pods of one job have in every kind of document: where they may run, and what they find in their environment."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hostagent.gate.answer import Answer
 from hostagent.gate.emit.options import EmitError, Options, notes
-from hostagent.gate.wording import count_of, names_of, shown
+from hostagent.gate.wording import names_of
 from hostagent.yamlfile import write_yaml
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -15,15 +15,38 @@ INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 MASTER_PORT = 29500
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
+#: Names an interface of the host.
+_INTERFACE = "NCCL_SOCKET_IFNAME"
+#: In the place of the image, where none was given.
+_IMAGE = "IMAGE"
+
 Environment = Mapping[str, "str | Mapping[str, Any]"]
 
 
 def document(answer: Answer, objects: "list[dict[str, Any]]", *remarks: str) -> str:
     """YAML: one object, or a List of several, behind a comment."""
     value: dict[str, Any] = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
-    if answer.pin == "class" and answer.env:
-        remarks = (*remarks, f"{names_of(list(answer.env))}: of the chosen nodes; other nodes of their class may need other settings.")
-    return "\n".join([*notes(answer), *(f"# {one}" for one in remarks), ""]) + write_yaml(value)
+    lines = [*notes(answer), *(f"# {one}" for one in (*remarks, *_on_settings(answer))), ""]
+    return "\n".join(lines) + write_yaml(value)
+
+
+def _on_settings(answer: Answer) -> Iterator[str]:
+    """What settings of a host mean in a pod."""
+    if answer.pin == "class" and (names := list(_settings(answer))):
+        yield f"{names_of(names)}: of the chosen nodes; other nodes of their class may need other settings."
+    if _INTERFACE in answer.env:
+        yield f"{_INTERFACE} is left out: a pod without hostNetwork has other interfaces than its node."
+    if answer.env.get("NCCL_NET") == "IB":
+        yield "With NCCL_NET=IB each pod needs RDMA devices: ask for your cluster's resource of them, such as rdma/hca, or the job ends."
+
+
+def _settings(answer: Answer) -> dict[str, str]:
+    return {name: value for name, value in answer.env.items() if name != _INTERFACE}
+
+
+def missing(options: Options) -> tuple[str, ...]:
+    """What has to be filled in."""
+    return () if options.image else (f"Put the job's image in the place of {_IMAGE}.",)
 
 
 def metadata(options: Options, **more: Any) -> dict[str, Any]:
@@ -37,10 +60,10 @@ def affinity(answer: Answer, own: Mapping[str, str]) -> dict[str, Any]:
     """
     found = dict(node_affinity(answer))
     if answer.request.nodes > 1:
-        if shared := [name for name in _unlabelled(answer) if has_room_for_two(answer, (name,))]:
+        if shared := [name for name in _named_by_field(answer) if has_room_for_two(answer, (name,))]:
             raise EmitError(
-                f"found {shown(shared[0])} without the label {HOSTNAME}, wanted it: two pods of the job could share the node",
-                f"Label it, or leave it out with --exclude {shared[0]}.",
+                f"found a node without the label {HOSTNAME} among {names_of(shared)}, wanted it on each: two pods could share a node",
+                "Label the node, or leave it out with --exclude.",
             )
         found["podAntiAffinity"] = {_REQUIRED: [{"labelSelector": {"matchLabels": dict(own)}, "topologyKey": HOSTNAME}]}
     return found
@@ -60,8 +83,8 @@ def terms(answer: Answer) -> "list[Mapping[str, Any]]":
     return list(node_affinity(answer)["nodeAffinity"][_REQUIRED]["nodeSelectorTerms"])
 
 
-def _unlabelled(answer: Answer) -> list[str]:
-    """Nodes that are named by a field."""
+def _named_by_field(answer: Answer) -> list[str]:
+    """All chosen nodes, where one of them has no label with its name."""
     return [name for term in terms(answer) for field in term.get("matchFields", ()) for name in field["values"]]
 
 
@@ -98,7 +121,7 @@ def environment(answer: Answer, master: str, index: str, *, for_torchrun: bool =
         "PET_MASTER_PORT": str(MASTER_PORT),
     }
     # a kubelet takes $(NAME) in a value for that variable: $$ is a dollar
-    settings = {name: value.replace("$", "$$") for name, value in answer.env.items()}
+    settings = {name: value.replace("$", "$$") for name, value in _settings(answer).items()}
     return {**settings, **for_tao, **(torchrun if for_torchrun else {})}
 
 
@@ -113,13 +136,10 @@ def gpu_limit(answer: Answer) -> dict[str, Any]:
 
 
 def container(answer: Answer, options: Options, env: Environment) -> dict[str, Any]:
-    """With room in /dev/shm, of which a container has 64 MiB otherwise. Raises ``EmitError`` without an image."""
-    if not options.image:
-        pods = count_of(answer.request.nodes, "pod")
-        raise EmitError(f"found no --image, wanted the image of the job's {pods}", "")
+    """With room in /dev/shm, of which a container has 64 MiB otherwise."""
     return {
         "name": "job",
-        "image": options.image,
+        "image": options.image or _IMAGE,
         **({"command": list(options.command)} if options.command else {}),
         "env": listed(env),
         "resources": gpu_limit(answer),

@@ -4,7 +4,7 @@ import re
 import shlex
 
 from hostagent.gate.answer import Answer
-from hostagent.gate.emit.options import EmitError, Options, check_environment, notes
+from hostagent.gate.emit.options import EmitError, Options, notes
 from hostagent.gate.wording import shown
 
 #: Names that a directive carries as they are: Slurm reads blanks, quotes, brackets and "#" in another way.
@@ -18,9 +18,8 @@ def script(answer: Answer, options: Options) -> str:
         raise EmitError("found nodes of a Kubernetes cluster, wanted nodes of Slurm", "Take --emit indexed-job.")
     if answer.pin == "class":
         raise EmitError("found --pin class, wanted --pin nodes: a batch script names its nodes", "")
-    check_environment(answer)
     directives = {
-        "job-name": options.name,
+        "job-name": "" if options.name == Options.name else options.name,
         "nodes": str(request.nodes),
         "ntasks-per-node": "1",
         "gres": f"gpu:{request.gpus_per_node}",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hostagent.gate.answer import Answer
-from hostagent.gate.emit.options import EmitError, Options, check_environment, check_names, is_object_name
+from hostagent.gate.emit.options import EmitError, Options, check_names, is_object_name
 from hostagent.gate.emit.pods import (
     INDEX,
     affinity,
@@ -37,7 +37,6 @@ def train_job(answer: Answer, options: Options) -> str:
     name, nodes = options.name, answer.request.nodes
     field = field_of(options.trainer)
     check_names(options, f"{name}-{_JOB}-0-{nodes - 1}-{_SUFFIX}")
-    check_environment(answer)
     if not is_object_name(options.runtime):
         raise EmitError(f"found --runtime {shown(options.runtime)!r}, wanted the name of a ClusterTrainingRuntime", "")
     if options.trainer in WITHOUT_AFFINITY:

@@ -141,16 +141,26 @@ def test_a_setting_reaches_the_container_as_it_is(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_settings_that_differ_from_node_to_node_are_refused(kind):
-    answer = answered(pin="nodes", more={"env_by_node": {"n0": {"NCCL_SOCKET_IFNAME": "eth0"}, "n1": {"NCCL_SOCKET_IFNAME": "eth1"}}})
-    text = refusal(kind, answer)
-    assert "NCCL_SOCKET_IFNAME" in text
-    assert "--exclude" in text
+def test_settings_that_differ_from_node_to_node_are_left_out_and_named(kind):
+    more = {"env_by_node": {"n0": {"NCCL_OWN": "a"}, "n1": {"NCCL_OWN": "b"}}}
+    text = emit(kind, answered(pin="class" if kind == "kueue" else "nodes", more=more), options())
+    assert [line for line in text.splitlines() if "NCCL_OWN" in line] == [
+        "# Left out, because the nodes need different values: NCCL_OWN. 'hostagent gate --json' has them (env_by_node)."
+    ]
+
+
+@pytest.mark.parametrize("kind", KUBERNETES)
+def test_the_hosts_interface_is_no_setting_of_a_pod(kind):
+    answer = answered(pin="class" if kind == "kueue" else "nodes", more={"env": {"NCCL_SOCKET_IFNAME": "=ens3", "NCCL_NET": "IB"}})
+    assert environment(kind, answer)["NCCL_NET"] == "IB"
+    assert "NCCL_SOCKET_IFNAME" not in environment(kind, answer)
+    assert "# NCCL_SOCKET_IFNAME is left out: " in emit(kind, answer, options())
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KUBERNETES if kind != "trainjob"])
-def test_without_an_image_there_is_no_pod(kind):
-    assert "--image" in refusal(kind, answered(pin="class"), image="")
+def test_without_an_image_there_is_a_word_in_its_place(kind):
+    assert pod(kind, answered(pin="class"), image="")["containers"][0]["image"] == "IMAGE"
+    assert "# Put the job's image in the place of IMAGE." in emit(kind, answered(pin="class"), options(image=""))
 
 
 def test_a_train_job_without_an_image_has_that_of_its_runtime():
@@ -412,8 +422,8 @@ def directives(text):
 
 def test_a_batch_script_names_nodes_gpus_partition_and_reservation():
     answer = answered(partition="gpu", reservation="tuesday")
-    assert directives(emit("sbatch", answer, options())) == {
-        "job-name": "job",
+    assert directives(emit("sbatch", answer, options(name="train"))) == {
+        "job-name": "train",
         "nodes": "2",
         "ntasks-per-node": "1",
         "gres": "gpu:8",
@@ -421,7 +431,7 @@ def test_a_batch_script_names_nodes_gpus_partition_and_reservation():
         "partition": "gpu",
         "reservation": "tuesday",
     }
-    assert directives(emit("sbatch", answered(), options())).keys() == {"job-name", "nodes", "ntasks-per-node", "gres", "nodelist"}
+    assert directives(emit("sbatch", answered(), options())).keys() == {"nodes", "ntasks-per-node", "gres", "nodelist"}
 
 
 def test_a_batch_script_hands_settings_and_command_over_as_they_are():

@@ -250,6 +250,13 @@ def test_the_jobs_own_selector_has_to_match(term, expected):
     assert codes(label(node(), "pool", "eval"), node_selector=(term,)) == expected
 
 
+def test_what_was_not_read_is_not_shared_with_a_text_of_the_same_words():
+    reader = Reader(Request(1, 8), PREFIX, tuple)
+    gap = reader.node(node("n1", (), {"fabric.inputs.mtu": {"unread": "denied"}})).candidate
+    word = reader.node(node("n2", (), {"fabric.inputs.mtu": "denied"})).candidate
+    assert (str(gap.inputs["mtu"].why), word.inputs["mtu"]) == ("denied", "denied")
+
+
 def test_only_labels_that_the_gate_uses_are_kept():
     kept = read(label(node(), "other", "x")).candidate.labels
     assert set(kept) == {

@@ -184,6 +184,12 @@ def test_without_the_right_to_list_nodes_the_rule_is_named():
     assert ('resources: ["nodes"], verbs: ["list"]' in said, "--ignore-running" in said) == (True, False)
 
 
+def test_a_failure_that_is_none_of_rights_names_no_rule():
+    server = Server(many(2))
+    server.faults = [(NODES, ApiError("unauthorized", 401))]
+    assert "verbs" not in failure(lambda: names(cluster(server)))
+
+
 def test_without_the_right_to_list_pods_the_rule_and_the_way_round_are_named():
     server = Server(many(2))
     server.faults = [(PODS, ApiError("forbidden", 403))] * 99

@@ -112,8 +112,8 @@ def test_text_is_read_where_there_is_no_json(out):
     assert len(read_nodes(programs)) == len(programs.document["nodes"])
 
 
-@pytest.mark.parametrize("answer", [Answer(1, "", "error: x"), Answer(0, "No nodes in the system\n", "")])
-def test_text_without_nodes_is_a_failure(answer):
+@pytest.mark.parametrize("answer", [Answer(1, "NodeName=n1 State=IDLE\n", "error: x"), Answer(0, "No nodes in the system\n", "")])
+def test_text_of_a_failure_and_text_without_nodes_are_failures(answer):
     programs = Programs("24.11", is_text=True)
     programs.answers["scontrol show nodes -o"] = answer
     with pytest.raises(SlurmError, match=r"error: x|No nodes in the system"):

@@ -187,11 +187,21 @@ def test_a_partition_that_would_not_start_the_job_refuses(name):
 MIXED = {"state": ["MIXED"], "gres_used": "gpu:h100:1(IDX:0)", "alloc_cpus": 5, "alloc_memory": 500}
 NEEDS = {
     "whole nodes": ({"over": "EXCLUSIVE"}, 1, "partition gpu gives out whole nodes"),
+    "whole nodes in 26.05": ({"over": "NO Exclusive=NODE"}, 1, "partition gpu gives out whole nodes"),
+    "a segment in 26.05": ({"over": "NO Exclusive=TOPO"}, 1, "partition gpu gives out whole nodes"),
+    "a segment in 24.11": ({"over": "NO ExclusiveTopo=YES"}, 1, "partition gpu gives out whole nodes"),
+    "nodes of one user": ({"over": "NO ExclusiveUser=YES"}, 1, "partition gpu gives a node to one user"),
+    "nodes of one user in 26.05": ({"over": "NO Exclusive=USER"}, 1, "partition gpu gives a node to one user"),
     "CPUs for each GPU": ({"jobs": "DefCpuPerGPU=2"}, 2, "jobs leave 3 of its CPUs, and the job gets 4 by default"),
     "enough CPUs for each GPU": ({"jobs": "DefCpuPerGPU=2"}, 1, ""),
     "all memory": ({"select": "CR_CORE_MEMORY"}, 1, "jobs use 500 MiB of its memory, and the job gets all memory by default"),
     "memory for each CPU": ({"select": "CR_CORE_MEMORY", "kind": "CPU", "memory": "600"}, 1, "jobs leave 500 MiB of its memory"),
     "enough memory for each CPU": ({"select": "CR_CORE_MEMORY", "kind": "CPU", "memory": "400"}, 1, ""),
+    "memory for each of several CPUs": (
+        {"select": "CR_CORE_MEMORY", "jobs": "DefCpuPerGPU=2", "kind": "CPU", "memory": "300"},
+        1,
+        "the job gets 600 MiB by default",
+    ),
     "memory for each GPU": ({"select": "CR_CORE_MEMORY", "jobs": "DefMemPerGPU=300"}, 2, "the job gets 600 MiB by default"),
     "memory of a node": ({"select": "CR_CORE_MEMORY", "memory": "501"}, 1, "the job gets 501 MiB by default"),
     "memory is not counted": ({"select": "NONE", "memory": "600"}, 1, ""),
@@ -206,6 +216,27 @@ def test_what_a_job_gets_by_default_has_to_be_free(name):
     found = own(programs, "n1", 1, gpus)
     assert [code for code, _ in found] == (["NoFreeGpus"] if message else [])
     assert message in "".join(text for _, text in found)
+
+
+def test_the_defaults_of_the_cluster_count_where_the_partition_has_none():
+    programs = with_partition(healthy(), {})
+    programs.recorded["config"] += "JobDefaults = DefCpuPerGPU=2\n"
+    programs.node("n1").update(MIXED)
+    assert [code for code, _ in own(programs, "n1", 1, 2)] == ["NoFreeGpus"]
+    assert own(with_partition(programs, {"jobs": "DefCpuPerGPU=1"}), "n1", 1, 2) == []
+
+
+OWNERS = {"root(0)": 0, "root": 0, 0: 0, "4242": 4242, "alice(4242)": 4242}
+
+
+@pytest.mark.parametrize("owner", OWNERS)
+def test_a_node_that_is_given_to_one_user_serves_that_user_alone(monkeypatch, owner):
+    programs = with_partition(healthy(), {"over": "NO ExclusiveUser=YES"})
+    programs.node("n1").update(MIXED, owner=owner)
+    monkeypatch.setattr("os.getuid", lambda: OWNERS[owner])
+    assert own(programs, "n1", 1, 1) == []
+    monkeypatch.setattr("os.getuid", lambda: 17)
+    assert own(programs, "n1", 1, 1) == [("NoFreeGpus", f"7 GPUs of it are free, but it is given to jobs of {owner} alone")]
 
 
 RESERVATION = "ReservationName={0} StartTime={1} EndTime={2} Duration=01:00:00 Nodes={3} NodeCnt=1 Flags={4} Users=root State={5}\n"
@@ -321,6 +352,7 @@ def test_a_report_of_an_earlier_boot_is_of_another_boot():
     for name, at in boots.items():
         programs.node(name)["boot_time"] = {"set": True, "infinite": False, "number": int(at)}
     answer = answered(programs, 1, 8, summaries=reports("n1", "n2", "n3"), only=("n1", "n2", "n3"))
+    assert "Slurm does not know when it booted" in [reason.message for one in answer.refused for reason in one.reasons]
     assert {name: codes(answer, name) for name in boots} == {"n1": ["OtherBoot"], "n2": [], "n3": ["OtherBoot"]}
 
 
@@ -386,7 +418,7 @@ def test_what_slurm_does_not_say_names_the_reports():
 def test_each_question_without_an_answer_is_a_failure(call):
     programs = healthy()
     programs.answers[call] = Answer(1, "", "slurm_load error: Unable to contact slurm controller (connect failure)")
-    with pytest.raises(HostagentError, match=r"Slurm did not answer: .*Unable to contact"):
+    with pytest.raises(HostagentError, match=r"cannot read the cluster of Slurm: .*Unable to contact"):
         candidates(programs)
 
 

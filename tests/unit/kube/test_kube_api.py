@@ -398,3 +398,14 @@ def test_the_servers_clock_is_that_of_its_answer(keys, api_to, code):
         with contextlib.suppress(ApiError):
             api.get("/version")
     assert api.answered_at == pytest.approx(time.time(), abs=30)
+
+
+def test_another_one_of_an_api_runs_the_program_of_its_credential_no_more(keys, api_to, folder):
+    given = json.dumps({"status": {"token": "t"}})
+    with Server(keys, (200, {}, NODE)) as server:
+        one = api_to(server, program(folder, f"echo x >> {folder}/runs; echo '{given}'"))
+        one.get("/version")
+        with contextlib.closing(one.another()) as other:
+            other.get("/version")
+    assert [headers["Authorization"] for _, headers, *_ in server.asked] == ["Bearer t", "Bearer t"]
+    assert (folder / "runs").read_text() == "x\n"
