@@ -3,6 +3,7 @@
 import contextlib
 import math
 import os
+import pwd
 import signal
 import subprocess
 import time
@@ -130,6 +131,17 @@ def _started(command: tuple[str, ...], environment: Mapping[str, str]) -> "Itera
                 os.killpg(process.pid, signal.SIGKILL)
             with process:  # closes its pipes, and waits for it
                 pass
+
+
+def is_caller(owner: str) -> bool:
+    """Whether a node's owner is the user who calls us: a name, a number, or both as in root(0)."""
+    name, _, number = owner.rstrip(")").partition("(")
+    uid = os.getuid()
+    try:
+        own = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        own = ""
+    return str(uid) in (name, number) or (not number and name == own)
 
 
 def shown(update: Mapping[str, str]) -> str:

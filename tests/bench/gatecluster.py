@@ -182,13 +182,15 @@ def run(cluster: Cluster, nodes: int, rounds: int) -> "list[tuple[str, float, fl
     placeable, refused = bench.gate(4), bench.gate(free + 1)
     answers = bench.answer(placeable), bench.answer(refused)
     assert [one["placeable"] for one in answers] == [True, False], answers
-    assert answers[1]["reasons"][0]["found"] == str(free) or answers[1]["reasons"][0]["code"] == "NoCommonClass", answers[1]["reasons"]
+    assert answers[1]["examined"]["eligible"] == sum(map(len, fleet.free.values())), answers[1]["examined"]
+    assert all(one["examined"]["nodes"] + one["examined"]["not_examined"] == nodes for one in answers), [one["examined"] for one in answers]
     print(f"\n{'':<34}{'time':>10} {'processor':>10} {'memory':>12}")
     found = bench.measure(
         {"kubectl get nodes -o name": bench.kubectl, "placeable": placeable, "refused": refused, "--all": bench.gate(4, "--all")}
     )
     create(cluster, f"/api/v1/namespaces/{_SPACE}/pods", fleet.fill())
     assert bench.answer(placeable)["placeable"]
+    assert bench.answer(bench.gate(5))["examined"]["eligible"] == 4
     full = bench.measure({"nearly full": placeable, "nearly full, refused": bench.gate(5)})
     slower = 1 if nodes >= _FLEET else _BUSY
     least = found["kubectl get nodes -o name"].wall_s

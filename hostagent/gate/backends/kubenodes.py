@@ -51,7 +51,7 @@ class _Item(NamedTuple):
 
 
 class Reader:
-    """For one request. `dra_nodes`: nodes whose GPUs are handed out by DRA, asked for when a node could be one."""
+    """For one request. `dra_nodes`: nodes with GPUs that DRA hands out, asked for when a node could be one."""
 
     def __init__(self, request: Request, prefix: str, dra_nodes: Callable[[], Collection[str]]) -> None:
         self._request, self._prefix, self._dra_nodes = request, prefix, dra_nodes

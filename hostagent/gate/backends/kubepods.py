@@ -54,7 +54,7 @@ class Counted:
 
 
 def gpus_of(pod: Mapping[str, Any]) -> int:
-    """That the pod holds from its start to its end: its init containers one after the other, its sidecars beside all that follow."""
+    """That the pod holds from its start to its end: its init containers run one after the other, its sidecars with all that follow."""
     spec = part(pod, "spec")
     containers = (*_containers(spec, "initContainers"), *_containers(spec, "containers"))
     overhead = _amount(part(spec, "overhead"))

@@ -29,7 +29,7 @@ _NODES, _PODS_OF_PAGE, _SLICES = 250, 500, 500
 _ONE_BY_ONE, _AT_ONCE = 64, 8
 _PODS = "/api/v1/pods"
 _DRA, _DRIVER = "/apis/resource.k8s.io", "gpu.nvidia.com"
-#: Indexed Jobs whose pods have host names that other pods resolve are stable since then. Source: Kubernetes, "Feature gates".
+#: Indexed Jobs give their pods an index as a label since then. Source: Kubernetes, "Feature gates", PodIndexLabel.
 _LEAST = (1, 28)
 _VERSION = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})(?:[.+-].*)?", re.DOTALL)
 #: HTTP codes of a server that is overloaded, or of which a part is away for a moment; how often and how long one waits for it.

@@ -1,13 +1,11 @@
 """A Slurm cluster: what slurmctld gives out at once, and of whose nodes hostagent or a report says that they may be used."""
 
 import math
-import os
-import pwd
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
@@ -19,13 +17,10 @@ from hostagent.gate.candidate import Candidate, badness, parse_candidate
 from hostagent.gate.request import Request
 from hostagent.gate.search import Free
 from hostagent.gate.wording import count_of, names_of, span
-from hostagent.slurm.client import SlurmError
+from hostagent.slurm.client import SlurmError, is_caller
 from hostagent.slurm.node import Node
 from hostagent.slurm.reason import is_ours, our_extra
 from hostagent.visible import visible
-
-if TYPE_CHECKING:
-    from hostagent.gate.search import Cluster
 
 _NEXT = "Ask slurmctld: scontrol ping"
 _BASES = ("IDLE", "MIXED", "ALLOCATED", "ALLOC", "DOWN", "ERROR", "UNKNOWN", "FUTURE")
@@ -34,7 +29,14 @@ _BUSY = frozenset({"ALLOCATED", "ALLOC"})
 _ORIGIN = frozenset({"CLOUD", "DYNAMIC_NORM"})
 _RESERVED = frozenset({"RESERVED", "MAINT"})
 #: Fields of a request that Extra does not answer.
-_OF_REPORTS = ("product", "compute_capability", "gpu_memory_gib", "driver", "cuda", "toolkit", "host_nccl", "same_domain")
+_OF_REPORTS = {
+    **{
+        name: f"--{name.replace('_', '-')}"
+        for name in ("product", "compute_capability", "driver", "cuda", "toolkit", "host_nccl", "same_domain")
+    },
+    "gpu_memory_gib": "--gpu-memory",
+    **dict.fromkeys(("min_driver_version", "min_cuda_version", "min_container_toolkit_version"), "--requirements"),
+}
 _ABSENT, _NONE = Unread("absent"), Unread("not-recorded", "it is missing")
 _LONGEST = 200
 
@@ -88,9 +90,9 @@ class Slurm:
         if not settings.runs_our_health():
             which = f"is {visible(program)[:_LONGEST]}" if program and settings.health_interval_s else "does not run"
             self.warnings.append(f"HealthCheckProgram of this cluster {which}: nothing shows that hostagent keeps its nodes' states")
-        asked = [name.replace("_gib", "").replace("_", "-") for name in _OF_REPORTS if getattr(self.request, name)]
+        asked = list(dict.fromkeys(option for name, option in _OF_REPORTS.items() if getattr(self.request, name)))
         if asked and self._summaries is None:
-            self.warnings.append(f"Slurm does not say what --{names_of(asked)} asks: --reports DIR of the nodes' summaries does")
+            self.warnings.append(f"Slurm does not say what {names_of(asked)} asks: --reports DIR of the nodes' summaries does")
 
 
 class _Rules:
@@ -103,7 +105,7 @@ class _Rules:
         self.partition = _chosen_partition(request.partition, partitions)
         self.own = _chosen_reservation(request.reservation, reservations)
         self.needs = settings.needs(self.partition, request.gpus_per_node)
-        self._others = [one for one in reservations if one is not self.own and one.end > now]
+        self._others = [one for one in reservations if one is not self.own and (one.is_active or one.end > now)]
 
     def reasons(self, node: Node, gpus: Gpus | None) -> Iterator[Reason]:
         """Why slurmctld would not start the job there."""
@@ -162,7 +164,7 @@ class _Rules:
         lacking = self.needs.lacking(node)
         if node.states & _BUSY:
             lacking = "jobs use all its CPUs"
-        elif node.owner and not _is_ours(node.owner):
+        elif node.owner and not is_caller(node.owner):
             lacking = f"it is given to jobs of {node.owner} alone"
         elif "MIXED" in node.states and self.partition.is_exclusive:
             lacking = f"jobs run on it, and partition {self.partition.name} gives out whole nodes"
@@ -170,17 +172,6 @@ class _Rules:
             lacking = f"jobs run on it, and partition {self.partition.name} gives a node to one user, who may be another"
         if lacking:
             yield _reason("NoFreeGpus", f"{count_of(gpus.free, 'GPU')} of it are free, but {lacking}", "0", str(wanted))
-
-
-def _is_ours(owner: str) -> bool:
-    """Whether a node's owner is the caller: a name, a number, or both as in root(0)."""
-    name, _, number = owner.rstrip(")").partition("(")
-    uid = os.getuid()
-    try:
-        own = pwd.getpwuid(uid).pw_name
-    except KeyError:
-        own = ""
-    return str(uid) in (name, number) or (not number and name == own)
 
 
 def _chosen_partition(name: str, partitions: Sequence[Partition]) -> Partition:
@@ -296,8 +287,3 @@ def _limit(seconds: float) -> str:
 
 def _reason(code: Code, message: str, found: str, wanted: str) -> Reason:
     return Reason(code, visible(message)[:_LONGEST], visible(found)[:_LONGEST], visible(wanted)[:_LONGEST])
-
-
-def _conforms(one: Slurm) -> "Cluster":
-    """For type checkers alone."""
-    return one

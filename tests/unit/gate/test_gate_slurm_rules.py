@@ -411,7 +411,8 @@ def test_a_script_that_calls_hostagent_is_ours(tmp_path):
 
 
 def test_what_slurm_does_not_say_names_the_reports():
-    assert "--driver" in "".join(answered(healthy(), driver="580").warnings)
+    warnings = about_slurm(answered(healthy(), driver="580", gpu_memory_gib=79.0))
+    assert warnings == ["Slurm does not say what --driver, --gpu-memory asks: --reports DIR of the nodes' summaries does"]
 
 
 @pytest.mark.parametrize("call", ["scontrol show nodes -a", "scontrol show config", "scontrol show partition", "scontrol show reservation"])
