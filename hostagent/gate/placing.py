@@ -101,7 +101,7 @@ class Placing:
         if not chosen:
             refused |= _outside(self._grouping, choice, self.eligible)
         warnings = [*terms.warnings, *(_unmatched(request, self._nodes) if terms.is_whole else ()), *self._notes()]
-        env, env_by_node = env_of(chosen, warnings)
+        env, env_by_node = env_of(chosen, warnings, "; --reports DIR adds it" if terms.backend == "slurm" else "")
         labelled = chosen if terms.backend != "slurm" else ()  # Slurm has no labels of nodes
         scheduling = Scheduling(request, labelled, terms.prefix, warnings)
         return Answer(

@@ -103,8 +103,10 @@ def _in(key: str, values: list[str]) -> dict[str, Any]:
     return {"key": key, "operator": "In", "values": values}
 
 
-def env_of(chosen: Sequence[Candidate], warnings: list[str]) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Settings that all chosen nodes have with one value; and by node those that differ, or that not all have."""
+def env_of(chosen: Sequence[Candidate], warnings: list[str], hint: str = "") -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """Settings that all chosen nodes have with one value; and by node those that differ, or that not all have. `hint`: where to get what
+    is missing.
+    """
     settings, gaps = dict[str, dict[str, str]](), dict[str, str]()
     for one in chosen:
         if isinstance(one.env, Unread):
@@ -113,7 +115,7 @@ def env_of(chosen: Sequence[Candidate], warnings: list[str]) -> tuple[dict[str, 
             settings[one.node] = one.env
     if gaps:
         why = " or ".join(sorted(set(gaps.values())))
-        warnings.append(f"{names_of(list(gaps))}: nccl.env {why}: there is no environment for NCCL")
+        warnings.append(f"{names_of(list(gaps))}: nccl.env {why}: there is no environment for NCCL{hint}")
         return {}, {}
     names = sorted({name for env in settings.values() for name in env})
     common = [name for name in names if len({env.get(name) for env in settings.values()}) == 1]
