@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,11 +11,13 @@ import click
 from click.core import ParameterSource
 
 from hostagent.cli import SETTINGS, examples
-from hostagent.cli.gateoptions import GateCommand, backend_of, check_kind, gate_options
+from hostagent.cli.gateoptions import GateCommand, backend_of, check_kind, check_texts, gate_options
 from hostagent.cli.options import STANDARD, color_option, colour_wanted, terminal_width, warn
 from hostagent.cli.outputs import deliver_all, one_form, output_option, outputs
 from hostagent.cli.streams import complain
-from hostagent.gate.answer import Answer, Backend, Kind, Pin
+from hostagent.errors import HostagentError
+from hostagent.gate.answer import KINDS, Answer, Backend, Kind, Pin
+from hostagent.gate.emit.options import INTERFACE
 from hostagent.gate.emit.trainer import WITHOUT_AFFINITY
 from hostagent.gate.request import FieldError, Request
 from hostagent.gate.versions import parse_version
@@ -22,18 +25,19 @@ from hostagent.gate.wording import names_of
 from hostagent.sinks.gate import FIELDS, FORMATS, Format, render_answer, render_field
 
 if TYPE_CHECKING:
+    from hostagent.gate.emit import Options
     from hostagent.kube.api import Api
 
 _EXAMPLES = examples(
     "hostagent gate --nodes 4 --gpus-per-node 8",
     "hostagent gate --nodes 4 --gpus-per-node 8 --emit indexed-job --image IMAGE -- torchrun train.py",
-    "hostagent gate --nodes 2 --gpus-per-node 8 --partition gpu --emit sbatch",
+    "hostagent gate --nodes 2 --gpus-per-node 8 --partition gpu --emit sbatch -- python train.py",
     "hostagent gate --nodes 1 --gpus-per-node 4 --reports fleet/ --gpu-memory 79 --driver 580",
     "hostagent gate --nodes 2 --gpus-per-node 8 --reports fleet/ --may-differ mtu --json",
 )
 _MINIMUMS = ("min_driver_version", "min_cuda_version", "min_container_toolkit_version")
 #: Fields of a request that no label of a node carries.
-_UNLABELLED = ("exclude", "only", "host_nccl", "same_domain", "driver", "cuda", "toolkit", *_MINIMUMS)
+_UNLABELLED = ("exclude", "only", "host_nccl", "same_domain", "require_coverage", "driver", "cuda", "toolkit", *_MINIMUMS)
 #: Fields of a request whose option has another name, and those that a requirements file sets.
 _OPTIONS = {
     "gpu_memory_gib": "--gpu-memory",
@@ -55,6 +59,7 @@ def command(**given: Any) -> int:
     of one job are of one fabric class. What could not be read refuses a node. COMMAND is the emitted job's. Exit 0: it may be placed. 1: it
     may not, and the answer says why. 2: usage, the cluster could not be read, or hostagent could not run.
     """
+    check_texts()
     backend = backend_of(given["backend"], given["reports"], given["kubeconfig"], given["context"], given["bin_dir"])
     form, emitted = given["form"], given["emitted"]
     named: dict[str, Format] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if given["as_json"] else {})}
@@ -70,6 +75,10 @@ def command(**given: Any) -> int:
 
         given["trainer"] = trainer_version(_apis(given)(), given["trainer"])
     pin = _pin(given, request)
+    if emitted in KINDS:
+        from hostagent.gate.emit import check
+
+        check(emitted, request, _options(given))
     answer = _answer(request, backend, pin, given)
     if emitted:
         _emit(answer, emitted, given)
@@ -83,14 +92,9 @@ def command(**given: Any) -> int:
 
 
 def _request(given: dict[str, Any]) -> Request:
-    """Raises ``click.UsageError`` for what no job can need; an empty text is of a variable that is not set."""
+    """Raises ``click.UsageError`` for what no job can need."""
     fields = Request.__dataclass_fields__
     wanted = {name: value for name, value in given.items() if name in fields}
-    current = click.get_current_context()
-    for name, value in wanted.items():
-        is_default = current.get_parameter_source(name) is ParameterSource.DEFAULT
-        if (value == "" and not is_default) or (isinstance(value, tuple) and "" in value):
-            raise click.UsageError(f"found {_option(name)} '', wanted a value")
     minimums = zip(_MINIMUMS, _minimums(given["requirements"]), strict=True)
     try:
         return Request(**{name: value for name, value in (*wanted.items(), *minimums) if value is not None})
@@ -106,19 +110,24 @@ def _option(field: str) -> str:
 def _pin(given: dict[str, Any], request: Request) -> Pin:
     """Raises ``click.UsageError`` where labels alone would let the job onto nodes that the request refuses."""
     emitted = given["emitted"]
-    if emitted == "selector" and request.host_nccl:
-        raise click.UsageError(
-            "found --emit selector and --host-nccl, wanted --emit affinity: no label carries the class of the host's NCCL"
-        )
+    if emitted == "selector" and (odd := _unlabelled(request)):
+        raise click.UsageError(f"found {odd} and --emit selector, wanted --emit affinity: no label of a node carries it")
+    if emitted == "kueue" and given["pin"] == "nodes":
+        raise click.UsageError("found --pin nodes and --emit kueue, wanted --pin class: Kueue chooses the nodes")
     by_labels = emitted == "kueue" or (emitted == "trainjob" and given["trainer"] in WITHOUT_AFFINITY)
     pin: Pin = given["pin"] or ("class" if by_labels else "nodes")
     if pin == "class":
         if emitted == "sbatch":
             raise click.UsageError("found --pin class and --emit sbatch, wanted --pin nodes: Slurm has no labels of nodes")
-        if odd := [_option(name) for name in _UNLABELLED if getattr(request, name)]:
-            other = "--pin nodes" if given["pin"] else "--emit indexed-job"
-            raise click.UsageError(f"found {odd[0]} and --pin class, wanted {other}: no label of a node carries it")
+        if odd := _unlabelled(request):
+            kind, other = ("--pin class", "--pin nodes") if given["pin"] else (f"--emit {emitted}", "--emit indexed-job")
+            raise click.UsageError(f"found {odd} and {kind}, wanted {other}: no label of a node carries it")
     return pin
+
+
+def _unlabelled(request: Request) -> str:
+    """An option that no label of a node carries; "" where there is none."""
+    return next((_option(name) for name in _UNLABELLED if getattr(request, name)), "")
 
 
 def _minimums(path: str | None) -> tuple[str, str, str]:
@@ -148,20 +157,26 @@ def _minimums(path: str | None) -> tuple[str, str, str]:
 def _answer(request: Request, backend: Backend, pin: Pin, given: dict[str, Any]) -> Answer:
     if backend == "reports":
         return _by_files(request, pin, given)
-    from hostagent.gate.search import Asked, Cluster, search
+    from hostagent.gate.search import Asked, search
 
+    asked = Asked(backend, pin, given["prefix"], given["read_all"])
     if backend == "kubernetes":
         from hostagent.gate.backends.kubernetes import Kubernetes
 
-        cluster: Cluster = Kubernetes(_apis(given), request, given["prefix"], given["read_all"])
-    else:
-        from hostagent.gate.backends.slurm import Slurm
-        from hostagent.slurm.client import Client
+        with closing(Kubernetes(_apis(given), request, given["prefix"], given["read_all"])) as kubernetes:
+            return search(request, kubernetes, asked)
+    from hostagent.gate.backends.slurm import Slurm
+    from hostagent.slurm.client import Client
 
+    try:
         summaries, warnings = _summaries(given["reports"]) if given["reports"] else (None, [])
         cluster = Slurm(Client(given["bin_dir"], given["slurm_conf"]), request, summaries)
         cluster.warnings += warnings
-    return search(request, cluster, Asked(backend, pin, given["prefix"], given["read_all"]))
+        return search(request, cluster, asked)
+    except HostagentError as error:
+        if given["backend"]:
+            raise
+        raise HostagentError(error.message, f"{error.next_step}; or give --reports DIR, or --kubeconfig FILE for Kubernetes") from error
 
 
 def _by_files(request: Request, pin: Pin, given: dict[str, Any]) -> Answer:
@@ -210,24 +225,31 @@ def _emit(answer: Answer, emitted: str, given: dict[str, Any]) -> None:
         return
     own = names_of(list(answer.env_by_node)) if emitted not in ("selector", "affinity") else ""
     notes = [f"{own}: these nodes need settings of their own, which --format json has"] if own else []
+    if emitted == "env" and answer.backend == "kubernetes" and INTERFACE in answer.env:
+        notes.append(f"{INTERFACE} is of the nodes: leave it out of pods without hostNetwork")
     text = render_field(answer, emitted) if emitted in FIELDS else _document(answer, cast("Kind", emitted), given)
     warn([*answer.warnings, *notes])
     deliver_all(outputs("json", given["output"], (), FORMATS), lambda _, __: text, math.inf)
 
 
 def _document(answer: Answer, kind: Kind, given: dict[str, Any]) -> str:
-    from hostagent.gate.emit import Options, emit
+    from hostagent.gate.emit import emit
 
-    options = Options(
+    return emit(kind, answer, replace(_options(given), namespace=_namespace(answer, given)))
+
+
+def _options(given: dict[str, Any]) -> "Options":
+    from hostagent.gate.emit import Options
+
+    return Options(
         name=given["name"],
-        namespace=_namespace(answer, given),
+        namespace=given["namespace"],
         image=given["image"],
         command=given["job_command"],
         queue=given["queue"],
         runtime=given["runtime"],
         trainer=given["trainer"],
     )
-    return emit(kind, answer, options)
 
 
 def _namespace(answer: Answer, given: dict[str, Any]) -> str:

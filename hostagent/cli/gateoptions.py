@@ -184,6 +184,15 @@ class GateCommand(click.Command):
                 formatter.write_dl(group)
 
 
+def check_texts() -> None:
+    """An empty text is of a variable that is not set. Raises ``click.UsageError``."""
+    current = click.get_current_context()
+    for name, value in current.params.items():
+        is_given = current.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if name != "job_command" and is_given and (value == "" or (isinstance(value, tuple) and "" in value)):
+            raise click.UsageError(f"found {_spelled(current, name)} '', wanted a value")
+
+
 def backend_of(given: Backend | None, reports: str | None, kubeconfig: str, context: str, bin_dir: str) -> Backend:
     """The one that is named, or that this machine has. Raises ``click.UsageError`` where there is none, and for options of another one."""
     found = given or _found(reports, kubeconfig, context, bin_dir)

@@ -8,6 +8,7 @@ from hostagent.facts.unread import Unread
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.classes import Grouping
 from hostagent.gate.request import Request
+from hostagent.gate.scheduling import HOSTNAME
 
 
 class Choice(NamedTuple):
@@ -86,10 +87,13 @@ def _domain_order(domains: dict[str, list[Candidate]]) -> list[str]:
     return sorted(domains, key=lambda name: (-len(domains[name]), name))
 
 
-def _spare(request: Request, one: Candidate) -> tuple[int, str]:
-    """The fewest GPUs to spare first, then by name."""
+def _spare(request: Request, one: Candidate) -> tuple[bool, int, str]:
+    """The fewest GPUs to spare first, then by name. A node of a cluster without the kubelet's label comes last: the pods of one job are
+    kept apart by it.
+    """
     count = one.gpu_count if one.free_gpus is None else one.free_gpus
-    return (0 if isinstance(count, Unread) else count - request.gpus_per_node), one.node
+    is_unlabelled = one.labels is not None and HOSTNAME not in one.labels
+    return is_unlabelled, (0 if isinstance(count, Unread) else count - request.gpus_per_node), one.node
 
 
 def _by_name(nodes: Sequence[Candidate]) -> tuple[Candidate, ...]:

@@ -93,7 +93,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "examined.nodes": "How many nodes were looked at: files have a report of them, or the cluster was asked.",
     "examined.eligible": "How many of them have no reason against them, as far as was asked: free GPUs are asked of few nodes.",
     "examined.not_examined": "How many nodes the backend knows and did not look at.",
-    "not_asked": "What may still refuse the job's pods: kinds of the job's namespace.",
+    "not_asked": "What was not asked, and may refuse the job: kinds of its pods' namespace; of Slurm limits of accounts and QOS.",
     "pin": "Whether the affinity names the chosen nodes (nodes), or their labels alone (class).",
     "selector": "Labels for a pod's nodeSelector; empty where no label carries the class.",
     "affinity": "A pod's affinity: the same labels, and with pin nodes the names of the chosen nodes.",

@@ -46,7 +46,7 @@ class Placing:
     def __init__(self, request: Request, now: float) -> None:
         if not isfinite(now):
             raise HostagentError(f"found the time {now}, wanted seconds since 1970", "Give place() the time, such as time.time()")
-        self._request = request
+        self._request, self._now = request, now
         self._grouping = Grouping(request)
         self._judge = Judge(request, now, self._grouping)
         self._nodes = dict[str, tuple[Candidate, ...]]()
@@ -111,7 +111,7 @@ class Placing:
             request=request,
             nodes=tuple(one.node for one in chosen),
             gpus={one.node: one.gpu_count for one in chosen if not isinstance(one.gpu_count, Unread)},
-            valid_until=_valid_until(request, chosen),
+            valid_until=_valid_until(request, chosen, self._now),
             fabric_class=_common([one.fabric_class for one in chosen]),
             domain=_common([one.domain for one in chosen]),
             reasons=() if chosen else _request_reasons(request, choice, examined, terms),
@@ -134,11 +134,15 @@ class Placing:
                 yield f"{names_of(names)}: {note}"
 
 
-def _valid_until(request: Request, chosen: Sequence[Candidate]) -> float | None:
-    """The least of the chosen nodes' times."""
-    most = request.max_age_s
-    times = [one.valid_until if most is None or one.observed_at is None else one.observed_at + most for one in chosen]
-    return min((one for one in times if one is not None), default=None)
+def _valid_until(request: Request, chosen: Sequence[Candidate], now: float) -> float | None:
+    """The least of the chosen nodes' times; of a report that has expired, when it is older than the request allows."""
+    times = list[float]()
+    for one in chosen:
+        if one.valid_until is not None and one.valid_until >= now:
+            times.append(one.valid_until)
+        if request.max_age_s is not None and one.observed_at is not None:
+            times.append(one.observed_at + request.max_age_s)
+    return min(times, default=None)
 
 
 def _time(one: Candidate) -> float:
@@ -166,7 +170,8 @@ def _request_reason(request: Request, choice: Choice, examined: Examined, terms:
         most, place = choice.most, "class and domain" if request.same_domain else "class"
         message = f"{eligible}, and at most {most} of one {place}"
         return Reason("NoCommonClass", message, str(most), wanted)
-    none = "no node has a report" if terms.backend == "reports" else "no node with GPUs was found"
+    labels = f" with {' and '.join(request.node_selector)}" if request.node_selector else ""
+    none = "no node has a report" if terms.backend == "reports" else f"no node with GPUs was found{labels}"
     return Reason("TooFewNodes", eligible if examined.nodes else none, str(examined.eligible), wanted)
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
 from hostagent.gate.answer import Pin
 from hostagent.gate.candidate import Candidate
@@ -39,9 +40,15 @@ class Scheduling:
         return {key: values[0] for key, values in self._labels.items() if len(values) == 1}
 
     def affinity(self, pin: Pin) -> dict[str, Any]:
-        """The same labels, and with ``nodes`` the names of the chosen nodes."""
+        """The same labels, and with ``nodes`` the names of the chosen nodes. Raises ``HostagentError`` where labels alone would let the job
+        onto nodes of any class.
+        """
         if not self._chosen:
             return {}
+        if pin == "class" and f"{self._prefix}/{FABRIC_CLASS}" not in self._labels:
+            nodes = names_of([one.node for one in self._chosen])
+            message = f"found no label {self._prefix}/{FABRIC_CLASS} on {nodes}, wanted one for --pin class"
+            raise HostagentError(message, "Take --pin nodes")
         by_label = [_in(key, values) for key, values in self._labels.items()]
         terms: list[dict[str, Any]] = [{"matchExpressions": by_label}]
         if pin == "nodes":
@@ -51,8 +58,6 @@ class Scheduling:
             else:  # a field of a term has one value
                 labels = {"matchExpressions": by_label} if by_label else {}
                 terms = [{**labels, "matchFields": [_in("metadata.name", [one.node])]} for one in self._chosen]
-        elif not by_label:
-            return {}
         return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
 
     def _common_labels(self, warnings: list[str]) -> dict[str, list[str]]:

@@ -14,8 +14,8 @@ from hostagent.gate.scheduling import PREFIX
 
 #: Nodes of which free GPUs are asked at once; twice as many each time.
 _FIRST = 8
-#: What limits a namespace, and is asked when its pods are made.
-_NOT_ASKED: Mapping[Backend, tuple[str, ...]] = {"kubernetes": ("ResourceQuota", "LimitRange")}
+#: What may still refuse the job, or let it wait.
+_NOT_ASKED: Mapping[Backend, tuple[str, ...]] = {"kubernetes": ("ResourceQuota", "LimitRange"), "slurm": ("accounts", "QOS")}
 
 
 class Free(NamedTuple):

@@ -329,7 +329,7 @@ def _whole(answer: Any, most_bytes: int, ends: float) -> Answer:
         if len(text) > most_bytes or time.monotonic() > ends:
             raise UnreachedError("the answer of the API server is too long or too slow")
     headers = answer.headers
-    return Answer(answer.status_code, bytes(text), retry_after(headers.get("Retry-After", "")), moment(headers.get("Date", "")))
+    return Answer(answer.status_code, bytes(text), retry_after(headers.get("Retry-After", "")), http_date(headers.get("Date", "")))
 
 
 def _refuse_late(line: _Line) -> None:
@@ -367,14 +367,14 @@ def retry_after(text: str) -> float:
     """
     if text.isascii() and text.isdigit() and len(text) < 10:
         return min(float(text), 3600.0)
-    date = moment(text)
+    date = http_date(text)
     return 0.0 if date is None else min(max(0.0, date - time.time()), 3600.0)
 
 
-def moment(text: str) -> "float | None":
+def http_date(text: str) -> "float | None":
     """Of a date of HTTP, in seconds since 1970; None for anything else.
 
-    >>> moment("Mon, 24 Nov 2025 16:00:00 GMT"), moment("soon")
+    >>> http_date("Mon, 24 Nov 2025 16:00:00 GMT"), http_date("soon")
     (1764000000.0, None)
     """
     try:

@@ -61,6 +61,7 @@ ADVICE: Mapping[Code, tuple[str, str]] = {
 }
 _NO_REPORT = "Collect each node's summary.json into the directory, under the node's name."
 _NO_NODES = "See that hostagent runs on the nodes with GPUs, and that --node-selector, --partition and --prefix are the right ones."
+_OF_REPORTS: tuple[Code, ...] = ("Product", "ComputeCapability", "GpuMemory", "Driver", "Cuda", "Toolkit")
 _OF_VERDICT: tuple[Code, ...] = ("NotReady", "Unknown", "MultiNodeNotReady")
 #: What to do instead, where a cluster was asked.
 IN_CLUSTER: Mapping[Backend, Mapping[Code, tuple[str, str]]] = {
@@ -70,6 +71,7 @@ IN_CLUSTER: Mapping[Backend, Mapping[Code, tuple[str, str]]] = {
         "OtherBoot": ("The node has booted since its last summary: wait for the first one of this boot.", "hostagent kubernetes why NODE"),
     },
     "slurm": {
+        **dict.fromkeys(_OF_REPORTS, ("Slurm does not say it: add --reports DIR with the nodes' summaries.", "")),
         **dict.fromkeys(_OF_VERDICT, ("On such a node this says why.", "sudo hostagent check")),
         "NoSummary": ("'hostagent slurm health' writes what the gate reads, or add --reports DIR.", "scontrol show node NODE"),
     },
@@ -127,8 +129,9 @@ def _not_examined(examined: Examined) -> str:
 
 def _validity(answer: Answer, until: float) -> str:
     """Until when it holds, and what was not asked."""
-    open_ = f"; {' and '.join(answer.not_asked)} of the namespace were not asked" if answer.not_asked else ""
-    return f"holds until {instant(until)}{open_}"
+    names = " and ".join(answer.not_asked)
+    limits = f"limits of {names}" if answer.backend == "slurm" else f"{names} of the namespace"
+    return f"holds until {instant(until)}{f'; {limits} were not asked' if names else ''}"
 
 
 def _add_settings(page: Page, answer: Answer) -> None:

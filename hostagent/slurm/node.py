@@ -54,7 +54,7 @@ _KEEPS_DRAIN = _DOWN | {"MAINT"}
 class Node:
     """``states``: the base state and all flags, in capitals, one name each. ``gres``: what Slurm gives out there, "(null)" for nothing.
     ``gres_used``: None if it was not asked (scontrol -d). Times are in seconds since the epoch, 0 if unknown. Free processors and MiB: what
-    running jobs leave, None if unknown. ``owner``: the user to whose jobs it is given alone, "" for none.
+    running jobs leave, None if unknown. ``owner``: the one user that may run jobs on it, "" for any.
     """
 
     name: str

@@ -36,7 +36,7 @@ from tests.real.gatecluster import GPUS, Host, Taint, pod_spec  # noqa: E402
 #: Wanted, of 10,000 nodes: seconds, MiB, part of kubectl's time, seconds.
 PLACEABLE_S, RSS_MIB, OF_KUBECTL, REFUSED_S = 1.5, 150.0, 0.5, 30.0
 _FLEET = 10_000
-#: A small cluster runs beside other tests: so many times slower, and kubectl has little to do.
+#: A small cluster runs while other tests do: so many times slower, and kubectl has little to do.
 _BUSY = 4
 _SPACE = "default"
 #: The API server adds a taint to each new node, which a controller takes away: none runs here.

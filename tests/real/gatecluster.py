@@ -221,7 +221,7 @@ class Host:
                 annotations[f"{PREFIX}/{name}"] = value or None
         return patch
 
-    def told(self) -> str:
+    def described(self) -> str:
         """In a line, for a test that fails."""
         pods = ", ".join(f"{one.takes}{'' if one.phase == 'Running' else f' {one.phase}'}" for one in self.holders)
         taints = ", ".join(f"{one.key}={one.value}:{one.effect}" for one in self.all_taints)
@@ -241,10 +241,10 @@ class Drawn:
     hosts: "list[Host]"
     asks: "list[Ask]"
 
-    def told(self, ask: Ask) -> str:
+    def described(self, ask: Ask) -> str:
         """For a test that fails."""
         rows = (
-            f"  {one.told()}; gate {sorted(one.gate_codes(ask))}, scheduler {sorted(one.scheduler_codes(ask))}, labels {one.labels}"
+            f"  {one.described()}; gate {sorted(one.gate_codes(ask))}, scheduler {sorted(one.scheduler_codes(ask))}, labels {one.labels}"
             for one in self.hosts
         )
         return "\n".join((f"seed {self.seed}: hostagent gate {' '.join(ask.argv)}", *rows))

@@ -19,7 +19,8 @@ from hostagent.cli import cli
 from hostagent.errors import HostagentError
 from hostagent.gate import Request, parse_candidate, place
 from hostagent.gate.backends.served import PATH, trainer_version
-from hostagent.gate.emit import TRAINERS, Options, emit
+from hostagent.gate.emit import Options, emit
+from hostagent.gate.emit.trainer import TRAINERS
 from hostagent.kube.access import access_to
 from hostagent.kube.api import Api
 from tests.gate_summaries import NOW, summary

@@ -63,7 +63,7 @@ def test_gate_and_scheduler_agree(plane, seed):
                     probed(plane, one, ask)
                 compare(plane, one, ask, is_apart=seed % APART == 0)
             except AssertionError as error:
-                raise AssertionError(f"{error}\n{one.told(ask)}") from error
+                raise AssertionError(f"{error}\n{one.described(ask)}") from error
     finally:
         gatecluster.remove(plane, one)
 

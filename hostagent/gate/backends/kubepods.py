@@ -32,9 +32,6 @@ class Taken(NamedTuple):
     pods: int
 
 
-NOTHING = Taken(0, 0)
-
-
 class Counted:
     """Sums by node, of pods that come in pages; of the pods nothing else is kept."""
 

@@ -13,7 +13,7 @@ from hostagent.gate.backends.kubenodes import Node, Reader
 from hostagent.gate.backends.kubepods import BOUND, Counted, Taken, fields_of
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.request import Request
-from hostagent.gate.scheduling import COMPUTE_CAPABILITY, GPU_PRODUCT, MULTI_NODE_READY, READY
+from hostagent.gate.scheduling import COMPUTE_CAPABILITY, GPU_PRODUCT, HOSTNAME, MULTI_NODE_READY, READY
 from hostagent.gate.search import Free
 from hostagent.gate.tolerations import is_value, label_term
 from hostagent.gate.wording import count_of, shown
@@ -73,6 +73,7 @@ class Kubernetes:
         self._pool = ThreadPoolExecutor(_AT_ONCE)
         self._reader = Reader(request, prefix, self._dra_nodes)
         self._seen = set[str]()
+        self._hosts = dict[str, str]()
         self._offered = dict[str, tuple[int, int]]()
         self._asked = 0
         self._counted: Counted | None = None
@@ -169,6 +170,11 @@ class Kubernetes:
         self._offered[node.candidate.node] = node.gpus, node.pods
         if self._request.ignore_running:
             node.candidate.free_gpus = node.gpus
+        name = node.candidate.node
+        host = (node.candidate.labels or {}).get(HOSTNAME, "")
+        if host and (first := self._hosts.setdefault(host, name)) != name:
+            message = f"its label {HOSTNAME} is {shown(host)}, as that of {first}: a job's affinity cannot tell them apart"
+            node.candidate.own_reasons += (Reason("Selector", message, shown(host), "a value of its own"),)
         return node.candidate
 
     def _list(self, listing: Listing, right: "_Right | None", take: "Callable[[Page], _T]") -> Iterator[_T]:

@@ -9,7 +9,7 @@ from hostagent.kube.api import NOT_FOUND, Api, ApiError
 
 #: Kubernetes, "OpenAPI v3": a document for each group and version.
 PATH = "/openapi/v3/apis/trainer.kubeflow.org/v1alpha1"
-_CHOOSE = "Name the version with --trainer, or take --emit indexed-job."
+_CHOOSE = "Name the version with --trainer, or take --emit indexed-job"
 
 
 def trainer_version(api: Api, asked: str) -> str:
@@ -22,7 +22,7 @@ def trainer_version(api: Api, asked: str) -> str:
         return asked
     version = next((one for one, field in TRAINERS.items() if field in found), "")
     if not version:
-        raise HostagentError("found a TrainJob of no known version in the cluster, wanted Kubeflow Trainer 2", "Take --emit indexed-job.")
+        raise HostagentError("found a TrainJob of no known version in the cluster, wanted Kubeflow Trainer 2", "Take --emit indexed-job")
     if asked:
         versions = " or ".join(one for one, field in TRAINERS.items() if field in found)
         raise HostagentError(f"found --trainer {asked}, wanted {versions}: the cluster has {TRAINERS[version]}, not {wanted}", "")
@@ -36,7 +36,7 @@ def _fields(api: Api) -> "set[str]":
     except ApiError as error:
         if error.code == NOT_FOUND:
             message = "found no trainer.kubeflow.org/v1alpha1 in the cluster, wanted the TrainJobs of Kubeflow Trainer"
-            raise HostagentError(message, "Take --emit indexed-job.") from None
+            raise HostagentError(message, "Take --emit indexed-job") from None
         raise HostagentError(f"cannot read which TrainJobs the cluster serves: {error.message}", _CHOOSE) from None
     for name, schema in _part(found, "components", "schemas").items():
         if name.endswith(".v1alpha1.TrainJob"):

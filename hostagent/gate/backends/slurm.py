@@ -1,4 +1,4 @@
-"""A Slurm cluster: what slurmctld gives out at once, and of whose nodes hostagent or a report says that they may be used."""
+"""A Slurm cluster as candidates: what slurmctld would start at once, and the verdict of each node in its Extra or in a report."""
 
 import math
 import time

@@ -89,7 +89,7 @@ class Settings(NamedTuple):
         return _HEALTH in path or _HEALTH in _script(path)
 
     def needs(self, partition: Partition, gpus: int) -> Needs:
-        """Of a job of one task and so many GPUs on each node: what slurm.conf gives it that nobody asked for."""
+        """Of a job of one task and so many GPUs on each node: what slurm.conf adds to what it asks for."""
         own = dict(_PER_GPU.findall(partition.fields.get("JobDefaults", "")))
         per_gpu = {key.lower(): int(value) for key, value in own.items()}
         for key, value in _PER_GPU.findall(self.values.get("JobDefaults", "")):

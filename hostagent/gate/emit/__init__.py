@@ -1,15 +1,23 @@
 """What a submitter applies or submits for an answer: documents of Kubernetes, Trainer, Kueue and Volcano, and a batch script of Slurm."""
 
-from typing import Literal, get_args
-
-from hostagent.gate.answer import Answer
+from hostagent.gate.answer import Answer, Kind
 from hostagent.gate.emit.options import EmitError, Options
-from hostagent.gate.emit.trainer import TRAINERS
+from hostagent.gate.request import Request
 
-Kind = Literal["indexed-job", "trainjob", "kueue", "volcano", "sbatch"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+__all__ = ["EmitError", "Options", "check", "emit"]
 
-__all__ = ["KINDS", "TRAINERS", "EmitError", "Kind", "Options", "emit"]
+
+def check(kind: Kind, request: Request, options: Options) -> None:
+    """What needs no answer: names and versions. Raises ``EmitError``."""
+    from hostagent.gate.emit import sbatch, trainjob
+    from hostagent.gate.emit.options import check_names
+
+    if kind == "sbatch":
+        sbatch.check(request, options)
+    else:
+        check_names(kind, request.nodes, options)
+    if kind == "trainjob":
+        trainjob.check(options)
 
 
 def emit(kind: Kind, answer: Answer, options: Options) -> str:
@@ -17,11 +25,12 @@ def emit(kind: Kind, answer: Answer, options: Options) -> str:
     from hostagent.gate.emit import jobs, sbatch, trainjob
 
     if not answer.placeable:
-        raise EmitError("found a job that cannot be placed, wanted nodes for it", "The answer has the reasons.")
+        raise EmitError("found a job that cannot be placed, wanted nodes for it", "The answer has the reasons")
+    check(kind, answer.request, options)
     if kind == "sbatch":
         return sbatch.script(answer, options)
     if answer.backend == "slurm":
-        raise EmitError("found nodes of Slurm, wanted nodes of a Kubernetes cluster", "Take --emit sbatch.")
+        raise EmitError("found nodes of Slurm, wanted nodes of a Kubernetes cluster", "Take --emit sbatch")
     if kind == "indexed-job":
         return jobs.indexed_job(answer, options)
     if kind == "kueue":

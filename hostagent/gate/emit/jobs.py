@@ -3,9 +3,9 @@
 from typing import Any
 
 from hostagent.gate.answer import Answer
-from hostagent.gate.emit.options import EmitError, Options, check_names, is_object_name
-from hostagent.gate.emit.pods import HOSTNAME, INDEX, document, environment, has_room_for_two, metadata, missing, pod_spec
-from hostagent.gate.scheduling import FABRIC_CLASS, MULTI_NODE_READY, READY
+from hostagent.gate.emit.options import EmitError, Options, is_object_name
+from hostagent.gate.emit.pods import INDEX, document, environment, has_room_for_two, metadata, missing, pod_spec
+from hostagent.gate.scheduling import FABRIC_CLASS, HOSTNAME, MULTI_NODE_READY, READY
 from hostagent.gate.wording import count_of, shown
 
 #: The Job controller puts it on each pod of a Job, since Kubernetes 1.27.
@@ -29,7 +29,6 @@ def _service(options: Options) -> dict[str, Any]:
 
 def _job(answer: Answer, options: Options) -> dict[str, Any]:
     nodes, name = answer.request.nodes, options.name
-    check_names(options, f"{name}-{nodes - 1}")
     env = environment(answer, f"{name}-0.{name}", INDEX)
     spec = {
         "completions": nodes,
@@ -49,7 +48,7 @@ def kueue(answer: Answer, options: Options) -> str:
         gpus = count_of(answer.request.gpus_per_node, "GPU")
         raise EmitError(
             f"found a job of {gpus} on each node, wanted more than half of a node's: Kueue knows no pod anti-affinity",
-            "Ask for more GPUs on each of fewer nodes, or take --emit indexed-job or volcano.",
+            "Ask for more GPUs on each of fewer nodes, or take --emit indexed-job or volcano",
         )
     prefix, labels = _class_labels(answer)
     group = labels[f"{prefix}/{FABRIC_CLASS}"]
@@ -86,14 +85,13 @@ def _class_labels(answer: Answer) -> tuple[str, dict[str, str]]:
     if missing := [name for name in names if f"{prefix}/{name}" not in answer.selector]:
         nodes = count_of(len(answer.nodes), "node")
         message = f"found no common value of the label {missing[-1]} on {nodes}, wanted one: Kueue places a job by it"
-        raise EmitError(message, "Take --emit indexed-job.")
+        raise EmitError(message, "Take --emit indexed-job")
     return prefix, {f"{prefix}/{name}": answer.selector[f"{prefix}/{name}"] for name in names}
 
 
 def volcano(answer: Answer, options: Options) -> str:
     """A Job of Volcano that starts with all its pods or not at all, and ends with the first one that fails."""
     nodes, name = answer.request.nodes, options.name
-    check_names(options, f"{name}-{_TASK}-{nodes - 1}")
     env = environment(answer, f"{name}-{_TASK}-0.{name}", _VOLCANO_INDEX)
     own = {_VOLCANO_JOB: name}
     spec = {

@@ -1,12 +1,15 @@
 """What a submitter wants of an emitted document, and the names in it."""
 
 import re
+from collections.abc import Mapping
 
 from hostagent.errors import HostagentError
 from hostagent.facts.frozen import frozen
-from hostagent.gate.answer import Answer
+from hostagent.gate.answer import Answer, Kind
 from hostagent.gate.wording import instant, names_of, shown
 
+#: Names an interface of the host.
+INTERFACE = "NCCL_SOCKET_IFNAME"
 #: A label of the DNS (RFC 1035), as services have to be named; and (RFC 1123), as namespaces.
 _SERVICE = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?")
 _NAMESPACE = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
@@ -34,14 +37,24 @@ class Options:
     trainer: str = ""
 
 
-def check_names(options: Options, last_pod: str) -> None:
-    """Raises ``EmitError`` for names that the API server refuses. `last_pod`: the longest name of a pod, which is a label of the DNS."""
+#: The longest name of a pod, which is a label of the DNS. JobSet counts the five characters that are added to a pod's name.
+_LAST_POD: Mapping[Kind, str] = {
+    "indexed-job": "{name}-{last}",
+    "kueue": "{name}-{last}",
+    "volcano": "{name}-node-{last}",
+    "trainjob": "{name}-node-0-{last}-abcde",
+}
+
+
+def check_names(kind: Kind, nodes: int, options: Options) -> None:
+    """Raises ``EmitError`` for names that the API server refuses."""
+    last_pod = _LAST_POD[kind].format(name=options.name, last=nodes - 1)
     if not _SERVICE.fullmatch(options.name):
         wanted = "small letters, digits and dashes, with a letter first"
         raise EmitError(f"found --name {shown(options.name)!r}, wanted {wanted}", "")
     if len(last_pod) > _LONGEST_LABEL:
         longest = _LONGEST_LABEL - len(last_pod) + len(options.name)
-        raise EmitError(f"found --name of {len(options.name)} characters, wanted {longest} at most", f"Its last pod is {last_pod}.")
+        raise EmitError(f"found --name of {len(options.name)} characters, wanted {longest} at most", f"Its last pod is {last_pod}")
     if options.namespace and not (_NAMESPACE.fullmatch(options.namespace) and len(options.namespace) <= _LONGEST_LABEL):
         wanted = f"at most {_LONGEST_LABEL} small letters, digits and dashes"
         raise EmitError(f"found --namespace {shown(options.namespace)!r}, wanted {wanted}", "")

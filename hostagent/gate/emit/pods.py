@@ -4,19 +4,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hostagent.gate.answer import Answer
-from hostagent.gate.emit.options import EmitError, Options, notes
+from hostagent.gate.emit.options import INTERFACE, EmitError, Options, notes
+from hostagent.gate.scheduling import HOSTNAME
 from hostagent.gate.wording import names_of
 from hostagent.yamlfile import write_yaml
 
-HOSTNAME = "kubernetes.io/hostname"
 #: The Job controller, which Trainer's JobSet uses, too: the number of a pod among those of its Job.
 INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 #: torchrun's default, and what NVIDIA TAO's clients set.
 MASTER_PORT = 29500
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
-#: Names an interface of the host.
-_INTERFACE = "NCCL_SOCKET_IFNAME"
 #: In the place of the image, where none was given.
 _IMAGE = "IMAGE"
 
@@ -34,14 +32,14 @@ def _on_settings(answer: Answer) -> Iterator[str]:
     """What settings of a host mean in a pod."""
     if answer.pin == "class" and (names := list(_settings(answer))):
         yield f"{names_of(names)}: of the chosen nodes; other nodes of their class may need other settings."
-    if _INTERFACE in answer.env:
-        yield f"{_INTERFACE} is left out: a pod without hostNetwork has other interfaces than its node."
+    if INTERFACE in answer.env:
+        yield f"{INTERFACE} is left out: a pod without hostNetwork has other interfaces than its node."
     if answer.env.get("NCCL_NET") == "IB":
         yield "With NCCL_NET=IB each pod needs RDMA devices: ask for your cluster's resource of them, such as rdma/hca, or the job ends."
 
 
 def _settings(answer: Answer) -> dict[str, str]:
-    return {name: value for name, value in answer.env.items() if name != _INTERFACE}
+    return {name: value for name, value in answer.env.items() if name != INTERFACE}
 
 
 def missing(options: Options) -> tuple[str, ...]:
@@ -63,7 +61,7 @@ def affinity(answer: Answer, own: Mapping[str, str]) -> dict[str, Any]:
         if shared := [name for name in _named_by_field(answer) if has_room_for_two(answer, (name,))]:
             raise EmitError(
                 f"found a node without the label {HOSTNAME} among {names_of(shared)}, wanted it on each: two pods could share a node",
-                "Label the node, or leave it out with --exclude.",
+                "Label the node, or leave it out with --exclude",
             )
         found["podAntiAffinity"] = {_REQUIRED: [{"labelSelector": {"matchLabels": dict(own)}, "topologyKey": HOSTNAME}]}
     return found
@@ -73,7 +71,7 @@ def node_affinity(answer: Answer) -> Mapping[str, Any]:
     """Raises ``EmitError`` where there is none: the job would run anywhere."""
     if not answer.affinity:
         raise EmitError(
-            "found no label that the chosen nodes have in common, wanted one: nothing would hold the job on them", "Take --pin nodes."
+            "found no label that the chosen nodes have in common, wanted one: nothing would hold the job on them", "Take --pin nodes"
         )
     return answer.affinity
 

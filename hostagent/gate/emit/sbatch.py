@@ -5,17 +5,25 @@ import shlex
 
 from hostagent.gate.answer import Answer
 from hostagent.gate.emit.options import EmitError, Options, notes
+from hostagent.gate.request import Request
 from hostagent.gate.wording import shown
 
 #: Names that a directive carries as they are: Slurm reads blanks, quotes, brackets and "#" in another way.
 _NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.:+@/-]*")
 
 
+def check(request: Request, options: Options) -> None:
+    """Raises ``EmitError`` for names that a directive cannot carry."""
+    for what, name in (("name", options.name), ("partition", request.partition), ("reservation", request.reservation)):
+        if name:
+            _name(what, name)
+
+
 def script(answer: Answer, options: Options) -> str:
-    """Raises ``EmitError`` for names that a directive cannot carry, and where no nodes are named: no label carries a class there."""
+    """Raises ``EmitError`` for names of nodes that a directive cannot carry, and where no nodes are named."""
     request = answer.request
     if answer.backend == "kubernetes":
-        raise EmitError("found nodes of a Kubernetes cluster, wanted nodes of Slurm", "Take --emit indexed-job.")
+        raise EmitError("found nodes of a Kubernetes cluster, wanted nodes of Slurm", "Take --emit indexed-job")
     if answer.pin == "class":
         raise EmitError("found --pin class, wanted --pin nodes: a batch script names its nodes", "")
     directives = {
@@ -27,13 +35,9 @@ def script(answer: Answer, options: Options) -> str:
         "partition": request.partition,
         "reservation": request.reservation,
     }
-    for option in ("job-name", "partition", "reservation"):
-        if directives[option]:
-            _name(option.removeprefix("job-"), directives[option])
     lines = ["#!/bin/bash", *notes(answer), *(f"#SBATCH --{name}={value}" for name, value in directives.items() if value)]
     lines += [f"export {name}={shlex.quote(value)}" for name, value in answer.env.items()]
-    if options.command:
-        lines.append(f"srun {shlex.join(options.command)}")
+    lines.append(f"srun {shlex.join(options.command)}" if options.command else "# Put the job's command here.")
     return "\n".join([*lines, ""])
 
 

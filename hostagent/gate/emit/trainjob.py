@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hostagent.gate.answer import Answer
-from hostagent.gate.emit.options import EmitError, Options, check_names, is_object_name
+from hostagent.gate.emit.options import EmitError, Options, is_object_name
 from hostagent.gate.emit.pods import (
     INDEX,
     affinity,
@@ -24,21 +24,23 @@ from hostagent.gate.wording import count_of, names_of, shown
 _JOB, _MANAGER = "node", "hostagent.dev/gate"
 #: Labels that JobSet puts on each pod.
 _JOBSET, _OF_JOBSET = "jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/replicatedjob-name"
-#: JobSet refuses names that are too long with what Kubernetes adds to them.
-_SUFFIX = "abcde"
 #: Trainer itself sets these, and refuses a TrainJob that does (TorchRunReservedEnvNames).
 _RESERVED = "PET_"
 #: The most settings that a TrainJob may have since Trainer 2.2.
 _MOST_SETTINGS = 128
 
 
-def train_job(answer: Answer, options: Options) -> str:
-    """For the version in `options`. Raises ``EmitError`` for what it cannot carry."""
-    name, nodes = options.name, answer.request.nodes
-    field = field_of(options.trainer)
-    check_names(options, f"{name}-{_JOB}-0-{nodes - 1}-{_SUFFIX}")
+def check(options: Options) -> None:
+    """Raises ``EmitError`` for a version or a runtime that cannot be."""
+    field_of(options.trainer)
     if not is_object_name(options.runtime):
         raise EmitError(f"found --runtime {shown(options.runtime)!r}, wanted the name of a ClusterTrainingRuntime", "")
+
+
+def train_job(answer: Answer, options: Options) -> str:
+    """For the version in `options`. Raises ``EmitError`` for what it cannot carry."""
+    name = options.name
+    field = field_of(options.trainer)
     if options.trainer in WITHOUT_AFFINITY:
         changes: list[dict[str, Any]] = [{"targetJobs": [{"name": _JOB}], "nodeSelector": _node_selector(answer), **tolerations(answer)}]
     else:
@@ -86,13 +88,13 @@ def _patch(spec: dict[str, Any]) -> dict[str, Any]:
 
 def _node_selector(answer: Answer) -> dict[str, str]:
     """Trainer 2.0 has no affinity: its pods get one value of each label. Raises ``EmitError`` where the affinity says more."""
-    later = "Take Trainer 2.1 or later, or --emit indexed-job."
+    later = "Take Trainer 2.1 or later, or --emit indexed-job"
     found, all_terms = dict[str, str](), terms(answer)
     expressions = all_terms[0].get("matchExpressions", []) if len(all_terms) == 1 and "matchFields" not in all_terms[0] else []
     wide = [one["key"] for one in expressions if len(one["values"]) != 1]
     if wide or not expressions:
         what = f"{names_of(wide)} with several values" if wide else "nodes by name"
-        hint = "Take --pin class, or Trainer 2.1 or later." if answer.pin == "nodes" else later
+        hint = "Take --pin class, or Trainer 2.1 or later" if answer.pin == "nodes" else later
         raise EmitError(f"found an affinity to {what}, wanted one value of each label: Trainer 2.0 has a node selector alone", hint)
     for one in expressions:
         (found[one["key"]],) = one["values"]

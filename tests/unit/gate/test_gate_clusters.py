@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hostagent.errors import HostagentError
 from hostagent.gate import Request, parse_candidate
 from hostagent.gate.answer import Reason
 from hostagent.gate.placing import place
@@ -100,6 +101,11 @@ class TestLabels:
         del (wanted := {key: [value] for key, value in LABELS.items()})["hostagent.dev/multi-node-ready"]
         assert expressions(answer) == [wanted]
 
+    def test_with_pin_class_a_node_without_a_class_is_refused(self):
+        unlabelled = {key: value for key, value in LABELS.items() if "class" not in key}
+        with pytest.raises(HostagentError, match=r"found no label .* on n1"):
+            answered(node(labels=unlabelled), pin="class")
+
     def test_labels_that_are_off_are_in_neither(self):
         answer = answered(node(labels={"kubernetes.io/hostname": "n1"}))
         assert (answer.selector, expressions(answer)) == ({}, [{"kubernetes.io/hostname": ["n1"]}])
@@ -118,6 +124,8 @@ def test_an_answer_holds_as_long_as_the_least_of_its_nodes():
     answer = answered(node("n1", {"valid_until": NOW + 100}), node("n2", {"valid_until": NOW + 50}), nodes=2)
     assert (answer.valid_until, answer.gpus) == (NOW + 50, {"n1": 8, "n2": 8})
     assert answered(node(observed_at=NOW - 10), max_age_s=60).valid_until == NOW + 50
+    assert answered(node("n1", {"valid_until": NOW + 100}), max_age_s=86400).valid_until == NOW + 100
+    assert answered(node("n1", {"valid_until": NOW - 1, "observed_at": NOW - 60}), max_age_s=90).valid_until == NOW + 30
 
 
 def test_a_refusal_of_a_cluster_names_its_own_next_step():
@@ -172,8 +180,16 @@ def test_with_nothing_at_hand_the_three_ways_are_named(tmp_path):
         (("--reports", ".", "--emit", "affinity", "--trainer", "2.2"), "without --emit trainjob"),
         (("--reports", ".", "reports"), "found the words 'reports'"),
         (("--reports", ".", "--pin", "class", "--exclude", "n1"), "found --exclude and --pin class"),
-        (("--reports", ".", "--emit", "kueue", "--driver", "580"), "found --driver and --pin class"),
+        (("--reports", ".", "--emit", "kueue", "--driver", "580"), "found --driver and --emit kueue"),
         (("--reports", ".", "--pin", "class", "--host-nccl"), "found --host-nccl and --pin class"),
+        (("--reports", ".", "--pin", "class", "--require-coverage", "full"), "found --require-coverage and --pin class"),
+        (("--reports", ".", "--emit", "selector", "--exclude", "n1"), "found --exclude and --emit selector"),
+        (("--reports", ".", "--emit", "kueue", "--pin", "nodes"), "found --pin nodes and --emit kueue"),
+        (("--reports", ".", "--emit", "indexed-job", "--name", "A_B"), "found --name 'A_B'"),
+        (("--reports", ".", "--emit", "trainjob"), "found no --trainer"),
+        (("--reports", ".", "--emit", "trainjob", "--trainer", "1.9"), "found --trainer 1.9"),
+        (("--reports", ".", "--emit", "indexed-job", "--image", ""), "found --image '', wanted a value"),
+        (("--kubeconfig", ""), "found --kubeconfig '', wanted a value"),
         (("--backend", "kubernetes", "--toleration", "a b"), "found --toleration"),
         (("--backend", "kubernetes", "--node-selector", "pool"), "found --node-selector"),
         (("--backend", "kubernetes", "--node-selector", ""), "found --node-selector '', wanted a value"),

@@ -4,7 +4,7 @@ import pytest
 
 from hostagent.errors import HostagentError
 from hostagent.gate.backends.served import PATH, trainer_version
-from hostagent.gate.emit import TRAINERS
+from hostagent.gate.emit.trainer import TRAINERS
 from hostagent.kube.api import ApiError
 
 NAME = "com.github.kubeflow.trainer.v1alpha1.TrainJob"

@@ -64,6 +64,19 @@ def test_a_node_with_one_place_left_takes_the_job():
     assert asked(Server([made], [pod("a")])).nodes == ("a",)
 
 
+def test_two_nodes_with_one_host_name_are_one_to_an_affinity():
+    twins = [node("n1"), label(node("n2"), "kubernetes.io/hostname", "n1")]
+    answer = asked(Server(twins), nodes=2)
+    assert refused(answer)["n2"] == ["Selector"]
+    assert not answer.placeable
+
+
+def test_nodes_with_the_kubelets_label_come_first():
+    made = [label(node("n1"), "kubernetes.io/hostname", None), node("n2"), node("n3")]
+    assert asked(Server(made), nodes=2).nodes == ("n2", "n3")
+    assert asked(Server(made), nodes=3).nodes == ("n1", "n2", "n3")
+
+
 def test_reading_stops_when_the_job_can_be_placed():
     server = Server(many(1000))
     answer = asked(server, nodes=4)
