@@ -34,7 +34,8 @@ _PROGRAM = """#!/bin/sh
 export SLURM_CONF={home}/slurm.conf
 node={home}/nodes/$SLURMD_NODENAME
 case "$1 $2" in "slurm health" | "slurm prolog" | "slurm epilog") set -- "$@" --from "$node/tape.json" --state-dir "$node/state" ;; esac
-cd / && PYTHONPATH={root}:{root}/checks exec {python} -m hostagent "$@"
+[ "$1" = gate ] || cd /
+PYTHONPATH={root}:{root}/checks exec {python} -m hostagent "$@"
 """
 _SYSTEMCTL = """#!/bin/sh
 echo "$@" >> {home}/systemctl

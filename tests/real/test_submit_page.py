@@ -149,7 +149,7 @@ def test_on_slurm_the_job_runs_on_the_nodes_that_were_named(login):
     done = run("slurm-submit")
     assert done.returncode == 0, done.stdout + done.stderr
     number = re.search(r"Submitted batch job (\d+)", done.stdout)[1]
-    eventually(lambda: cluster.job(number)["JobState"] == "COMPLETED", 30)
+    eventually(lambda: cluster.job(number)["JobState"] == "COMPLETED", 60)
     assert sorted((home / f"slurm-{number}.out").read_text().split()) == list(slurmrun.NODES)
     cluster.hosts["n2"].fault(3)
     eventually(lambda: cluster.node("n2").is_drained)
