@@ -34,7 +34,11 @@ def _selector(_: click.Context, __: click.Parameter, value: str) -> str:
 
 
 KUBECONFIG = click.option(
-    "--kubeconfig", default="", type=click.Path(), help="Default: the pod's own account, else as kubectl.", metavar="FILE"
+    "--kubeconfig",
+    default="",
+    type=click.Path(),
+    help="Default: $KUBECONFIG, else the pod's account, else ~/.kube/config.",
+    metavar="FILE",
 )
 CONTEXT = click.option("--context", default="", help="Context of the kubeconfig. Default: its current one.", metavar="NAME")
 PREFIX = click.option(

@@ -37,7 +37,7 @@ _EXAMPLES = examples(
 )
 _MINIMUMS = ("min_driver_version", "min_cuda_version", "min_container_toolkit_version")
 #: Fields of a request that no label of a node carries.
-_UNLABELLED = ("exclude", "only", "host_nccl", "same_domain", "require_coverage", "driver", "cuda", "toolkit", *_MINIMUMS)
+_UNLABELLED = ("exclude", "only", "host_nccl", "same_domain", "require_coverage", "max_age_s", "driver", "cuda", "toolkit", *_MINIMUMS)
 #: Fields of a request whose option has another name, and those that a requirements file sets.
 _OPTIONS = {
     "gpu_memory_gib": "--gpu-memory",
@@ -114,7 +114,7 @@ def _pin(given: dict[str, Any], request: Request) -> Pin:
         raise click.UsageError(f"found {odd} and --emit selector, wanted --emit affinity: no label of a node carries it")
     if emitted == "kueue" and given["pin"] == "nodes":
         raise click.UsageError("found --pin nodes and --emit kueue, wanted --pin class: Kueue chooses the nodes")
-    by_labels = emitted == "kueue" or (emitted == "trainjob" and given["trainer"] in WITHOUT_AFFINITY)
+    by_labels = emitted in ("selector", "kueue") or (emitted == "trainjob" and given["trainer"] in WITHOUT_AFFINITY)
     pin: Pin = given["pin"] or ("class" if by_labels else "nodes")
     if pin == "class":
         if emitted == "sbatch":

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
-from hostagent.gate.answer import SCHEMA_VERSION, Answer, Backend, Examined, Pin, Reason, Refused
+from hostagent.gate.answer import SCHEMA_VERSION, Answer, Backend, Code, Examined, Pin, Reason, Refused
 from hostagent.gate.candidate import Candidate, rank
 from hostagent.gate.choice import Choice, choose
 from hostagent.gate.classes import Grouping, class_reason
@@ -25,6 +25,10 @@ def place(request: Request, candidates: Iterable[Candidate], now: float, backend
     placing = Placing(request, now)
     placing.add(candidates)
     return placing.answer(placing.choice(), Terms(backend, pin))
+
+
+#: Reasons for which a scheduler keeps pods away, too.
+_KEPT_OUT: tuple[Code, ...] = ("Cordoned", "Tainted", "NoFreeGpus", "NoFreePods", "Selector", "Dra")
 
 
 class Terms(NamedTuple):
@@ -104,6 +108,8 @@ class Placing:
         env, env_by_node = env_of(chosen, warnings, "; --reports DIR adds it" if terms.backend == "slurm" else "")
         labelled = chosen if terms.backend != "slurm" else ()  # Slurm has no labels of nodes
         scheduling = Scheduling(request, labelled, terms.prefix, warnings)
+        if terms.pin == "class" and (others := self._of_class(scheduling)):
+            warnings.append(f"{names_of(others)}: refused, but of these labels: with --pin class the job may get {_it(others)}")
         return Answer(
             schema_version=SCHEMA_VERSION,
             backend=terms.backend,
@@ -127,11 +133,23 @@ class Placing:
             env_by_node=env_by_node,
         )
 
+    def _of_class(self, scheduling: Scheduling) -> list[str]:
+        """Refused nodes that the labels of the chosen ones admit, and no scheduler keeps out."""
+        return [
+            name
+            for name, reasons in sorted(self._refused.items())
+            if not any(reason.code in _KEPT_OUT for reason in reasons) and scheduling.matches(self._nodes[name][0])
+        ]
+
     def _notes(self) -> Iterable[str]:
         """Of nodes that are eligible in the end."""
         for note, found in sorted(self._judge.notes.items()):
             if names := sorted({name for name in found if name in self._eligible}):
                 yield f"{names_of(names)}: {note}"
+
+
+def _it(names: Sequence[str]) -> str:
+    return "it" if len(names) == 1 else "them"
 
 
 def _valid_until(request: Request, chosen: Sequence[Candidate], now: float) -> float | None:

@@ -45,10 +45,8 @@ class Scheduling:
         """
         if not self._chosen:
             return {}
-        if pin == "class" and f"{self._prefix}/{FABRIC_CLASS}" not in self._labels:
-            nodes = names_of([one.node for one in self._chosen])
-            message = f"found no label {self._prefix}/{FABRIC_CLASS} on {nodes}, wanted one for --pin class"
-            raise HostagentError(message, "Take --pin nodes")
+        if pin == "class":
+            self._check_class()
         by_label = [_in(key, values) for key, values in self._labels.items()]
         terms: list[dict[str, Any]] = [{"matchExpressions": by_label}]
         if pin == "nodes":
@@ -60,12 +58,31 @@ class Scheduling:
                 terms = [{**labels, "matchFields": [_in("metadata.name", [one.node])]} for one in self._chosen]
         return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
 
+    def _check_class(self) -> None:
+        """Raises ``HostagentError`` where the labels do not say that a node is ready, and of which class."""
+        names = (READY, *((MULTI_NODE_READY,) if self._request.nodes > 1 else ()), FABRIC_CLASS)
+        found = {name: self._labels.get(f"{self._prefix}/{name}", []) for name in names}
+        missing = [name for name in names if not found[name]]
+        nodes = names_of([one.node for one in self._chosen])
+        if missing:
+            message = f"found no label {self._prefix}/{missing[-1]} on all of {nodes}, wanted it to name their class"
+        elif len(found[FABRIC_CLASS]) > 1 and not self._request.may_differ:
+            message = f"found {len(found[FABRIC_CLASS])} values of the label {self._prefix}/{FABRIC_CLASS} on {nodes}, wanted one"
+        else:
+            return
+        raise HostagentError(message, "Take --pin nodes, or --emit affinity")
+
+    def matches(self, one: Candidate) -> bool:
+        """Whether a node has the labels of the class, as far as is known."""
+        ours = {key: values for key, values in self._labels.items() if key.startswith(f"{self._prefix}/")}
+        return bool(ours) and all(self._label(one, key.removeprefix(f"{self._prefix}/")) in values for key, values in ours.items())
+
     def _common_labels(self, warnings: list[str]) -> dict[str, list[str]]:
         """Values by label. Nothing of ours for the host's NCCL: no label carries that class."""
         found = dict[str, list[str]]()
         if not self._request.host_nccl:
             for name in (READY, *((MULTI_NODE_READY,) if self._request.nodes > 1 else ())):
-                if self._values(name, "true") == ["true"]:
+                if self._values(name) == ["true"]:
                     found[f"{self._prefix}/{name}"] = ["true"]
             classes = self._values(FABRIC_CLASS)
             if len(classes) > 1:
@@ -82,21 +99,19 @@ class Scheduling:
             found[key] = [value]
         return found
 
-    def _values(self, name: str, assumed: str = "") -> list[str]:
+    def _values(self, name: str) -> list[str]:
         """Of a label, on the chosen nodes; none where one of them has none that a label can carry."""
-        found = set[str]()
-        for one in self._chosen:
-            value = one.labels.get(f"{self._prefix}/{name}", "") if one.labels is not None else assumed or _summarized(one, name)
-            if not _LABEL.fullmatch(value):
-                return []
-            found.add(value)
-        return sorted(found)
+        found = {self._label(one, name) for one in self._chosen}
+        return sorted(found) if all(map(_LABEL.fullmatch, found)) else []
 
-
-def _summarized(one: Candidate, name: str) -> str:
-    """What the agent makes a label of; "" where that was not read."""
-    value = one.fabric_class if name == FABRIC_CLASS else one.product
-    return "" if isinstance(value, Unread) else value
+    def _label(self, one: Candidate, name: str) -> str:
+        """As the cluster has it, else as the agent makes it; "" for none."""
+        if one.labels is not None:
+            return one.labels.get(f"{self._prefix}/{name}", "")
+        if name in (READY, MULTI_NODE_READY):
+            return "true" if (one.single_node if name == READY else one.multi_node) in ("ready", "degraded") else ""
+        value = one.fabric_class if name == FABRIC_CLASS else one.product
+        return "" if isinstance(value, Unread) else value
 
 
 def _hostname(one: Candidate) -> str:

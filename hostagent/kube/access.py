@@ -10,14 +10,14 @@ _NEXT = "Give --kubeconfig FILE, or set KUBECONFIG"
 
 
 def access_to(path: str, context: str, environment: Mapping[str, str] = os.environ, account: str = ACCOUNT) -> Callable[[], Access]:
-    """Of `path` (--kubeconfig); else, without `context`, the service account of a pod; else $KUBECONFIG, a list of files; else
+    """Of `path` (--kubeconfig); else $KUBECONFIG, a list of files; else, without `context`, the service account of a pod; else
     ~/.kube/config. What is returned reads files that have changed anew, because credentials rotate. Both raise ``HostagentError``.
     """
     if path:
         return _Kubeconfig((path,), context)
-    if not context and (found := in_cluster(environment, account)):
-        return lambda: in_cluster(environment, account) or found
     listed = tuple(filter(None, environment.get("KUBECONFIG", "").split(os.pathsep)))
+    if not context and not any(map(os.path.exists, listed)) and (found := in_cluster(environment, account)):
+        return lambda: in_cluster(environment, account) or found
     paths = listed or (os.path.join(environment.get("HOME", "") or "/nonexistent", ".kube/config"),)
     there = tuple(one for one in paths if os.path.exists(one))
     if not there:

@@ -126,10 +126,12 @@ class Reader:
     def _worst(self, item: _Item, condition: str, label: str, summary: "tuple[str | Unread, str]") -> "tuple[str | Unread, str]":
         """Verdict, and why it is no good one: of the worst the condition's message, else the summary's headline."""
         kind, key = f"{self._prefix}/{condition}", f"{self._prefix}/{label}"
-        row = next((one for one in rows(item.status, "conditions") if one.get("type") == kind), {})
-        status = text(row, "status")
-        why = text(row, "message") or (f"the condition {kind} is {status}" if status else f"it has no condition {kind}")
-        said: list[tuple[str | Unread, str]] = [(_BY_STATUS.get(status, "unknown"), why), summary]
+        said: list[tuple[str | Unread, str]] = [
+            (_BY_STATUS.get(text(one, "status"), "unknown"), text(one, "message") or f"the condition {kind} is {text(one, 'status')}")
+            for one in rows(item.status, "conditions")
+            if one.get("type") == kind
+        ] or [("unknown", f"it has no condition {kind}")]
+        said.append(summary)
         if key in item.labels:
             value = text(item.labels, key)
             said.append((_BY_LABEL.get(value, "unknown"), f"the label {key} is {shown(value)}"))
@@ -138,7 +140,8 @@ class Reader:
 
     def _of_cluster(self, item: _Item) -> Iterator[Reason]:
         """Why no new pod gets on it."""
-        row = next((one for one in rows(item.status, "conditions") if one.get("type") == "Ready"), {})
+        found = [one for one in rows(item.status, "conditions") if one.get("type") == "Ready"]
+        row = next((one for one in found if one.get("status") != "True"), found[0] if found else {})
         if (status := text(row, "status")) != "True":
             said = text(row, "message")[:_LONGEST] or f"its condition Ready is {status}"
             message = f"Kubernetes says: {said}" if row else "it has no condition Ready"

@@ -73,6 +73,7 @@ class Kubernetes:
         self._pool = ThreadPoolExecutor(_AT_ONCE)
         self._reader = Reader(request, prefix, self._dra_nodes)
         self._seen = set[str]()
+        self._is_read = False
         self._hosts = dict[str, str]()
         self._offered = dict[str, tuple[int, int]]()
         self._asked = 0
@@ -94,6 +95,7 @@ class Kubernetes:
         """Each node once. A list that changed too much while it was read is read again, once."""
         for selector in self._selectors():
             yield from self._selected(selector)
+        self._is_read = True
 
     def free(self, candidates: Sequence[Candidate]) -> Mapping[str, Free]:
         names = [one.node for one in candidates]
@@ -107,8 +109,11 @@ class Kubernetes:
         return {name: self._free(name, taken[name]) for name in names}
 
     def not_examined(self) -> int:
-        """By the server's own count."""
-        return max(0, self._ask(lambda api: api.count(NODES), _OF_NODES) - len(self._seen))
+        """By the server's own count. Where all were to be read, one that is left has changed its labels meanwhile."""
+        left = max(0, self._ask(lambda api: api.count(NODES), _OF_NODES) - len(self._seen))
+        if left and self._is_read and not self._terms and not self.incomplete:
+            self.incomplete = f"{count_of(left, 'node')} came or changed while the others were read"
+        return left
 
     def _begin(self) -> float:
         """The cluster's clock."""

@@ -61,6 +61,7 @@ class Slurm:
             raise HostagentError(f"cannot read the cluster of Slurm: {error}", _NEXT) from error
         summaries = self._by_node(nodes)
         self._warn(rules.settings)
+        self._warn_of_users(rules)
         made = (_candidate(node, rules, summaries.get(node.name), self._summaries is not None) for node in nodes)
         yield [one for one in made if one]
 
@@ -94,6 +95,13 @@ class Slurm:
         if asked and self._summaries is None:
             self.warnings.append(f"Slurm does not say what {names_of(asked)} asks: --reports DIR of the nodes' summaries does")
 
+    def _warn_of_users(self, rules: "_Rules") -> None:
+        """Slurm alone knows the job's user, group, account and host."""
+        for what, one in (("partition", rules.partition), ("reservation", rules.own)):
+            if one and one.users:
+                users = visible(", ".join(one.users))[:_LONGEST]
+                self.warnings.append(f"{what} {one.name} is not for all ({users}): whether this job may use it was not asked")
+
 
 class _Rules:
     """Where this job may start now."""
@@ -102,8 +110,8 @@ class _Rules:
         self, request: Request, now: float, settings: Settings, partitions: Sequence[Partition], reservations: Sequence[Reservation]
     ) -> None:
         self.request, self.now, self.settings = request, now, settings
-        self.partition = _chosen_partition(request.partition, partitions)
         self.own = _chosen_reservation(request.reservation, reservations)
+        self.partition = _chosen_partition(request.partition or (self.own.partition if self.own else ""), partitions)
         self.needs = settings.needs(self.partition, request.gpus_per_node)
         self._others = [one for one in reservations if one is not self.own and (one.is_active or one.end > now)]
 

@@ -19,6 +19,9 @@ _NUMBER = re.compile(r"([0-9]{1,15})([KMGT]?)", re.ASCII)
 _FACTORS = {"": 1, "K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}
 _NOTHING = ("", "(null)", "NONE", "N/A")
 _HEALTH = "hostagent"
+#: Fields that say who may use a reservation, and a partition; the latter with what admits every one.
+_USERS = ("Users", "Groups", "Accounts")
+_ADMITS = {"AllowGroups": "ALL", "AllowAccounts": "ALL", "AllowQos": "ALL", "AllocNodes": "ALL", "DenyAccounts": "", "DenyQos": ""}
 _PER_GPU = re.compile(r"\b(DefCpuPerGPU|DefMemPerGPU)=([0-9]+)", re.IGNORECASE)
 
 
@@ -38,15 +41,25 @@ class Partition(NamedTuple):
     is_of_one_user: bool
     fields: Mapping[str, str]
 
+    @property
+    def users(self) -> tuple[str, ...]:
+        """The fields that do not admit every job."""
+        closed = [f"{key}={self.fields[key]}" for key, all_ in _ADMITS.items() if self.fields.get(key, all_) not in (all_, *_NOTHING)]
+        return (*closed, *(("DisableRootJobs=YES",) if self.fields.get("DisableRootJobs") == "YES" else ()))
+
 
 class Reservation(NamedTuple):
-    """``nodes``: its names. ``is_active``: by slurmctld's clock."""
+    """``nodes``: its names. ``is_active``: by slurmctld's clock. ``partition``: of its jobs that name none. ``users``: the fields that say
+    who may use it.
+    """
 
     name: str
     start: float
     end: float
     is_active: bool
     nodes: frozenset[str]
+    partition: str = ""
+    users: tuple[str, ...] = ()
 
 
 class Needs(NamedTuple):
@@ -147,7 +160,19 @@ def read_reservations(client: Asking) -> tuple[Reservation, ...]:
         nodes = fields.get("Nodes", "")
         names = frozenset[str]() if nodes in _NOTHING else _hostnames(client, nodes)
         start, end = seconds_of(fields.get("StartTime", "")), seconds_of(fields.get("EndTime", "")) or math.inf
-        found.append(Reservation(fields["ReservationName"], start, end, fields.get("State") == "ACTIVE", names))
+        partition = fields.get("PartitionName", "")
+        users = tuple(f"{key}={fields[key]}" for key in _USERS if fields.get(key, "") not in _NOTHING)
+        found.append(
+            Reservation(
+                fields["ReservationName"],
+                start,
+                end,
+                fields.get("State") == "ACTIVE",
+                names,
+                partition="" if partition in _NOTHING else partition,
+                users=users,
+            )
+        )
     return tuple(found)
 
 

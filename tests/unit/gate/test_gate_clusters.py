@@ -103,8 +103,21 @@ class TestLabels:
 
     def test_with_pin_class_a_node_without_a_class_is_refused(self):
         unlabelled = {key: value for key, value in LABELS.items() if "class" not in key}
-        with pytest.raises(HostagentError, match=r"found no label .* on n1"):
+        with pytest.raises(HostagentError, match=r"found no label .* on all of n1"):
             answered(node(labels=unlabelled), pin="class")
+
+    def test_with_pin_class_two_classes_are_refused(self):
+        other = node("n2", labels={**LABELS, "hostagent.dev/fabric-class": "1-0123456789ab"})
+        with pytest.raises(HostagentError, match=r"found 2 values of the label .* on n1, n2"):
+            answered(node(labels=LABELS), other, nodes=2, pin="class")
+
+    def test_with_pin_class_a_refused_node_of_the_same_labels_is_named(self):
+        stale = node("n2", observed_at=NOW - 1200, valid_until=NOW - 300, clock="heartbeat", labels=LABELS)
+        assert answered(node(labels=LABELS), stale, pin="class").warnings == (
+            "n2: refused, but of these labels: with --pin class the job may get it",
+        )
+        busy = node("n2", free_gpus=0, labels=LABELS)
+        assert answered(node(labels=LABELS), busy, pin="class").warnings == ()
 
     def test_labels_that_are_off_are_in_neither(self):
         answer = answered(node(labels={"kubernetes.io/hostname": "n1"}))
@@ -183,6 +196,7 @@ def test_with_nothing_at_hand_the_three_ways_are_named(tmp_path):
         (("--reports", ".", "--emit", "kueue", "--driver", "580"), "found --driver and --emit kueue"),
         (("--reports", ".", "--pin", "class", "--host-nccl"), "found --host-nccl and --pin class"),
         (("--reports", ".", "--pin", "class", "--require-coverage", "full"), "found --require-coverage and --pin class"),
+        (("--reports", ".", "--pin", "class", "--max-age", "60"), "found --max-age and --pin class"),
         (("--reports", ".", "--emit", "selector", "--exclude", "n1"), "found --exclude and --emit selector"),
         (("--reports", ".", "--emit", "kueue", "--pin", "nodes"), "found --pin nodes and --emit kueue"),
         (("--reports", ".", "--emit", "indexed-job", "--name", "A_B"), "found --name 'A_B'"),

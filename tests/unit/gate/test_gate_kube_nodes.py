@@ -290,3 +290,10 @@ def test_an_object_of_another_shape_ends_in_a_refusal_or_in_no_candidate(path, v
     found = read(made)
     spares = (path, value) in [("metadata labels", value), ("spec", value), ("spec taints", value)]
     assert found is None or spares or reasons(made)
+
+
+@pytest.mark.parametrize(("kind", "code"), [("hostagent.dev/Ready", "NotReady"), ("Ready", "NodeNotReady")])
+def test_of_a_condition_that_comes_twice_the_worse_counts(kind, code):
+    made = node()
+    made["status"]["conditions"].append({"type": kind, "status": "False", "message": "it is broken"})
+    assert code in codes(made)

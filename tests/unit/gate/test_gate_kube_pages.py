@@ -64,6 +64,18 @@ def test_a_node_with_one_place_left_takes_the_job():
     assert asked(Server([made], [pod("a")])).nodes == ("a",)
 
 
+def test_a_node_that_changes_its_labels_while_others_are_read_is_no_silent_refusal():
+    server = Server([node("n1")])
+    made = cluster(server)
+    pages = made.pages()
+    server.nodes[0] = label(server.nodes[0], f"{PREFIX}/ready", None)
+    next(pages)  # of those that are ready: none
+    server.nodes[0] = label(server.nodes[0], f"{PREFIX}/ready", "true")
+    assert list(pages) == [[], []]
+    assert made.not_examined() == 1
+    assert made.incomplete == "1 node came or changed while the others were read"
+
+
 def test_two_nodes_with_one_host_name_are_one_to_an_affinity():
     twins = [node("n1"), label(node("n2"), "kubernetes.io/hostname", "n1")]
     answer = asked(Server(twins), nodes=2)

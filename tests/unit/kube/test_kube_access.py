@@ -6,7 +6,7 @@ import os
 import pytest
 
 from hostagent.errors import HostagentError
-from hostagent.kube.access import access_to, namespace_of
+from hostagent.kube.access import access_to, is_at_hand, namespace_of
 
 
 def written(path, names, current="", user="u", **cluster):
@@ -44,12 +44,21 @@ def test_the_first_place_of_the_order_counts(places):
     given, environment, account = places
     server = lambda path, context="": access_to(path, context, environment, account)().server  # noqa: E731
     assert server(given) == "https://given.example"
-    assert server("") == "https://10.0.0.1:443"
-    assert server("", "b") == "https://listed.example", "a pod has no contexts"
-    del environment["KUBERNETES_SERVICE_HOST"]
-    assert server("") == "https://listed.example"
+    assert server("") == "https://listed.example", "as for kubectl, also in a pod"
     environment["KUBECONFIG"] = os.pathsep
+    assert server("") == "https://10.0.0.1:443"
+    with pytest.raises(HostagentError, match="only: a"):  # a pod has no contexts: the file of HOME is asked
+        server("", "b")
+    del environment["KUBERNETES_SERVICE_HOST"]
     assert server("") == "https://.kube.example"
+
+
+def test_a_cluster_is_at_hand_where_one_of_these_places_has_it(places, tmp_path):
+    _, environment, account = places
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "HOME"):
+        assert is_at_hand({name: environment[name]}, account), name
+    assert not is_at_hand({"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": ""}, account)
+    assert not is_at_hand({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, str(tmp_path)), "no account"
 
 
 def test_of_several_files_the_first_with_a_name_counts_and_paths_are_those_of_its_file(tmp_path):
@@ -116,6 +125,7 @@ def test_a_namespace_that_is_no_text_is_an_error(tmp_path):
 @pytest.mark.parametrize(("text", "expected"), [("team\n", "team"), (None, ""), ("\xff", "")])
 def test_the_namespace_of_a_pod_is_in_its_account(places, text, expected):
     _, environment, account = places
+    del environment["KUBECONFIG"]
     if text is not None:
         with open(f"{account}/namespace", "w", encoding="latin-1") as stream:
             stream.write(text)
