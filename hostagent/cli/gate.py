@@ -110,8 +110,10 @@ def _option(field: str) -> str:
 def _pin(given: dict[str, Any], request: Request) -> Pin:
     """Raises ``click.UsageError`` where labels alone would let the job onto nodes that the request refuses."""
     emitted = given["emitted"]
-    if emitted == "selector" and (odd := _unlabelled(request)):
-        raise click.UsageError(f"found {odd} and --emit selector, wanted --emit affinity: no label of a node carries it")
+    if emitted == "selector" and request.host_nccl:
+        raise click.UsageError(
+            "found --emit selector and --host-nccl, wanted --emit affinity: no label carries the class of the host's NCCL"
+        )
     if emitted == "kueue" and given["pin"] == "nodes":
         raise click.UsageError("found --pin nodes and --emit kueue, wanted --pin class: Kueue chooses the nodes")
     by_labels = emitted in ("selector", "kueue") or (emitted == "trainjob" and given["trainer"] in WITHOUT_AFFINITY)
@@ -119,7 +121,7 @@ def _pin(given: dict[str, Any], request: Request) -> Pin:
     if pin == "class":
         if emitted == "sbatch":
             raise click.UsageError("found --pin class and --emit sbatch, wanted --pin nodes: Slurm has no labels of nodes")
-        if odd := _unlabelled(request):
+        if emitted != "selector" and (odd := _unlabelled(request)):  # of a selector _emit warns: some clients take nothing else
             kind, other = ("--pin class", "--pin nodes") if given["pin"] else (f"--emit {emitted}", "--emit indexed-job")
             raise click.UsageError(f"found {odd} and {kind}, wanted {other}: no label of a node carries it")
     return pin
@@ -176,7 +178,8 @@ def _answer(request: Request, backend: Backend, pin: Pin, given: dict[str, Any])
     except HostagentError as error:
         if given["backend"]:
             raise
-        raise HostagentError(error.message, f"{error.next_step}; or give --reports DIR, or --kubeconfig FILE for Kubernetes") from error
+        guessed = "Slurm was asked because this machine has scontrol and no kubeconfig: --kubeconfig and --reports name something else"
+        raise HostagentError(error.message, error.next_step, (*error.details, guessed)) from error
 
 
 def _by_files(request: Request, pin: Pin, given: dict[str, Any]) -> Answer:
@@ -225,6 +228,8 @@ def _emit(answer: Answer, emitted: str, given: dict[str, Any]) -> None:
         return
     own = names_of(list(answer.env_by_node)) if emitted not in ("selector", "affinity") else ""
     notes = [f"{own}: these nodes need settings of their own, which --format json has"] if own else []
+    if emitted == "selector" and (odd := _unlabelled(answer.request)):
+        notes.append(f"no label of a node carries {odd}: by the selector alone the job may get a node that the request refuses")
     if emitted == "env" and answer.backend == "kubernetes" and INTERFACE in answer.env:
         notes.append(f"{INTERFACE} is of the nodes: leave it out of pods without hostNetwork")
     text = render_field(answer, emitted) if emitted in FIELDS else _document(answer, cast("Kind", emitted), given)

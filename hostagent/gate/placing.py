@@ -109,7 +109,7 @@ class Placing:
         labelled = chosen if terms.backend != "slurm" else ()  # Slurm has no labels of nodes
         scheduling = Scheduling(request, labelled, terms.prefix, warnings)
         if terms.pin == "class" and (others := self._of_class(scheduling)):
-            warnings.append(f"{names_of(others)}: refused, but of these labels: with --pin class the job may get {_it(others)}")
+            warnings.append(f"{names_of(others)}: refused, but with the same labels: by labels alone the job may get {_it(others)}")
         return Answer(
             schema_version=SCHEMA_VERSION,
             backend=terms.backend,

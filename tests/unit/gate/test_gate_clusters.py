@@ -1,5 +1,6 @@
 """What a candidate of a cluster has more than one of a file: free GPUs, a heartbeat, messages, labels. And which options belong to which backend."""
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -114,7 +115,7 @@ class TestLabels:
     def test_with_pin_class_a_refused_node_of_the_same_labels_is_named(self):
         stale = node("n2", observed_at=NOW - 1200, valid_until=NOW - 300, clock="heartbeat", labels=LABELS)
         assert answered(node(labels=LABELS), stale, pin="class").warnings == (
-            "n2: refused, but of these labels: with --pin class the job may get it",
+            "n2: refused, but with the same labels: by labels alone the job may get it",
         )
         busy = node("n2", free_gpus=0, labels=LABELS)
         assert answered(node(labels=LABELS), busy, pin="class").warnings == ()
@@ -131,6 +132,15 @@ class TestLabels:
     def test_the_jobs_own_selector_is_in_both(self):
         answer = answered(node(labels=LABELS), node_selector=("pool=train",))
         assert (answer.selector["pool"], expressions(answer)[0]["pool"]) == ("train", ["train"])
+
+
+def test_a_selector_that_does_not_carry_the_whole_request_says_so(tmp_path):
+    for name in ("n1", "n2", "n3"):
+        (tmp_path / f"{name}.json").write_text(json.dumps({**summary(name), "observed_at": 1e9, "valid_until": 4_102_444_800.0}))
+    done = gate("--reports", tmp_path, "--emit", "selector", "--exclude", "n1")
+    assert json.loads(done.stdout)["hostagent.dev/ready"] == "true"
+    assert "n1: refused, but with the same labels" in done.stderr
+    assert "no label of a node carries --exclude" in done.stderr
 
 
 def test_an_answer_holds_as_long_as_the_least_of_its_nodes():
@@ -197,7 +207,7 @@ def test_with_nothing_at_hand_the_three_ways_are_named(tmp_path):
         (("--reports", ".", "--pin", "class", "--host-nccl"), "found --host-nccl and --pin class"),
         (("--reports", ".", "--pin", "class", "--require-coverage", "full"), "found --require-coverage and --pin class"),
         (("--reports", ".", "--pin", "class", "--max-age", "60"), "found --max-age and --pin class"),
-        (("--reports", ".", "--emit", "selector", "--exclude", "n1"), "found --exclude and --emit selector"),
+        (("--reports", ".", "--emit", "selector", "--host-nccl"), "found --emit selector and --host-nccl"),
         (("--reports", ".", "--emit", "kueue", "--pin", "nodes"), "found --pin nodes and --emit kueue"),
         (("--reports", ".", "--emit", "indexed-job", "--name", "A_B"), "found --name 'A_B'"),
         (("--reports", ".", "--emit", "trainjob"), "found no --trainer"),
