@@ -87,15 +87,17 @@ def shell(folder, example):
 
 
 def reaches_a_cluster(example):
-    return example.startswith(("hostagent kubernetes", "hostagent controller")) and "--help" not in example
+    asks = example.startswith("hostagent gate") and "--reports" not in example
+    return (asks or example.startswith(("hostagent kubernetes", "hostagent controller"))) and "--help" not in example
 
 
 @pytest.mark.parametrize("example", sorted({line.strip() for _, line in EXAMPLES if reaches_a_cluster(line.strip())}))
 def test_an_example_that_needs_a_cluster_gets_as_far_as_to_its_api_server(folder, example):
-    """A controller waits for it, and ends when it is asked to."""
+    """Or to Slurm. A controller waits for it, and ends when it is asked to."""
     asked = shell(folder, f"exec timeout --preserve-status 60 {example}")
+    away = "cannot read the cluster of Slurm" if "slurm" in example else _AWAY
     with subprocess.Popen(**asked, stderr=subprocess.PIPE) as process:
-        assert any(_AWAY in line for line in process.stderr)
+        assert any(away in line for line in process.stderr)
         if "controller" in example:
             process.terminate()
     assert process.returncode == (0 if "controller" in example else 2)

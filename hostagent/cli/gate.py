@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _EXAMPLES = examples(
     "hostagent gate --nodes 4 --gpus-per-node 8",
     "hostagent gate --nodes 4 --gpus-per-node 8 --emit indexed-job --image IMAGE -- torchrun train.py",
-    "hostagent gate --nodes 2 --gpus-per-node 8 --partition gpu --emit sbatch -- python train.py",
+    "hostagent gate --backend slurm --nodes 2 --gpus-per-node 8 --emit sbatch -- python train.py",
     "hostagent gate --nodes 1 --gpus-per-node 4 --reports fleet/ --gpu-memory 79 --driver 580",
     "hostagent gate --nodes 2 --gpus-per-node 8 --reports fleet/ --may-differ mtu --json",
 )

@@ -131,7 +131,7 @@ def test_the_emitted_script_runs_on_the_named_nodes(settled):
     script = settled.cluster.home / "emitted.sh"
     script.write_text(done.stdout)
     number = settled.cluster.client("sbatch", "--parsable", "--output=/dev/null", str(script)).stdout.strip()
-    eventually(lambda: settled.cluster.job(number)["JobState"] not in ("PENDING", "RUNNING"), 30)
+    eventually(lambda: settled.cluster.job(number)["JobState"] not in ("PENDING", "RUNNING", "COMPLETING"), 30)
     job = settled.cluster.job(number)
     assert (job["JobState"], job["NodeList"]) == ("COMPLETED", "n[2-3]")
 
