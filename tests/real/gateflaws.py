@@ -119,8 +119,8 @@ def _no_hostname(_: random.Random, host: Host) -> None:
     host.labels.pop(HOSTNAME)
 
 
-def _other_summary(draw: random.Random, host: Host) -> None:
-    host.summary = draw.choice(["", "{", "[]", "null", json.dumps(gate_summaries.summary("another-node"))])
+def _no_summary(draw: random.Random, host: Host) -> None:
+    host.summary = draw.choice(["", "{", "[]", "null", json.dumps({**gate_summaries.summary(host.name), "schema_version": 2})])
     host.codes.add("NoSummary")
 
 
@@ -160,7 +160,7 @@ _FLAWS: "dict[str, tuple[int, Flaw]]" = {
     "another boot": (2, _sets("OtherBoot", boot="b2")),
     "the cluster knows no boot": (1, _sets("OtherBoot", boot="")),
     "the summary knows no boot": (1, _sets("OtherBoot", changes={"boot_id": ""})),
-    "no summary": (2, _other_summary),
+    "no summary": (2, _no_summary),
     "another MTU": (6, _sets(inputs={"mtu": "1500"})),
     "class not read": (1, _sets(inputs={"gpu_memory": _UNREAD})),
     "another GPU": (3, _sets(changes=_A100, inputs={"gpu_product": "NVIDIA A100-SXM4-80GB"})),

@@ -196,7 +196,7 @@ class Reader:
 
 
 def _summary(annotation: str, node: str) -> "tuple[Mapping[str, Any] | None, str]":
-    """Of that node; else what was found, "" for no annotation."""
+    """Under the name of the node, whatever it says itself; else what was found, "" for no annotation."""
     if not annotation:
         return None, ""
     try:
@@ -206,12 +206,9 @@ def _summary(annotation: str, node: str) -> "tuple[Mapping[str, Any] | None, str
     if type(found) is not dict:
         return None, "JSON of another kind"
     version: Any = found.get("schema_version")
-    named: Any = found.get("node")
     if type(version) is not int or version != _VERSION:
         return None, f"schema_version {shown(version)}" if type(version) in (int, str) else "no schema_version"
-    if named != node:
-        return None, f"a summary of {shown(named)}" if type(named) is str else "a summary of no node"
-    return found, ""
+    return {**found, "node": node}, ""
 
 
 def _beat(heartbeat: str) -> "float | None":

@@ -42,7 +42,6 @@ def annotated(text):
     return of_node((f"metadata annotations {MINE}", text))
 
 
-OTHER = json.dumps({"schema_version": 1, "node": "n2"})
 NO_SUMMARIES = {
     "none": ABSENT,
     "empty": "",
@@ -50,8 +49,6 @@ NO_SUMMARIES = {
     "a-list": "[]",
     "deep": "[" * 100_000,
     "long-number": "9" * 10_000,
-    "other-node": OTHER,
-    "no-node": '{"schema_version": 1}',
     "later-version": '{"schema_version": 2, "node": "n1"}',
     "true-for-1": '{"schema_version": true, "node": "n1"}',
     "no-version": '{"node": "n1"}',
@@ -61,6 +58,15 @@ NO_SUMMARIES = {
 @pytest.mark.parametrize("text", NO_SUMMARIES.values(), ids=NO_SUMMARIES)
 def test_what_is_no_summary_of_this_node_is_that_reason_alone(text):
     assert codes(annotated(text)) == ["NoSummary"]
+
+
+@pytest.mark.parametrize("name", ["n2", None, 7])
+def test_the_name_is_that_of_the_node_whatever_the_summary_says(name):
+    made = node("n1")
+    said = json.loads(made["metadata"]["annotations"][MINE])
+    made["metadata"]["annotations"][MINE] = json.dumps({**said, "node": name})
+    assert read(made).candidate.node == "n1"
+    assert codes(made) == []
 
 
 def test_a_node_without_a_summary_has_the_clusters_reasons_too():
