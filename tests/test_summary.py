@@ -4,6 +4,7 @@ import json
 import re
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -50,7 +51,7 @@ def test_the_summary_of_a_host(name):
 
 
 def test_the_command_line_writes_one_document():
-    done = CliRunner().invoke(cli, ["check", "--from", f"tests/hosts/{LARGE}", "--format", "summary"])
+    done = CliRunner().invoke(cli, ["check", "--from", str(Path(__file__).parent / "hosts" / LARGE), "--format", "summary"])
     assert done.exit_code in (0, 1), (done.output, done.exception)
     assert compact(json.loads(done.stdout)) == done.stdout.rstrip("\n")
     assert set(json.loads(done.stdout)) == set(summary_schema()["properties"])
