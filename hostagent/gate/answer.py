@@ -5,6 +5,7 @@ from typing import Any, Literal, get_args
 
 from hostagent.facts.frozen import frozen
 from hostagent.gate.request import Request
+from hostagent.visible import visible
 
 SCHEMA_VERSION = 1
 Backend = Literal["reports", "kubernetes", "slurm"]
@@ -64,6 +65,11 @@ class Reason:
     message: str
     found: str
     wanted: str
+
+
+def printable_reason(code: Code, message: str, found: str, wanted: str) -> Reason:
+    """Of texts that a host, a file or a cluster may have chosen."""
+    return Reason(code, visible(message), visible(found), visible(wanted))
 
 
 @frozen

@@ -4,13 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from hostagent.facts.unread import Unread
-from hostagent.gate.answer import Code, Reason
+from hostagent.gate.answer import Code, Reason, printable_reason
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.classes import Grouping
 from hostagent.gate.request import Request, product_key
 from hostagent.gate.versions import Demand, parse_demand, parse_version
-from hostagent.gate.wording import NOT_THERE, count_of, names_of, predicate, shown, span
-from hostagent.visible import visible
+from hostagent.gate.wording import NOT_THERE, are, count_of, names_of, predicate, shown, span
 
 #: Seconds by which the clock of a host may be ahead.
 AHEAD_S = 300
@@ -62,35 +61,35 @@ class Judge:
     def _of_request(self, one: Candidate) -> Iterator[Reason]:
         if one.node in self._exclude or (self._only and one.node not in self._only):
             message = "the request excludes it" if one.node in self._exclude else "the request names other nodes only"
-            yield _reason("Excluded", message, one.node, "another node")
+            yield printable_reason("Excluded", message, one.node, "another node")
 
     def _of_time(self, one: Candidate, notes: list[str]) -> Iterator[Reason]:
         observed, until, now = one.observed_at, one.valid_until, self._now
         most = self._request.max_age_s
         if one.clock == "heartbeat" and observed is None:
-            yield _reason("Stale", "it has no heartbeat", "no heartbeat", "a heartbeat")
+            yield printable_reason("Stale", "it has no heartbeat", "no heartbeat", "a heartbeat")
         elif observed is None or until is None:
             name = "observed_at" if observed is None else "valid_until"
-            yield _reason("Stale", f"{name} is no finite number", "no time", "a time")
+            yield printable_reason("Stale", f"{name} is no finite number", "no time", "a time")
         elif observed - now > AHEAD_S:
             ahead = span(observed - now)
             other = "the API server's" if one.clock == "heartbeat" else "this machine's"
             message = f"it was observed {ahead} in the future: its clock or {other} is wrong"
-            yield _reason("Stale", message, f"{ahead} ahead", f"at most {AHEAD_S} s ahead")
+            yield printable_reason("Stale", message, f"{ahead} ahead", f"at most {AHEAD_S} s ahead")
         elif most is None:
             if until < now:
                 ago = f"{span(now - until)} ago"
                 if one.clock == "heartbeat":
                     age, wanted = span(now - observed), f"{until - observed:.0f} s"
                     message = f"its last heartbeat is {age} old: its agent may have ended"
-                    yield _reason("Stale", message, f"{age} old", f"at most {wanted} old")
+                    yield printable_reason("Stale", message, f"{age} old", f"at most {wanted} old")
                 else:
-                    yield _reason("Stale", f"its summary expired {ago}", f"expired {ago}", "valid now")
+                    yield printable_reason("Stale", f"its summary expired {ago}", f"expired {ago}", "valid now")
         elif now - observed > most:
             age, limit = span(now - observed), span(most)
             if age == limit:
                 age, limit = f"{now - observed:.10g} s", f"{most:.10g} s"
-            yield _reason("Stale", f"it was observed {age} ago", f"{age} old", f"at most {limit} old")
+            yield printable_reason("Stale", f"it was observed {age} ago", f"{age} old", f"at most {limit} old")
         elif until < now:
             notes.append(EXPIRED)
 
@@ -98,12 +97,12 @@ class Judge:
         single, multi, wanted = one.single_node, one.multi_node, "ready or degraded"
         if isinstance(single, Unread) or single not in _GOOD:
             code: Code = "NotReady" if not isinstance(single, Unread) and single == "not_ready" else "Unknown"
-            yield _reason(code, one.single_why or f"the verdict for one node {predicate(single)}", shown(single), wanted)
+            yield printable_reason(code, one.single_why or f"the verdict for one node {predicate(single)}", shown(single), wanted)
         if self._request.nodes > 1 and (isinstance(multi, Unread) or multi not in _GOOD):
             message = one.multi_why or f"the verdict for several nodes {predicate(multi)}"
-            yield _reason("MultiNodeNotReady", message, shown(multi), wanted)
+            yield printable_reason("MultiNodeNotReady", message, shown(multi), wanted)
         if self._request.require_coverage and (isinstance(one.coverage, Unread) or one.coverage != "full"):
-            yield _reason("Coverage", f"the coverage {predicate(one.coverage)}", shown(one.coverage), "full")
+            yield printable_reason("Coverage", f"the coverage {predicate(one.coverage)}", shown(one.coverage), "full")
 
     def _of_gpus(self, one: Candidate) -> Iterator[Reason]:
         request, count = self._request, one.gpu_count
@@ -111,10 +110,10 @@ class Judge:
             known = f"it has {count_of(0 if isinstance(count, Unread) else count, 'GPU')}"
             is_gap = isinstance(count, Unread) and count.why not in NOT_THERE
             message = f"the number of its GPUs was {shown(count)}" if is_gap else known
-            yield _reason("TooFewGpus", message, shown(count), str(request.gpus_per_node))
+            yield printable_reason("TooFewGpus", message, shown(count), str(request.gpus_per_node))
         elif one.free_gpus is not None and one.free_gpus < request.gpus_per_node:
-            message = f"{max(one.free_gpus, 0)} of its {count_of(count, 'GPU')} {'is' if one.free_gpus == 1 else 'are'} free"
-            yield _reason("NoFreeGpus", message, str(max(one.free_gpus, 0)), str(request.gpus_per_node))
+            message = f"{max(one.free_gpus, 0)} of its {count_of(count, 'GPU')} {are(one.free_gpus)} free"
+            yield printable_reason("NoFreeGpus", message, str(max(one.free_gpus, 0)), str(request.gpus_per_node))
         if self._product and (isinstance(one.product, Unread) or product_key(one.product) != self._product):
             yield _differs("Product", "the GPU", one.product, request.product)
         if self._capability and not _is_allowed(one.compute_capability, (self._capability,)):
@@ -141,7 +140,7 @@ class Judge:
             return
         if isinstance(one.mig, Unread):
             if one.mig.why not in NOT_THERE:
-                yield _reason("Mig", f"whether MIG is on was {shown(one.mig)}", shown(one.mig), "off")
+                yield printable_reason("Mig", f"whether MIG is on was {shown(one.mig)}", shown(one.mig), "off")
         elif one.mig:
             yield _differs("Mig", "MIG", "on", "off")
 
@@ -172,7 +171,9 @@ class Judge:
             notes.append(NO_NUMA)
             return
         most = str(max(known)) if len(known) == len(counts) else "an unknown number of"
-        yield _reason("PodShape", f"the kubelet's policy is single-numa-node, and one NUMA node has at most {most} GPUs", most, wanted)
+        yield printable_reason(
+            "PodShape", f"the kubelet's policy is single-numa-node, and one NUMA node has at most {most} GPUs", most, wanted
+        )
 
 
 def _demands(flag: str, minimum: str) -> tuple[Demand, ...]:
@@ -198,7 +199,3 @@ def _other_boot(boots: frozenset[str]) -> Reason:
 def _differs(code: Code, subject: str, found: "str | Unread", wanted: str) -> Reason:
     need = shown(wanted)
     return Reason(code, f"{subject} {predicate(found)}, wanted {need}", shown(found), need)
-
-
-def _reason(code: Code, message: str, found: str, wanted: str) -> Reason:
-    return Reason(code, visible(message), visible(found), visible(wanted))

@@ -6,7 +6,7 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
-from hostagent.gate.answer import Code, Reason
+from hostagent.gate.answer import Reason, printable_reason
 from hostagent.gate.backends.kubepods import GPU, number
 from hostagent.gate.candidate import Candidate, badness, parse_candidate
 from hostagent.gate.request import Request
@@ -76,7 +76,7 @@ class Reader:
         own += self._of_cluster(item)
         own += self._of_gpus(one, item)
         if not (pods := number(allocatable.get("pods")) or 0):
-            own.append(_reason("NoFreePods", "its kubelet takes no pods", "0", "1"))
+            own.append(printable_reason("NoFreePods", "its kubelet takes no pods", "0", "1"))
         own += self._of_selector(labels)
         one.own_reasons = tuple(own)
         return Node(one, number(allocatable.get(GPU)) or 0, pods)
@@ -90,7 +90,7 @@ class Reader:
         message = (
             f"{name} has {found}, wanted {_WANTED}" if found else f"it has no annotation {self._prefix}/{_SUMMARY}: no agent judged it"
         )
-        return _reason("NoSummary", message, found or "no summary", _WANTED)
+        return printable_reason("NoSummary", message, found or "no summary", _WANTED)
 
     def _slim(self, one: Candidate) -> Candidate:
         """Each value that many nodes have is kept once."""
@@ -121,7 +121,7 @@ class Reader:
         boot = text(part(item.status, "nodeInfo"), "bootID")
         if not boot or boot != one.boot_id:
             found, wanted = shown(one.boot_id) if one.boot_id else "no boot id", shown(boot) if boot else "no boot id"
-            yield _reason("OtherBoot", f"its summary is of boot {found}, its kubelet of {wanted}", found, wanted)
+            yield printable_reason("OtherBoot", f"its summary is of boot {found}, its kubelet of {wanted}", found, wanted)
 
     def _worst(self, item: _Item, condition: str, label: str, summary: "tuple[str | Unread, str]") -> "tuple[str | Unread, str]":
         """Verdict, and why it is no good one: of the worst the condition's message, else the summary's headline."""
@@ -145,16 +145,16 @@ class Reader:
         if (status := text(row, "status")) != "True":
             said = text(row, "message")[:_LONGEST] or f"its condition Ready is {status}"
             message = f"Kubernetes says: {said}" if row else "it has no condition Ready"
-            yield _reason("NodeNotReady", message, status or "no condition", "True")
+            yield printable_reason("NodeNotReady", message, status or "no condition", "True")
         elif item.metadata.get("deletionTimestamp"):
-            yield _reason("NodeNotReady", "it is being deleted", "deleted", "a node that stays")
+            yield printable_reason("NodeNotReady", "it is being deleted", "deleted", "a node that stays")
         taints = [one for one in rows(item.spec, "taints") if isinstance(one.get("key"), str)]
         if item.spec.get("unschedulable") is True and not tolerates(self._tolerations, UNSCHEDULABLE):
             taints = [one for one in taints if one["key"] != UNSCHEDULABLE["key"]]
-            yield _reason("Cordoned", "it is cordoned", "cordoned", "schedulable")
+            yield printable_reason("Cordoned", "it is cordoned", "cordoned", "schedulable")
         if away := untolerated(self._tolerations, taints):
             names = names_of([shown_taint(one) for one in away])
-            yield _reason(
+            yield printable_reason(
                 "Tainted", f"it has {count_of(len(away), 'taint')} that the job does not tolerate: {names}", names, "a toleration"
             )
 
@@ -163,36 +163,38 @@ class Reader:
         allocatable, wanted = item.allocatable, self._request.gpus_per_node
         free, count = number(allocatable.get(GPU, 0)), one.gpu_count
         if free is None:
-            yield _reason("NoFreeGpus", f"its allocatable {GPU} is no quantity", "no quantity", str(wanted))
+            yield printable_reason("NoFreeGpus", f"its allocatable {GPU} is no quantity", "no quantity", str(wanted))
         elif not free:
             yield from self._without_gpus(one, item)
         elif isinstance(count, Unread):
             return
         elif free > count:
             message = f"{free} GPUs are allocatable, and the host has {count} for jobs: they are shared, by time slicing, MPS or MIG"
-            yield _reason("Shared", message, str(free), f"at most {count}")
+            yield printable_reason("Shared", message, str(free), f"at most {count}")
         elif free < wanted <= count:
             message = f"{free} of its {count_of(count, 'GPU')} {are(free)} allocatable"
-            yield _reason("NoFreeGpus", message, str(free), str(wanted))
+            yield printable_reason("NoFreeGpus", message, str(free), str(wanted))
 
     def _without_gpus(self, one: Candidate, item: _Item) -> Iterator[Reason]:
         allocatable, wanted = item.allocatable, str(self._request.gpus_per_node)
         slices = [name for name, size in allocatable.items() if name.startswith(_MIG) and number(size)]
         if number(allocatable.get(_SHARED)):
-            yield _reason("Shared", f"its GPUs are allocatable as {_SHARED} alone", _SHARED, GPU)
+            yield printable_reason("Shared", f"its GPUs are allocatable as {_SHARED} alone", _SHARED, GPU)
         elif slices:
             if self._request.allow_mig or one.mig is not True:  # else the summary says it
-                yield _reason("Mig", f"no whole GPU is allocatable, only {names_of(sorted(slices))}", names_of(sorted(slices)), GPU)
+                yield printable_reason(
+                    "Mig", f"no whole GPU is allocatable, only {names_of(sorted(slices))}", names_of(sorted(slices)), GPU
+                )
         elif item.name in self._dra_nodes():
-            yield _reason("Dra", "its GPUs are handed out by Dynamic Resource Allocation, and are not counted here", "DRA", GPU)
+            yield printable_reason("Dra", "its GPUs are handed out by Dynamic Resource Allocation, and are not counted here", "DRA", GPU)
         else:
-            yield _reason("NoFreeGpus", f"no {GPU} is allocatable: its device plug-in offers none", "0", wanted)
+            yield printable_reason("NoFreeGpus", f"no {GPU} is allocatable: its device plug-in offers none", "0", wanted)
 
     def _of_selector(self, labels: Mapping[str, Any]) -> Iterator[Reason]:
         if missed := [(key, value) for key, value in self._terms if labels.get(key) != value]:
             wanted = names_of([f"{key}={value}" for key, value in missed])
             found = names_of([f"{key}={text(labels, key)}" if key in labels else f"no {key}" for key, _ in missed])
-            yield _reason("Selector", f"its labels are {found}, and the job selects {wanted}", found, wanted)
+            yield printable_reason("Selector", f"its labels are {found}, and the job selects {wanted}", found, wanted)
 
 
 def _summary(annotation: str, node: str) -> "tuple[Mapping[str, Any] | None, str]":
@@ -221,7 +223,3 @@ def _beat(heartbeat: str) -> "float | None":
 def _has_gpus(item: _Item) -> bool:
     offered = (*item.allocatable, *part(item.status, "capacity"))
     return item.labels.get(_PRESENT) == "true" or any(name in (GPU, _SHARED) or name.startswith(_MIG) for name in offered)
-
-
-def _reason(code: Code, message: str, found: str, wanted: str) -> Reason:
-    return Reason(code, visible(message), visible(found), visible(wanted))

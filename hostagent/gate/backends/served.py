@@ -1,11 +1,9 @@
 """Which version of Kubeflow Trainer a cluster serves, as its API server describes a TrainJob to every account that it knows."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from hostagent.errors import HostagentError
 from hostagent.gate.emit.trainer import TRAINERS, field_of
 from hostagent.kube.api import NOT_FOUND, Api, ApiError
+from hostagent.kube.parts import part
 
 #: Kubernetes, "OpenAPI v3": a document for each group and version.
 PATH = "/openapi/v3/apis/trainer.kubeflow.org/v1alpha1"
@@ -38,14 +36,8 @@ def _fields(api: Api) -> "set[str]":
             message = "found no trainer.kubeflow.org/v1alpha1 in the cluster, wanted the TrainJobs of Kubeflow Trainer"
             raise HostagentError(message, "Take --emit indexed-job") from None
         raise HostagentError(f"cannot read which TrainJobs the cluster serves: {error.message}", _CHOOSE) from None
-    for name, schema in _part(found, "components", "schemas").items():
+    schemas = part(part(found, "components"), "schemas")
+    for name in schemas:
         if name.endswith(".v1alpha1.TrainJob"):
-            return {*_part(schema, "properties", "spec", "properties")}
+            return {*part(part(part(part(schemas, name), "properties"), "spec"), "properties")}
     raise HostagentError("cannot read which TrainJobs the cluster serves: its description has none", _CHOOSE)
-
-
-def _part(whole: Any, *keys: str) -> Mapping[str, Any]:
-    """An object within objects, an empty one where there is none."""
-    for key in keys:
-        whole = whole.get(key) if isinstance(whole, dict) else None
-    return whole if isinstance(whole, dict) else {}

@@ -1,6 +1,4 @@
-"""What else than a node's state decides where and when Slurm starts a job: partitions, reservations, and what a job gets by default that
-asks for nodes and GPUs alone.
-"""
+"""Partitions, reservations and defaults of slurm.conf: with a node's state they decide whether Slurm starts a job there."""
 
 import math
 import re

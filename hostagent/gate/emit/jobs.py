@@ -4,7 +4,7 @@ from typing import Any
 
 from hostagent.gate.answer import Answer
 from hostagent.gate.emit.options import EmitError, Options, is_object_name
-from hostagent.gate.emit.pods import INDEX, document, environment, has_room_for_two, metadata, missing, pod_spec
+from hostagent.gate.emit.pods import INDEX, document, environment, metadata, missing, pod_spec, refuse_room_for_two
 from hostagent.gate.scheduling import FABRIC_CLASS, HOSTNAME, MULTI_NODE_READY, READY
 from hostagent.gate.wording import count_of, shown
 
@@ -44,12 +44,7 @@ def kueue(answer: Answer, options: Options) -> str:
     """A ResourceFlavor of the chosen nodes' class, the Topology of all classes, and the Job, which a LocalQueue takes in. Kueue chooses
     the nodes: all of one class.
     """
-    if has_room_for_two(answer, answer.nodes):
-        gpus = count_of(answer.request.gpus_per_node, "GPU")
-        raise EmitError(
-            f"found a job of {gpus} on each node, wanted more than half of a node's: Kueue knows no pod anti-affinity",
-            "Ask for more GPUs on each of fewer nodes, or take --emit indexed-job or volcano",
-        )
+    refuse_room_for_two(answer, "Kueue", "Ask for more GPUs on each of fewer nodes, or take --emit indexed-job or volcano")
     prefix, labels = _class_labels(answer)
     group = labels[f"{prefix}/{FABRIC_CLASS}"]
     topology = prefix.partition(".")[0]

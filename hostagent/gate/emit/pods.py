@@ -6,7 +6,7 @@ from typing import Any
 from hostagent.gate.answer import Answer
 from hostagent.gate.emit.options import INTERFACE, EmitError, Options, notes
 from hostagent.gate.scheduling import HOSTNAME
-from hostagent.gate.wording import names_of
+from hostagent.gate.wording import count_of, names_of
 from hostagent.yamlfile import write_yaml
 
 #: The Job controller, which Trainer's JobSet uses, too: the number of a pod among those of its Job.
@@ -89,6 +89,14 @@ def _named_by_field(answer: Answer) -> list[str]:
 def has_room_for_two(answer: Answer, nodes: "tuple[str, ...]") -> bool:
     """Whether two pods of the job fit one of these nodes by their GPUs. A node has room where its GPUs are not known."""
     return answer.request.nodes > 1 and any(answer.gpus.get(name, 1 << 30) >= 2 * answer.request.gpus_per_node for name in nodes)
+
+
+def refuse_room_for_two(answer: Answer, lacking: str, next_step: str) -> None:
+    """Raises ``EmitError`` where two pods of the job fit one of its nodes; `lacking`: what cannot keep them apart."""
+    if has_room_for_two(answer, answer.nodes):
+        gpus = count_of(answer.request.gpus_per_node, "GPU")
+        message = f"found a job of {gpus} on each node, wanted more than half of a node's: {lacking} has no pod anti-affinity"
+        raise EmitError(message, next_step)
 
 
 def tolerations(answer: Answer) -> dict[str, Any]:

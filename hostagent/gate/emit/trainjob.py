@@ -11,14 +11,14 @@ from hostagent.gate.emit.pods import (
     document,
     environment,
     gpu_limit,
-    has_room_for_two,
     listed,
     metadata,
+    refuse_room_for_two,
     terms,
     tolerations,
 )
 from hostagent.gate.emit.trainer import UNTRIED, WITHOUT_AFFINITY, field_of
-from hostagent.gate.wording import count_of, names_of, shown
+from hostagent.gate.wording import names_of, shown
 
 #: The job of a runtime that trains, in all that Trainer ships; and who changes its pods: Trainer keeps such changes apart.
 _JOB, _MANAGER = "node", "hostagent.dev/gate"
@@ -98,9 +98,5 @@ def _node_selector(answer: Answer) -> dict[str, str]:
         raise EmitError(f"found an affinity to {what}, wanted one value of each label: Trainer 2.0 has a node selector alone", hint)
     for one in expressions:
         (found[one["key"]],) = one["values"]
-    if has_room_for_two(answer, answer.nodes):
-        gpus = count_of(answer.request.gpus_per_node, "GPU")
-        raise EmitError(
-            f"found a job of {gpus} on each node, wanted more than half of a node's: Trainer 2.0 has no pod anti-affinity", later
-        )
+    refuse_room_for_two(answer, "Trainer 2.0", later)
     return found

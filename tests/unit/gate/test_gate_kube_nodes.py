@@ -78,6 +78,14 @@ def test_a_node_without_gpus_and_without_an_agent_is_no_candidate():
     assert read(bare) is None
 
 
+def test_a_node_with_gpus_of_another_vendor_is_no_candidate():
+    offered = {"amd.com/gpu": "8", "pods": "110"}
+    other = {"metadata": {"name": "mi300x", "labels": {"amd.com/gpu.vram": "192G"}}, "spec": {}}
+    assert read({**other, "status": {"allocatable": offered, "capacity": offered}}) is None
+    offered = {"nvidia.com/gpu": "8", "pods": "110"}
+    assert read({**other, "status": {"allocatable": offered, "capacity": offered}}).candidate.has_summary is False
+
+
 def test_a_node_without_status_and_labels_is_no_candidate():
     assert read({"metadata": {"name": "x"}}) is None
 
