@@ -35,7 +35,8 @@ from hostagent.facts.hostfacts import Earlier, HostFacts
 from hostagent.facts.unread import Unread, Why
 from hostagent.reading import Collected, OnAnswer, Stopwatch, Told, earlier
 from hostagent.source.answerfile import AnswerFile, Question
-from hostagent.source.base import Answer, Backend, Source
+from hostagent.source.answers import Answer
+from hostagent.source.base import Backend, Source
 from hostagent.source.child import Child, Send
 from hostagent.source.coding import FAST, STRICT
 from hostagent.source.left import Left

@@ -11,7 +11,8 @@ from hostagent.errors import OutOfTime
 from hostagent.facts.hostfacts import Earlier, HostFacts
 from hostagent.facts.unread import Unread
 from hostagent.source.answerfile import Question
-from hostagent.source.base import Answer, Backend, Source
+from hostagent.source.answers import Answer
+from hostagent.source.base import Backend, Source
 from hostagent.source.lane import below
 from hostagent.source.policy import NO_POLICY, Policy
 from hostagent.vocabulary import Kind

@@ -21,7 +21,8 @@ from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile, load
 from hostagent.report import Judgement
-from hostagent.source.base import Answer, Source
+from hostagent.source.answers import Answer
+from hostagent.source.base import Source
 from hostagent.typed import ShapeError, build
 from hostagent.vocabulary import Kind
 from hostagent.yamlfile import load_yaml

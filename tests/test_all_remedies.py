@@ -219,7 +219,7 @@ def _held(name):
     from hostagent.collect import collect
     from hostagent.facts.packages import Packages
     from hostagent.facts.unread import Unread
-    from hostagent.source import Source
+    from hostagent.source.base import Source
 
     packages = collect(Source(ReplayBackend(tape_of(name))), ["Packages"])[0].of(Packages)
     installed = () if isinstance(packages, Unread) or isinstance(packages.installed, Unread) else packages.installed
@@ -232,7 +232,7 @@ def test_a_virtual_machine_s_board_is_left_alone(name):
     from hostagent.collect import collect
     from hostagent.facts.platform import Platform
     from hostagent.facts.unread import Unread
-    from hostagent.source import Source
+    from hostagent.source.base import Source
 
     platform = collect(Source(ReplayBackend(tape_of(name))), ["Platform"])[0].of(Platform)
     if isinstance(platform, Unread) or isinstance(platform.virtual, Unread) or not platform.virtual:

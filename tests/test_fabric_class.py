@@ -18,7 +18,7 @@ from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.nccl.fabricclass import fabric_class, host_class, inputs
 from hostagent.report.summarized import summary
 from hostagent.report.summary import summary_schema
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.tape import ReplayBackend
 from tests import recorded
 from tests.judged import judged

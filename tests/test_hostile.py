@@ -27,7 +27,8 @@ from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.report import HostIdentity
 from hostagent.sinks import FORMATS, render
-from hostagent.source import Source, tape
+from hostagent.source import tape
+from hostagent.source.base import Source
 from hostagent.steps import Step
 from hostagent.visible import visible
 from tests.cpu import within

@@ -23,7 +23,8 @@ from hostagent.facts.unread import Unread, UnreadError
 from hostagent.knowledge.platforms import owners_way, repairs_itself
 from hostagent.reading import InProcess
 from hostagent.report import PLACEABLE, verdicts
-from hostagent.source import Source, tape
+from hostagent.source import tape
+from hostagent.source.base import Source
 from hostagent.source.tape import ReplayBackend
 from tests.firsts import first_cause, holds, told
 from tests.judged import judged

@@ -9,7 +9,7 @@ from hostagent import profile
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.os import Os
 from hostagent.facts.unread import Unread
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.live import LiveBackend
 from tests.judged import judged
 from tests.trees import driver, grub, hosts, nccl, others, packages, serving, system

@@ -24,7 +24,8 @@ from hostagent.collect.runtime.containerd import effective
 from hostagent.facts.unread import Unread
 from hostagent.reading import InProcess
 from hostagent.snapshot.keeping import KINDS, filtered, kept
-from hostagent.source import Source, tape
+from hostagent.source import tape
+from hostagent.source.base import Source
 from hostagent.source.keep import WHOLE, Filtered, Keep, merged
 from hostagent.source.tape import ReplayBackend
 from hostagent.testing import TreeBackend, host

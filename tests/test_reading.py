@@ -29,8 +29,9 @@ from hostagent.forked import Forked, Place
 from hostagent.reading import Collected, InProcess
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS
-from hostagent.source import Source, child, tape
-from hostagent.source.base import MIB
+from hostagent.source import child, tape
+from hostagent.source.answers import MIB
+from hostagent.source.base import Source
 from hostagent.source.lane import CALL_S, Lane
 from hostagent.source.lanes import LANES
 from hostagent.source.lanes.nvidia import NVIDIA

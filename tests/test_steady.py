@@ -24,7 +24,8 @@ from hostagent.profile import load
 from hostagent.reading import InProcess
 from hostagent.report.summarized import summary
 from hostagent.sinks.json import render_json
-from hostagent.source import Source, tape
+from hostagent.source import tape
+from hostagent.source.base import Source
 from hostagent.steady import Steady
 from tests.damage import mutated
 

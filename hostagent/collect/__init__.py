@@ -10,7 +10,7 @@ from hostagent.crash import crash_lines, crash_text
 from hostagent.errors import OutOfTime
 from hostagent.facts.hostfacts import Earlier, HostFacts
 from hostagent.facts.unread import Unread, UnreadError
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 #: ``known(Packages)`` inside a reader is the packages as already read, or read now.
 Known = Callable[[type], Any]

@@ -9,8 +9,8 @@ from typing import Any
 
 from hostagent.facts.hostfacts import Earlier
 from hostagent.facts.unread import Unread
-from hostagent.source import Source
-from hostagent.source.base import Answer
+from hostagent.source.answers import Answer
+from hostagent.source.base import Source
 from hostagent.source.keep import Filtered
 
 #: Of marshal: the last one in which equal values are equal bytes, whoever else refers to them.

@@ -7,7 +7,7 @@ from hostagent.deadline import Deadline, within
 from hostagent.facts.unread import Unread
 from hostagent.secret.inuse import InUse
 from hostagent.smallfile import reason
-from hostagent.source.base import Answer
+from hostagent.source.answers import Answer
 from hostagent.source.child import Send
 from hostagent.source.leastrights import fetcher
 from hostagent.source.programs import Runner

@@ -11,7 +11,7 @@ from hostagent.facts.installation import Installation
 from hostagent.facts.unread import Unread, need
 from hostagent.install.runs import Run, named
 from hostagent.install.target import Target
-from hostagent.source.base import MIB
+from hostagent.source.answers import MIB
 
 #: What packages and programs of a run change beside the files of its plan.
 TREE = "/etc"

@@ -14,7 +14,8 @@ from hostagent.nccl.conftext import conf_text
 from hostagent.snapshot import documents, flagwords, kubelets, lines, packages, rows
 from hostagent.snapshot.slurmconf import slurm_conf
 from hostagent.source.answerfile import Question
-from hostagent.source.base import Answer, Source
+from hostagent.source.answers import Answer
+from hostagent.source.base import Source
 from hostagent.source.budget import weight
 from hostagent.source.keep import WHOLE, Filtered, Keep, merged
 from hostagent.source.tape import MAX_BYTES

@@ -13,7 +13,7 @@ from hostagent.snapshot.keeping import kept, refuse_too_much
 from hostagent.snapshot.people import without_job_people
 from hostagent.snapshot.redact import redacted
 from hostagent.source.answerfile import Question
-from hostagent.source.base import Answer
+from hostagent.source.answers import Answer
 from hostagent.source.tape import RECORDED_BY, SCHEMA_VERSION, Tape, dumps, encode, question
 from hostagent.vocabulary import Kind
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import Answer
+from hostagent.source.answers import Answer
 from hostagent.source.coding import FAST, Coding
 
 #: A question as it is asked: method and arguments.

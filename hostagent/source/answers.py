@@ -4,6 +4,10 @@ from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
 
+Answer = Any  # bytes for file contents; else what JSON can hold
+
+KIB = 1024
+MIB = 1024 * KIB
 #: Of a process' command line so many words are in an answer, and of each so many bytes.
 ARGUMENTS, ARGUMENT_BYTES = 64, 4096
 _NAMES = tuple[str, ...]

@@ -9,16 +9,11 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from hostagent.facts.unread import Unread
-from hostagent.source.answers import Completed, Disk, Elf, NcclFile, Stat, shaped, unexpected
+from hostagent.source.answers import KIB, MIB, Answer, Completed, Disk, Elf, NcclFile, Stat, shaped, unexpected
 from hostagent.source.budget import Budget
 from hostagent.source.keep import Filtered, Keep, usable, within_limit
 from hostagent.source.policy import Policy, is_unavailable, not_asked
 from hostagent.vocabulary import Kind
-
-Answer = Any  # bytes for file contents; else what JSON can hold
-
-KIB = 1024
-MIB = 1024 * KIB
 
 _UNASKED: Answer = object()  # in the place of an answer
 _LIMITED = frozenset({"read", "tail"})

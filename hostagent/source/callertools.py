@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
 from hostagent.smallfile import reason, refuse_others
-from hostagent.source.base import MIB, Answer
+from hostagent.source.answers import MIB, Answer
 from hostagent.source.programs import Runner
 from hostagent.source.task import Task
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import MIB, Answer
+from hostagent.source.answers import MIB, Answer
 
 #: Of one value, and of all that one process says. Of a snapshot 16 MiB are read.
 STRICT_BYTES = 16 * MIB

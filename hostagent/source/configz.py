@@ -12,7 +12,7 @@ from hostagent.facts.unread import Unread
 from hostagent.knowledge.kubelet import HELD
 from hostagent.secret.address import server_address
 from hostagent.secret.inuse import InUse, token_in
-from hostagent.source.base import KIB, MIB, Answer
+from hostagent.source.answers import KIB, MIB, Answer
 from hostagent.source.files import Files
 
 #: Seconds for all of it, and for one step.

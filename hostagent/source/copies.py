@@ -4,7 +4,7 @@ import errno
 import os
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import KIB, MIB
+from hostagent.source.answers import KIB, MIB
 from hostagent.source.files import Files
 
 _CHUNK = 256 * KIB

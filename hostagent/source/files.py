@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from hostagent.facts.unread import Unread, Why
-from hostagent.source.base import KIB, MIB, Answer
+from hostagent.source.answers import KIB, MIB, Answer
 from hostagent.source.paths import Root
 
 _KINDS = {

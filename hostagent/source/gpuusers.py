@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import Answer
+from hostagent.source.answers import Answer
 from hostagent.source.files import Files, unread
 from hostagent.source.hidden import first_process
 from hostagent.source.majors import NVIDIA, NVIDIA_DRIVERS, majors

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.kernellog import FIRST, KEPT, LINK, LINK_WORDS
-from hostagent.source.base import MIB, Answer
+from hostagent.source.answers import MIB, Answer
 from hostagent.source.files import unread
 from hostagent.source.paths import Root
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import Answer
+from hostagent.source.answers import Answer
 from hostagent.source.kernellog import (
     KMSG,
     KMSG_NUMBERS,

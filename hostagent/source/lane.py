@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import Answer
+from hostagent.source.answers import Answer
 from hostagent.source.files import Files
 from hostagent.source.paths import Root
 

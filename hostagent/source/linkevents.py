@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from hostagent.errors import HostagentError
-from hostagent.source.base import MIB
+from hostagent.source.answers import MIB
 from hostagent.source.lanes.netlink import parse_messages
 from hostagent.source.namespaces import enter_network_namespace, open_network_namespace
 from hostagent.source.paths import Root

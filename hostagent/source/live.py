@@ -9,7 +9,7 @@ from hostagent.deadline import Deadline, within
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
 from hostagent.smallfile import reason
-from hostagent.source.base import Answer
+from hostagent.source.answers import Answer
 from hostagent.source.files import Files, unread
 from hostagent.source.lane import Lane, below
 from hostagent.source.lanes import lane_of

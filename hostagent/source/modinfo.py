@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import KIB, MIB, Answer
+from hostagent.source.answers import KIB, MIB, Answer
 
 #: The largest nvidia.ko seen, with debug information, has about 100 MiB.
 MAX_MODULE_BYTES = 128 * MIB

@@ -7,7 +7,7 @@ Sources: shim, MokVars.txt and mok.c (MokListRT; a copy in /sys/firmware/efi/mok
 from collections.abc import Sequence
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import MIB, Answer
+from hostagent.source.answers import MIB, Answer
 from hostagent.source.files import Files
 
 #: The first that is there. efivarfs writes four bytes of attributes before a variable.

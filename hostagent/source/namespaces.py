@@ -8,7 +8,7 @@ import ctypes
 import os
 from collections.abc import Iterator
 
-from hostagent.source.base import MIB
+from hostagent.source.answers import MIB
 from hostagent.source.paths import Root
 
 _MOUNT, _IPC, _USER, _PID, _NET = 0x00020000, 0x08000000, 0x10000000, 0x20000000, 0x40000000

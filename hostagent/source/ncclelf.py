@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import KIB, MIB, Answer
+from hostagent.source.answers import KIB, MIB, Answer
 
 #: libnccl has 40 sections, with debug information 50.
 _MAX_SECTIONS = 4096

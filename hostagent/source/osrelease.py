@@ -3,7 +3,7 @@
 import os
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import KIB
+from hostagent.source.answers import KIB
 
 #: A real file has less than one.
 MAX_BYTES = 64 * KIB

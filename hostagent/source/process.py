@@ -8,8 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge import daemons
-from hostagent.source.answers import ARGUMENT_BYTES, ARGUMENTS
-from hostagent.source.base import KIB
+from hostagent.source.answers import ARGUMENT_BYTES, ARGUMENTS, KIB
 from hostagent.source.believed import parse_status, service_of
 from hostagent.source.files import Files, unread
 from hostagent.source.hidden import first_process

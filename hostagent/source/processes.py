@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge import daemons
+from hostagent.source.answers import Answer
 from hostagent.source.attributes import Attributes
-from hostagent.source.base import Answer
 from hostagent.source.believed import believed
 from hostagent.source.files import Files
 from hostagent.source.paths import Root

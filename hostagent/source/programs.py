@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import Answer
+from hostagent.source.answers import Answer
 from hostagent.source.child import Child, Send
 from hostagent.source.coding import FAST, Coding
 from hostagent.source.namespaces import first_of_its_numbers

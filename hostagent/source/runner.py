@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from hostagent.facts.unread import Unread, Why
-from hostagent.source.base import Answer
+from hostagent.source.answers import Answer
 from hostagent.source.child import Send
 from hostagent.source.coding import FAST, Coding
 from hostagent.source.task import PDEATHSIG, Outputs, Task, become

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from hostagent.facts.unread import Unread, UnreadError, need
-from hostagent.source.base import Answer
+from hostagent.source.answers import Answer
 from hostagent.source.files import Files
 from hostagent.source.paths import Root
 from hostagent.source.process import Host, Process, is_gone

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator
 from typing import Any
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import MIB, Answer
+from hostagent.source.answers import MIB, Answer
 from hostagent.source.files import Files, unread
 from hostagent.source.paths import Root
 

@@ -14,7 +14,8 @@ from hostagent.errors import HostagentError
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread, Why
 from hostagent.smallfile import STANDARD_INPUT, read_standard_input
-from hostagent.source.base import MAX_TIME, MIB, Answer
+from hostagent.source.answers import MIB, Answer
+from hostagent.source.base import MAX_TIME
 from hostagent.source.keep import Filtered, Keep
 from hostagent.visible import visible
 from hostagent.vocabulary import Kind

@@ -7,7 +7,7 @@ import signal
 from typing import NamedTuple, NoReturn
 
 from hostagent.facts.unread import Unread, UnreadError, Why, need
-from hostagent.source.base import MIB
+from hostagent.source.answers import MIB
 from hostagent.source.files import Files
 from hostagent.source.foreign import DIRECTORIES
 from hostagent.source.paths import Root

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from hostagent.deadline import within
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.live import LiveBackend
 from tests.attack import spaces
 from tests.real import rpms

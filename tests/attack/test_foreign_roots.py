@@ -11,7 +11,7 @@ from hostagent import profile, snapshot
 from hostagent.facts.unread import Unread
 from hostagent.reading import InProcess
 from hostagent.sinks import render
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.live import LiveBackend
 from hostagent.source.tape import ReplayBackend

@@ -17,7 +17,7 @@ import time
 from hostagent.collect import collect
 from hostagent.facts.network import Network
 from hostagent.facts.unread import Unread
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.files import Files
 from hostagent.source.lanes import LANES, netaddresses, netlink, networkread
 from hostagent.source.live import LiveBackend

@@ -9,7 +9,7 @@ import pytest
 
 from hostagent.collect import collect
 from hostagent.facts.installation import Installation
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.live import LiveBackend
 from tests.real.conftest import need_real
 

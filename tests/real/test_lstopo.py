@@ -11,7 +11,8 @@ from hostagent.collect.gpu.gpu import read_gpus
 from hostagent.collect.topology.nics import read_nics
 from hostagent.collect.topology.topology import read_topology
 from hostagent.facts.cpulist import parse_cpulist
-from hostagent.source import Source, tape
+from hostagent.source import tape
+from hostagent.source.base import Source
 from tests.judged import live
 from tests.real import test_lspci
 from tests.real.conftest import need_real

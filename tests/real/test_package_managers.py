@@ -17,7 +17,7 @@ from hostagent.collect.packages.openpgp import parse_key_ids
 from hostagent.collect.packages.packages import owners
 from hostagent.facts.packages import Packages
 from hostagent.knowledge.packages import FAMILIES
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.live import LiveBackend
 from tests.real import rpms
 from tests.real.conftest import need_real

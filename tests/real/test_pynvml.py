@@ -10,7 +10,7 @@ import pytest
 from hostagent.collect import collect
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import Unread
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.lanes import nvmllibrary
 from hostagent.source.lanes.nvml import DEVICE
 from hostagent.source.policy import Policy

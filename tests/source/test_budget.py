@@ -6,7 +6,7 @@ import pytest
 
 from hostagent.collect import Reader, collect
 from hostagent.facts.unread import Unread
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.budget import LARGE_BYTES, MIB, MOST_BYTES, SHARE_BYTES, SHARE_QUESTIONS, weight
 from hostagent.source.keep import Filtered, Keep
 from hostagent.source.tape import ReplayBackend, Tape, encode, question

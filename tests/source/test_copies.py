@@ -5,7 +5,7 @@ import os
 import pytest
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import KIB, MIB
+from hostagent.source.answers import KIB, MIB
 from hostagent.source.copies import copy_all, open_all
 from hostagent.source.files import Files
 from hostagent.source.paths import Root

@@ -8,7 +8,7 @@ import pytest
 
 from hostagent.deadline import within
 from hostagent.facts.unread import Unread
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.live import LiveBackend
 
 

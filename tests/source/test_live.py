@@ -5,7 +5,7 @@ import os
 import pytest
 
 from hostagent.facts.unread import Unread
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.live import LiveBackend
 
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hostagent.facts.unread import Unread
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.live import LiveBackend
 from hostagent.source.ncclelf import parse_nccl_library
 from tests.trees.formats import kernel_module, nccl_library, shared_library

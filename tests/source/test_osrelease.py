@@ -3,7 +3,7 @@
 import pytest
 
 from hostagent.facts.unread import Unread
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.live import LiveBackend
 from hostagent.source.osrelease import MAX_BYTES, os_release
 from tests.cpu import within

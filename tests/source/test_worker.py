@@ -21,9 +21,9 @@ import psutil
 import pytest
 
 from hostagent.facts.unread import Unread
-from hostagent.source import Source
 from hostagent.source import child as child_module
 from hostagent.source import lane as lane_module
+from hostagent.source.base import Source
 from hostagent.source.lane import CALL_S, LOCKING
 from hostagent.source.lanes import nvml as nvml_module
 from hostagent.source.lanes import nvmlgate as nvmlgate_module

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import Answer, Backend
+from hostagent.source.answers import Answer
+from hostagent.source.base import Backend
 from hostagent.vocabulary import Kind
 from tests.judged import live
 from tests.trees.tree import NOW, Tree

@@ -8,7 +8,8 @@ import pytest
 
 from hostagent.collect import ALL_READERS, collect
 from hostagent.snapshot.keeping import KINDS, filtered
-from hostagent.source import Source, tape
+from hostagent.source import tape
+from hostagent.source.base import Source
 from hostagent.source.keep import WHOLE, Filtered, Keep, merged
 
 SIZE = 16 * 1024

@@ -3,7 +3,8 @@
 import pytest
 
 from hostagent.collect.kernel.log import read_kernel_log
-from hostagent.collect.values import line_in, modified_at, names_in, number_in, paths_in, stops_at_unread
+from hostagent.collect.parsing import stops_at_unread
+from hostagent.collect.values import line_in, modified_at, names_in, number_in, paths_in
 from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.testing import host
 

@@ -7,13 +7,13 @@ from hostagent.collect.cdi.spec import KEEP, CdiError, parse_spec
 from hostagent.collect.host.services import UnitTree
 from hostagent.collect.host.storage import parse_filesystem_type
 from hostagent.collect.host.unitfile import parse_unit
-from hostagent.collect.values import Allowance, stops_at_unread
+from hostagent.collect.parsing import Allowance, stops_at_unread
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.host import Services, Unit
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need, then
-from hostagent.source import Source
-from hostagent.source.base import MIB
+from hostagent.source.answers import MIB
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 #: The CDI library's own order: a device of the later directory hides one of the earlier.

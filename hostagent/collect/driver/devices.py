@@ -4,7 +4,7 @@ import re
 
 from hostagent.facts.driver import CONTAINER_ROOT, DeviceNode
 from hostagent.facts.unread import Unread, then
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import WHOLE
 
 #: Major of the GPUs, nvidiactl and nvidia-modeset (Linux kernel, Documentation/admin-guide/devices.txt).

@@ -3,11 +3,11 @@
 import re
 
 from hostagent.collect.kernel.bootentry import newest_first
-from hostagent.collect.values import shown, stops_at_unread
+from hostagent.collect.parsing import shown, stops_at_unread
 from hostagent.facts.driver import DkmsBuild
 from hostagent.facts.unread import Unread, need
-from hostagent.source import Source
-from hostagent.source.base import MIB
+from hostagent.source.answers import MIB
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 _TREE = "/var/lib/dkms"

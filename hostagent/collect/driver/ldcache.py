@@ -4,8 +4,8 @@ import struct
 from typing import NamedTuple
 
 from hostagent.facts.unread import Unread, then
-from hostagent.source import Source
-from hostagent.source.base import MIB
+from hostagent.source.answers import MIB
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 _MAGIC = b"glibc-ld.so.cache1.1"

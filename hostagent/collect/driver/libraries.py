@@ -12,8 +12,8 @@ from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import libraries
-from hostagent.source import Source
 from hostagent.source.answers import Elf
+from hostagent.source.base import Source
 
 SONAMES = ("libcuda.so.1", "libnvidia-ml.so.1")
 _DIRECTORIES = (*libraries.SYSTEM, *libraries.LOCAL, *libraries.OF_THE_DRIVER)

@@ -5,8 +5,7 @@ from typing import Any
 
 from hostagent.facts.gpu import Clearing
 from hostagent.facts.unread import NOT_THERE, Unread
-from hostagent.source import Source
-from hostagent.source.base import MAX_TIME
+from hostagent.source.base import MAX_TIME, Source
 from hostagent.source.keep import Keep
 from hostagent.visible import visible
 

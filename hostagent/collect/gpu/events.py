@@ -15,7 +15,7 @@ from hostagent.derived.faults import covers, may_be_cleared
 from hostagent.facts.gpu import Clearing, End, GpuEvents, InitFailure, Xid
 from hostagent.facts.unread import Unread
 from hostagent.knowledge import kernellog
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 _XID, _SXID, _OF_XID = re.compile(kernellog.XID), re.compile(kernellog.SXID), re.compile(kernellog.OF_XID)
 _GPU, _HEAD, _LOADED = re.compile(kernellog.GPU), re.compile(kernellog.HEAD), re.compile(kernellog.LOADED)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from hostagent.collect.gpu import nvml, pci, vfio
 from hostagent.facts.gpu import Accelerators, Gpu, OtherAccelerator
 from hostagent.facts.unread import Unread, then
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import WHOLE, Keep
 
 _PROC = "/proc/driver/nvidia/gpus"

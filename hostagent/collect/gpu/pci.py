@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from hostagent.collect.values import line_in, number_in
 from hostagent.facts.unread import Unread, then
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import WHOLE, Keep
 
 DEVICES = "/sys/bus/pci/devices"

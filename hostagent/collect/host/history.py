@@ -5,7 +5,7 @@ from typing import Any
 
 from hostagent.facts.history import History
 from hostagent.facts.unread import Unread
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 
 def read_history(source: Source, known: Callable[[type], Any]) -> History:

@@ -5,7 +5,7 @@ from typing import Any
 
 from hostagent.facts.host import Identity
 from hostagent.facts.unread import Unread, then
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 
 def read_identity(source: Source, known: Callable[[type], Any]) -> Identity:

@@ -10,7 +10,7 @@ from hostagent.collect.host.processes import read_processes
 from hostagent.facts.host import Machine, Process, running
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import daemons
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import WHOLE
 
 _STA_UNSYNC = 0x40  # adjtimex(2)

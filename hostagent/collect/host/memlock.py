@@ -14,7 +14,7 @@ from hostagent.facts.host import Process, Services, Unit, running
 from hostagent.facts.platform import Platform
 from hostagent.facts.unread import NOT_THERE, Unread, then
 from hostagent.knowledge import daemons
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 _UNITS = daemons.units("runtime", "kubelet", "supervisor")

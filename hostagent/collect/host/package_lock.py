@@ -1,7 +1,7 @@
 """Who holds the package manager's lock."""
 
 from hostagent.facts.unread import NOT_THERE, Unread
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import WHOLE, Keep
 
 #: Files that dpkg, apt and rpm lock with fcntl(2) while they work.

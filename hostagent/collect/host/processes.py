@@ -6,7 +6,7 @@ from typing import Any
 from hostagent.collect.host.keeps import PROCESSES
 from hostagent.facts.host import Process
 from hostagent.facts.unread import Unread
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 

@@ -11,8 +11,8 @@ from hostagent.collect.values import names_in
 from hostagent.facts.host import Process, Services, Unit, running
 from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.knowledge.daemons import units
-from hostagent.source import Source
-from hostagent.source.base import KIB
+from hostagent.source.answers import KIB
+from hostagent.source.base import Source
 from hostagent.source.keep import WHOLE, Keep
 
 #: systemd.unit(5), the system manager's search path: the first that has a file of the name wins.

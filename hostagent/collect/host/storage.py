@@ -6,7 +6,7 @@ from typing import Any
 
 from hostagent.facts.host import Filesystem, Storage
 from hostagent.facts.unread import Unread, then
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 _LOOKED_AT = ("/", "/usr", "/var", "/boot")

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from hostagent.collect.values import stops_at_unread
+from hostagent.collect.parsing import stops_at_unread
 from hostagent.facts.accounts import Accounts
 from hostagent.facts.unread import Unread, need, then
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import NOTHING
 
 _PASSWD, _GROUP, _SWITCH = "/etc/passwd", "/etc/group", "/etc/nsswitch.conf"

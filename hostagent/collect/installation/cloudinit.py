@@ -7,9 +7,10 @@ this instance, later ones over earlier ones. Read 2026-11.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hostagent.collect.values import paths_in, stops_at_unread
+from hostagent.collect.parsing import stops_at_unread
+from hostagent.collect.values import paths_in
 from hostagent.facts.unread import Unread, UnreadError, need
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 _MAIN, _PARTS = "/etc/cloud/cloud.cfg", "/etc/cloud/cloud.cfg.d"

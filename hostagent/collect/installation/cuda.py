@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.collect.driver.driver import parse_cuda_version
-from hostagent.collect.values import stops_at_unread
+from hostagent.collect.parsing import stops_at_unread
 from hostagent.facts.cuda import Cuda, CudaToolkit
 from hostagent.facts.packages import Packages
 from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need
-from hostagent.source import Source
-from hostagent.source.base import KIB
+from hostagent.source.answers import KIB
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 _FOLDER, _DEFAULT = "/usr/local", "/usr/local/cuda"

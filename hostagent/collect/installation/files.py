@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
+from hostagent.collect.parsing import stops_at_unread
 from hostagent.collect.runtime.places import PLACES
-from hostagent.collect.values import stops_at_unread
 from hostagent.facts.installation import ConfigFile
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread, UnreadError, need
-from hostagent.source import Source
-from hostagent.source.base import KIB
+from hostagent.source.answers import KIB
+from hostagent.source.base import Source
 from hostagent.source.keep import NOTHING
 
 #: Directories of which every file is looked at.

@@ -1,8 +1,8 @@
 """Keys that this host signs kernel modules with, and whether its kernel will load what they signed."""
 
-from hostagent.collect.values import stops_at_unread
+from hostagent.collect.parsing import stops_at_unread
 from hostagent.facts.unread import Unread, need
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 #: Certificates, by who makes them: shim-signed and DKMS on Debian and Ubuntu; DKMS elsewhere; akmods. Sources: update-secureboot-policy(1),
 #: dkms(8) (mok_certificate), akmods' README.secureboot. Read 2026-11.

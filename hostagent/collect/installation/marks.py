@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from hostagent.collect.tomltext import TomlError, parse_toml
 from hostagent.facts.unread import Unread, then
-from hostagent.source import Source
-from hostagent.source.base import MIB
+from hostagent.source.answers import MIB
+from hostagent.source.base import Source
 from hostagent.source.keep import WHOLE, Keep
 
 _APT = "/var/lib/apt/extended_states"

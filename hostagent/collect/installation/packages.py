@@ -11,7 +11,7 @@ from hostagent.collect.packages.versionlocks import covers
 from hostagent.facts.installation import InstalledPackage
 from hostagent.facts.packages import Packages, VersionLock
 from hostagent.facts.unread import Unread, then
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 _FIELDS = ("Package", "Status", "Version", "Architecture")

@@ -11,8 +11,8 @@ from hostagent.collect.values import modified_at, names_in
 from hostagent.facts.kernel import InstalledKernel
 from hostagent.facts.packages import Packages
 from hostagent.facts.unread import Unread, then
-from hostagent.source import Source
-from hostagent.source.base import MIB
+from hostagent.source.answers import MIB
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 #: Small modules that kernels of distributions have, any of which tells its kernel's own vermagic.

@@ -11,8 +11,8 @@ from hostagent.collect.kernel.modprobe import MODULE_BLACKLISTS, blacklists_nouv
 from hostagent.collect.values import modified_at, names_in
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread, then
-from hostagent.source import Source
-from hostagent.source.base import MIB
+from hostagent.source.answers import MIB
+from hostagent.source.base import Source
 from hostagent.source.keep import WHOLE, Keep
 
 _ROOTS = ("/lib/modules", "/usr/lib/modules")

@@ -4,7 +4,7 @@ import math
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 #: What events of GPUs and refused module keys are read from.

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hostagent.collect.values import at_most, names_in, stops_at_unread
+from hostagent.collect.parsing import at_most, stops_at_unread
+from hostagent.collect.values import names_in
 from hostagent.facts.unread import Unread, UnreadError, need
-from hostagent.source import Source
-from hostagent.source.base import MIB
+from hostagent.source.answers import MIB
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 #: A file in an earlier directory hides one of the same name in a later one.

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 
 from hostagent.collect.host.unitfile import UnitText, parse_unit
 from hostagent.collect.kubelet.keeps import FLAGS
-from hostagent.collect.values import Allowance, stops_at_unread
+from hostagent.collect.parsing import Allowance, stops_at_unread
 from hostagent.facts.host import Unit
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need, then
 from hostagent.knowledge.kubeletversions import DROPINS_VARIABLE
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 #: Of a file of shell variables names, flags and types; of our flags the values.

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hostagent.collect.values import stops_at_unread
+from hostagent.collect.parsing import stops_at_unread
 from hostagent.facts.kubelet import KubeletConfig
 from hostagent.facts.unread import Unread, need
 from hostagent.knowledge.kubelet import HELD
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 _NOT_ASKED = Unread("not-recorded", "the profile names no configz")
 _DOWN = Unread("not-running", "the kubelet does not run")

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from hostagent.collect.kubelet.command import ENVIRONMENT, expanded, parse_flags, parse_words
 from hostagent.collect.kubelet.found import Found
 from hostagent.collect.kubelet.keeps import DISTRIBUTION
-from hostagent.collect.values import Allowance
+from hostagent.collect.parsing import Allowance
 from hostagent.facts.unread import Unread, UnreadError, need
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 _RANCHER = {"k3s": "/etc/rancher/k3s/config.yaml", "rke2": "/etc/rancher/rke2/config.yaml"}
 _DROP_INS = "/var/lib/rancher/{}/agent/etc/kubelet.conf.d"

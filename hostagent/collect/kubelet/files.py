@@ -7,9 +7,9 @@ from hostagent.collect.host.unitfile import parse_unit
 from hostagent.collect.kubelet.command import environment_files
 from hostagent.collect.kubelet.found import Found
 from hostagent.collect.kubelet.keeps import CONFIG
-from hostagent.collect.values import Allowance
+from hostagent.collect.parsing import Allowance
 from hostagent.facts.unread import NOT_APPLICABLE, NOT_THERE, Unread, UnreadError, need, then
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 #: Of one kubelet; more are no configuration that anybody writes.
 _MAX_FILES, _MAX_BYTES, _MAX_DEPTH, _MAX_ENTRIES = 100, 256 * 1024, 8, 1000

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from hostagent.collect.kubelet.keeps import CHECKPOINT
 from hostagent.collect.kubelet.states import StateFile, read_state_file
-from hostagent.collect.values import names_in, stops_at_unread
+from hostagent.collect.parsing import stops_at_unread
+from hostagent.collect.values import names_in
 from hostagent.facts.cpulist import format_cpulist, parse_cpulist
 from hostagent.facts.kubelet import Device, KubeletState, MemoryBlock
 from hostagent.facts.unread import Unread, need, then
 from hostagent.knowledge.runtimes import DRA_DRIVER
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 T = TypeVar("T")
 #: Resource and id.

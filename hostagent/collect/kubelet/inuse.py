@@ -13,12 +13,12 @@ from hostagent.collect.kubelet.given import read_given, read_state_files
 from hostagent.collect.kubelet.machine import machine_of
 from hostagent.collect.kubelet.told import Told
 from hostagent.collect.kubelet.version import read_version
-from hostagent.collect.values import stops_at_unread
+from hostagent.collect.parsing import stops_at_unread
 from hostagent.facts.host import Machine
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.knowledge.kubeletversions import DROPINS_VARIABLE
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 
 def kubelet_of(source: Source, found: Found, packages: Any, known: Callable[[type], Any]) -> Kubelet:

@@ -10,7 +10,7 @@ from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.platforms import KUBELETS_IN_CONTAINERS
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 _NONE = Unread("absent", "no kubelet is in use")
 

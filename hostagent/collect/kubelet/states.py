@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 _MEMORY_KEYS = ("total", "systemReserved", "allocatable", "reserved", "free")
 

@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
+from hostagent.collect.parsing import stops_at_unread
 from hostagent.collect.runtime.places import parse_version
-from hostagent.collect.values import stops_at_unread
 from hostagent.facts.unread import Unread, UnreadError, need, then
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 #: Whose version is Kubernetes' own: OpenShift's is that of OpenShift.

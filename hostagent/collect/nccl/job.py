@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
 from hostagent.secret.people import without_people
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 #: Names that one environment gives: of a home, USER and LOGNAME.
 MOST_PEOPLE = 3

@@ -6,8 +6,8 @@ from hostagent.collect.driver.ldcache import read_ldcache
 from hostagent.collect.nccl.places import DEFAULT, Candidate
 from hostagent.facts.unread import NOT_THERE, Unread, need
 from hostagent.knowledge import nccllibraries as known
-from hostagent.source import Source
 from hostagent.source.answers import NcclFile
+from hostagent.source.base import Source
 
 
 def missing(source: Source, plugin: Candidate, file: NcclFile, search: tuple[str, ...]) -> tuple[str, ...]:

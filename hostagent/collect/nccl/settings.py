@@ -1,7 +1,7 @@
 """NCCL's settings: a job's environment where one was given, and the files, by the precedence of the version found."""
 
 from hostagent.collect.nccl.job import Job, read_job
-from hostagent.collect.values import stops_at_unread
+from hostagent.collect.parsing import stops_at_unread
 from hostagent.facts.nccl import NcclLibrary, NcclSetting
 from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge.ncclchanges import CONF_FILE, NEWEST, Version, parse_nccl_version
@@ -9,7 +9,7 @@ from hostagent.knowledge.ncclplugins import PREFIXES, is_known, keeps_value
 from hostagent.nccl.conftext import cleaned, is_setting
 from hostagent.nccl.settings import ENVIRONMENT, SYSTEM_FILE, Setting, conf_files, settings
 from hostagent.secret.forms import REMOVED
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 _KEEP = Keep("nccl.conf")

@@ -1,8 +1,8 @@
 """Who may write a file: one that only root may change speaks for the host."""
 
 from hostagent.facts.unread import NOT_THERE, Unread, need
-from hostagent.source import Source
 from hostagent.source.answers import Stat
+from hostagent.source.base import Source
 
 _GROUP_WRITES, _OTHERS_WRITE = 0o020, 0o002
 

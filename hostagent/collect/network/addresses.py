@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from hostagent.facts.network import Address
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.unread import Unread
-from hostagent.source import Source
 from hostagent.source.answers import unexpected
+from hostagent.source.base import Source
 
 
 class _Row(NamedTuple):

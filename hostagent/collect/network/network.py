@@ -5,11 +5,11 @@ from typing import Any
 
 from hostagent.collect.network.netdevs import read_netdevs
 from hostagent.collect.network.words import parse_ranges, value_in
-from hostagent.collect.values import stops_at_unread
+from hostagent.collect.parsing import stops_at_unread
 from hostagent.facts.network import Listener, Network
 from hostagent.facts.unread import Unread, UnreadError, need, then
-from hostagent.source import Source
 from hostagent.source.answers import unexpected
+from hostagent.source.base import Source
 
 
 def read_network(source: Source, known: Callable[[type], Any]) -> Network:

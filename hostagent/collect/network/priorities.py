@@ -6,7 +6,7 @@ from typing import Any
 from hostagent.collect.network.words import number_of, value_in
 from hostagent.facts.network import Priorities
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 #: Of a DCBX mode: this host configures the port, not the card (linux/dcbnl.h, DCB_CAP_DCBX_HOST).
 _HOST = 0x01

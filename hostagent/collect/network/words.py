@@ -3,7 +3,7 @@
 import re
 from typing import Any, cast, get_args
 
-from hostagent.collect.values import parse_number
+from hostagent.collect.parsing import parse_number
 from hostagent.facts.unread import Unread, Why, then
 from hostagent.source.answers import unexpected
 

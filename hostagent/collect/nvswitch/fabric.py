@@ -5,12 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.collect.gpu import pci
+from hostagent.collect.parsing import shown, stops_at_unread
 from hostagent.collect.rdma.ports import managers
-from hostagent.collect.values import line_in, shown, stops_at_unread
+from hostagent.collect.values import line_in
 from hostagent.facts.nvswitch import Fabric, NvSwitch
 from hostagent.facts.unread import Unread, need, then
 from hostagent.knowledge.fabric import CONFIGURED
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 _SWITCHES = "/proc/driver/nvidia-nvswitch/devices"

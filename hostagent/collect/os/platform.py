@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.collect.os.release import RELEASE, word_of
-from hostagent.collect.values import line_in, names_in, stops_at_unread
+from hostagent.collect.parsing import stops_at_unread
+from hostagent.collect.values import line_in, names_in
 from hostagent.facts.os import Os
 from hostagent.facts.platform import Part, Platform
 from hostagent.facts.unread import NOT_THERE, Unread, need, then
@@ -24,7 +25,7 @@ from hostagent.knowledge.platforms import (
     Row,
 )
 from hostagent.knowledge.rdma import OPERATORS_MARK
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 from hostagent.vocabulary import Virtual
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from hostagent.facts.os import Ancestry, Os
 from hostagent.facts.unread import Unread, then
-from hostagent.source import Source
-from hostagent.source.base import MIB
+from hostagent.source.answers import MIB
+from hostagent.source.base import Source
 from hostagent.source.keep import WHOLE, Keep
 
 #: Programs that every tree has, small ones first; their ELF header names the machine.

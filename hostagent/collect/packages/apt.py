@@ -6,10 +6,11 @@ from itertools import chain, product
 
 from hostagent.collect.packages.deb822 import parse_stanzas
 from hostagent.collect.packages.openpgp import parse_key_ids
-from hostagent.collect.values import at_most, paths_in, stops_at_unread
+from hostagent.collect.parsing import at_most, stops_at_unread
+from hostagent.collect.values import paths_in
 from hostagent.facts.packages import AptSource
 from hostagent.facts.unread import Unread, need
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 _LIST = "/etc/apt/sources.list"

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from hostagent.collect.values import paths_in, stops_at_unread
+from hostagent.collect.parsing import stops_at_unread
+from hostagent.collect.values import paths_in
 from hostagent.facts.unread import Unread, UnreadError, need
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 _MODULES = "/etc/dnf/modules.d"

@@ -6,8 +6,8 @@ from typing import NamedTuple, TypeVar
 
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.packages import FAMILIES, TOOLKIT_PACKAGES
-from hostagent.source import Source
-from hostagent.source.base import MIB
+from hostagent.source.answers import MIB
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 T = TypeVar("T")

@@ -3,8 +3,8 @@
 from hostagent.collect.packages.dpkg import Record, merged_usr
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.packages import FAMILIES, RPM_DATABASES, TOOLKIT_PACKAGES
-from hostagent.source import Source
 from hostagent.source.answers import Completed
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 _DATABASES = ("rpmdb.sqlite", "Packages.db", "Packages")

@@ -7,10 +7,11 @@ from itertools import chain
 
 from hostagent.collect.packages.deb822 import parse_stanzas
 from hostagent.collect.packages.dpkg import Record
-from hostagent.collect.values import at_most, paths_in, stops_at_unread
+from hostagent.collect.parsing import at_most, stops_at_unread
+from hostagent.collect.values import paths_in
 from hostagent.facts.packages import VersionLock
 from hostagent.facts.unread import Unread, need
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 PREFERENCES_DIR = "/etc/apt/preferences.d"

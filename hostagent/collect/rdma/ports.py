@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from hostagent.collect.parsing import stops_at_unread
 from hostagent.collect.rdma.answers import (
     Words,
     parse_count,
@@ -12,10 +13,9 @@ from hostagent.collect.rdma.answers import (
     parse_rate,
     parse_traffic_class,
 )
-from hostagent.collect.values import stops_at_unread
 from hostagent.facts.rdma import Gid, Pkey, RdmaPort
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 T = TypeVar("T")
 

@@ -22,7 +22,7 @@ from hostagent.knowledge.runtimes import (
     ContainerdRules,
     schema,
 )
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 Table = Mapping[str, Any]
 _GRPC_SERVER = "io.containerd.server.v1.grpc"

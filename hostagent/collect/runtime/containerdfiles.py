@@ -4,12 +4,12 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from hostagent.collect.parsing import Allowance, stops_at_unread
 from hostagent.collect.runtime.keeps import TOML
 from hostagent.collect.tomltext import TomlError, parse_toml
-from hostagent.collect.values import Allowance, stops_at_unread
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.runtimes import ContainerdRules
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 _MAX_BYTES, _MOST_BYTES = 256 * 1024, 1024 * 1024
 _MAX_FILES = 200

@@ -12,7 +12,7 @@ from hostagent.facts.host import Services
 from hostagent.facts.runtime import Handler
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, then
 from hostagent.knowledge.runtimes import RUNC_V2
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 CONTAINERD_ONLY = Unread("not-supported", "only containerd has tables and imports")
 _IN_FORCE = ("default_runtime", "handlers", "cgroup_driver", "cdi_enabled", "cdi_spec_dirs")

@@ -7,13 +7,13 @@ from hostagent.collect.kubelet.command import parse_flags
 from hostagent.collect.kubelet.files import Files
 from hostagent.collect.kubelet.found import Found, find
 from hostagent.collect.kubelet.keeps import DISTRIBUTION
+from hostagent.collect.parsing import stops_at_unread
 from hostagent.collect.runtime.places import PLACES
-from hostagent.collect.values import stops_at_unread
 from hostagent.facts.host import Process, Services
 from hostagent.facts.runtime import Launcher, Runtime
 from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.knowledge.runtimes import CRI_DOCKERD, DOCKER_ENDPOINTS, K3S_DOCKER, KUBELET_CONFIGS, KUBELET_ENDPOINT, KUBELET_FILES
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 _ENDPOINT, _DRIVER = "--container-runtime-endpoint", "--cgroup-driver"

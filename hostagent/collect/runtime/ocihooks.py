@@ -3,9 +3,10 @@
 import json
 from typing import Any
 
-from hostagent.collect.values import Allowance, names_in, stops_at_unread
+from hostagent.collect.parsing import Allowance, stops_at_unread
+from hostagent.collect.values import names_in
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 _KEEP = Keep("json", ("hook/path",))

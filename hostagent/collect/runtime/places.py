@@ -9,7 +9,7 @@ from hostagent.facts.unread import NOT_APPLICABLE, Unread, then
 from hostagent.facts.version import upstream
 from hostagent.knowledge.daemons import units
 from hostagent.knowledge.runtimes import FIRST_START, RUNTIME_UNITS
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")

@@ -3,10 +3,10 @@
 import re
 
 from hostagent.collect.host.keeps import FLAGS
-from hostagent.collect.values import stops_at_unread
+from hostagent.collect.parsing import stops_at_unread
 from hostagent.facts.host import Unit
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, need, then
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 _FLAG = rf"(?<![\w-])({'|'.join(sorted(map(re.escape, FLAGS), key=len, reverse=True))})(?:=|\s)\s*([^\s\"']+)"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from posixpath import dirname, join
 from typing import Any
 
+from hostagent.collect.parsing import Allowance, at_most, parse_number, stops_at_unread
 from hostagent.collect.slurm.conf import (
     CONTROLLERS,
     ENVIRONMENTS,
@@ -20,11 +21,10 @@ from hostagent.collect.slurm.conf import (
     only_controls,
     parse_conf,
 )
-from hostagent.collect.values import Allowance, at_most, parse_number, stops_at_unread
 from hostagent.facts.runtime import Launchers
 from hostagent.facts.slurm import Gres, SlurmNode
 from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need, then
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 _NAMED = re.compile(r"^(?:export[ \t]+)?SLURM_CONF=[\"']?(/[^\s\"']+)", re.MULTILINE)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import cmp_to_key
 from typing import Any, NamedTuple
 
+from hostagent.collect.parsing import stops_at_unread
 from hostagent.collect.runtime.places import PLACES, binary_exists
 from hostagent.collect.tomltext import parse_toml
-from hostagent.collect.values import stops_at_unread
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
@@ -17,7 +17,7 @@ from hostagent.facts.version import compare_upstream, upstream
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES
 from hostagent.knowledge.runtimes import FIRST_START
 from hostagent.knowledge.toolkit import LOW_LEVEL_RUNTIMES, OWN_LDCONFIG
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 _BINARIES = ("nvidia-cdi-hook", "nvidia-container-cli", "nvidia-container-runtime", "nvidia-container-runtime-hook", "nvidia-ctk")

@@ -6,11 +6,12 @@ no core has a second thread.
 
 import re
 
-from hostagent.collect.values import line_in, number_in, parse_number, stops_at_unread
+from hostagent.collect.parsing import parse_number, stops_at_unread
+from hostagent.collect.values import line_in, number_in
 from hostagent.facts.cpulist import LIMIT, format_cpulist, parse_cpulist
 from hostagent.facts.topology import CpuGovernor, CpuPackage
 from hostagent.facts.unread import Unread, need, then
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 CPUS = "/sys/devices/system/cpu"
 _POLICIES = f"{CPUS}/cpufreq"

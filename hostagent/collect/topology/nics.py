@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.collect.gpu import pci
-from hostagent.collect.values import stops_at_unread
+from hostagent.collect.parsing import stops_at_unread
 from hostagent.facts.topology import Nic
 from hostagent.facts.unread import Unread, need
-from hostagent.source import Source
+from hostagent.source.base import Source
 
 _NETWORK = 0x02
 _VIRTIO = "virtio-pci"

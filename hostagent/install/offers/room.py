@@ -14,7 +14,7 @@ from hostagent.install.entrance import furnish
 from hostagent.install.offers.cover import cover
 from hostagent.smallfile import reason
 from hostagent.source import mounting
-from hostagent.source.base import Answer
+from hostagent.source.answers import Answer
 from hostagent.source.child import Send
 from hostagent.source.files import unread
 from hostagent.source.namespaces import own_mounts, write_nowhere

@@ -1,7 +1,7 @@
 """NVIDIA's lane: /proc/driver/nvidia and NVML. The description is light; what it needs is imported in the worker."""
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import MIB
+from hostagent.source.answers import MIB
 from hostagent.source.files import Files
 from hostagent.source.lane import Ask, Lane, Rights
 from hostagent.source.lanes.nvmltimes import allowed_s

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread, Why
-from hostagent.source.base import Answer
+from hostagent.source.answers import Answer
 from hostagent.source.files import Files
 from hostagent.source.lane import CAGE, CALL_S, LOAD_S, Ask, Rights
 from hostagent.source.lanes.nvmlgate import driver_root

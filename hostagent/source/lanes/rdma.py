@@ -19,7 +19,7 @@ The description is light; what it needs is imported in the worker.
 from collections.abc import Mapping
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import MIB, Answer
+from hostagent.source.answers import MIB, Answer
 from hostagent.source.files import Files
 from hostagent.source.lane import CALL_S, LOAD_S, Ask, Lane, Rights
 from hostagent.source.paths import Root

@@ -9,7 +9,7 @@ from hostagent.collect.installation.cuda import read_cuda
 from hostagent.facts.cuda import Cuda, CudaToolkit
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.unread import Unread
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.live import LiveBackend
 from hostagent.testing import host
 

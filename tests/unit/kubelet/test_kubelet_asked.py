@@ -14,7 +14,7 @@ from hostagent.app import policy_of, prepare
 from hostagent.collect.kubelet.configz import differences, read_differences
 from hostagent.collect.kubelet.effective import Machine, Told, effective
 from hostagent.facts.unread import Unread, UnreadError
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.configz import ask, parse_configz
 from hostagent.source.files import Files
 from hostagent.source.paths import Root

@@ -15,7 +15,7 @@ from hostagent.nccl.settings import parse_conf
 from hostagent.snapshot.keeping import kept
 from hostagent.snapshot.people import without_job_people
 from hostagent.snapshot.redact import redacted
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.environment import parse_environment
 from hostagent.source.tape import ReplayBackend, Tape, encode, question
 

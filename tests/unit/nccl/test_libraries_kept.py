@@ -8,7 +8,7 @@ from hostagent.facts.nccl import Nccl
 from hostagent.snapshot.keeping import kept
 from hostagent.snapshot.people import without_job_people
 from hostagent.snapshot.redact import redacted
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.environment import parse_environment
 from hostagent.source.tape import ReplayBackend, Tape, encode, question
 from hostagent.testing import TreeBackend

@@ -15,7 +15,7 @@ from hostagent.facts.platform import Part, Platform
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.knowledge.platforms import owners_way
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.testing import TreeBackend
 from tests.firsts import told
 

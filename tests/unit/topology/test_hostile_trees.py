@@ -13,7 +13,7 @@ from hostagent.evaluate import evaluate
 from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
 from hostagent.report.facts import topology as report
-from hostagent.source import Source
+from hostagent.source.base import Source
 from hostagent.source.live import LiveBackend
 from hostagent.testing import host
 from tests.cpu import within
