@@ -10,8 +10,7 @@ from hostagent.collect import READERS
 from hostagent.evaluate import evaluate, proved
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread
-from hostagent.knowledge.platforms import CONTAINER_FILE, IN_CONTAINERS, OPERATOR_DRIVER, OPERATOR_TOOLKIT, ROWS
-from hostagent.knowledge.rdma import OPERATORS_MARK
+from hostagent.knowledge.platforms import CONTAINER_FILE, IN_CONTAINERS, OPERATOR_DRIVER, OPERATOR_TOOLKIT, OPERATORS_MARK, ROWS
 from hostagent.source.keep import Filtered
 from hostagent.source.tape import ReplayBackend
 from tests.recorded import NAMES, profile_of, tape_of

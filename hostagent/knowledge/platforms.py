@@ -16,9 +16,12 @@ from typing import Literal, NamedTuple
 
 from hostagent.vocabulary import Base, PartOwner
 
+#: The Network Operator's driver container writes it once its modules are loaded.
+OPERATORS_MARK = "/run/mellanox/drivers/.driver-ready"
 #: Parts whose place this release does not know.
 NOWHERE = "?"
-#: Of the GPU Operator: the root of its driver container, and its toolkit.
+#: Of the GPU Operator: the root of its driver container, which has the device nodes in its own /dev and the host none (NVIDIA/gpu-operator
+#: issue 1741), and its toolkit.
 OPERATOR_DRIVER, OPERATOR_TOOLKIT = "/run/nvidia/driver", "/usr/local/nvidia/toolkit"
 #: Where systemd writes what contains it, and the word of each container that has a system of its own.
 CONTAINER_FILE, CONTAINERS = "/run/systemd/container", ("lxc", "lxc-libvirt", "systemd-nspawn", "incus", "openvz", "docker", "podman")

@@ -51,8 +51,6 @@ def talks_to_nccl(node_type: str) -> bool:
 INBOX, DOCA, OPERATOR, PROVIDER = "inbox", "DOCA-OFED", "Network Operator", "provider"
 MELLANOX = "mlx5_core"
 STACK_MODULES: Mapping[str, str] = {MELLANOX: DOCA, EFA: PROVIDER}
-#: The Network Operator's driver container writes it once its modules are loaded.
-OPERATORS_MARK = "/run/mellanox/drivers/.driver-ready"
 #: Where a usable nvidia_peermem, or one of its forerunners, shows itself: NCCL looks there (src/transport/net_ib, ncclIbGdrSupport).
 PEER_MEMORY_FILES = (
     "/sys/kernel/mm/memory_peers/nv_mem/version",

@@ -8,11 +8,11 @@ from typing import Any, Literal, TypeVar
 
 from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge import daemons
+from hostagent.knowledge.platforms import OPERATOR_DRIVER
 from hostagent.source.answers import ARGUMENT_BYTES, ARGUMENTS, KIB
 from hostagent.source.believed import parse_status, service_of
 from hostagent.source.files import Files, unread
 from hostagent.source.hidden import first_process
-from hostagent.source.lanes.nvmlgate import DRIVER_ROOT
 from hostagent.source.paths import Root
 
 _IN_DRIVER_CONTAINER = frozenset(daemons.processes("nvidia"))
@@ -62,7 +62,7 @@ class Host:
     @cached_property
     def driver_root(self) -> "tuple[int, int] | None":
         """Device and inode of the driver container's root; None where there is none."""
-        return self._directory(DRIVER_ROOT)
+        return self._directory(OPERATOR_DRIVER)
 
     def _directory(self, path: str) -> "tuple[int, int] | None":
         try:

@@ -13,8 +13,8 @@ from hostagent.collect.kubelet.canonical import canonical
 from hostagent.collect.kubelet.effective import Told, effective
 from hostagent.collect.kubelet.files import Files
 from hostagent.collect.kubelet.flags import paths_of
+from hostagent.collect.kubelet.given import read_state_file
 from hostagent.collect.kubelet.schema import decode, schema_of
-from hostagent.collect.kubelet.states import read_state_file
 from hostagent.facts.kubelet import KubeletConfig
 from hostagent.knowledge.kubeletversions import MEASURED
 from hostagent.testing import host

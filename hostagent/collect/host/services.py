@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from hostagent.collect.host.keeps import FLAGS
+from hostagent.collect.host.keeps import FLAGS, KUBELET_FLAGS
 from hostagent.collect.host.processes import read_processes
 from hostagent.collect.host.unitfile import UnitText, parse_unit
-from hostagent.collect.kubelet.keeps import FLAGS as KUBELET_FLAGS
 from hostagent.collect.values import names_in
 from hostagent.facts.host import Process, Services, Unit, running
 from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need, then

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Mapping
 
+from hostagent.collect.host.keeps import KUBELET_FLAGS
 from hostagent.collect.host.unitfile import UnitText, parse_unit
-from hostagent.collect.kubelet.keeps import FLAGS
 from hostagent.collect.parsing import Allowance, stops_at_unread
 from hostagent.facts.host import Unit
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need, then
@@ -13,7 +13,7 @@ from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 
 #: Of a file of shell variables names, flags and types; of our flags the values.
-ENVIRONMENT = Keep("flags", FLAGS)
+ENVIRONMENT = Keep("flags", KUBELET_FLAGS)
 _MOST_WORDS, _MOST_CHARACTERS = 4096, 256 * 1024
 _PATTERN = frozenset("*?[%")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

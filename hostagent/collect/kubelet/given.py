@@ -3,10 +3,10 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from hostagent.collect.kubelet.keeps import CHECKPOINT
-from hostagent.collect.kubelet.states import StateFile, read_state_file
+from hostagent.collect.kubelet.states import StateFile, StateFiles, state_file
 from hostagent.collect.parsing import stops_at_unread
 from hostagent.collect.values import names_in
 from hostagent.facts.cpulist import format_cpulist, parse_cpulist
@@ -125,11 +125,15 @@ def _devices(source: Source, root: str, *, runs: bool) -> "tuple[tuple[Device, .
     return need(parse_checkpoint(need(data), told)), "checkpoint"
 
 
-class StateFiles(NamedTuple):
-    """The two of one kubelet; absent where there is none."""
-
-    cpu: StateFile | Unread
-    memory: StateFile | Unread
+def read_state_file(source: Source, path: str) -> "StateFile | Unread":
+    """Absent where there is none."""
+    answer = source.state_file(path)
+    if isinstance(answer, Unread):
+        return answer
+    try:
+        return state_file(answer)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:  # a tape may say anything
+        return Unread("error", f"{path}: an answer without {type(error).__name__} {error}"[:200])
 
 
 def read_state_files(source: Source, root: str) -> StateFiles:

@@ -16,17 +16,6 @@ FIELDS = (
 CONFIG = Keep("kubelet", FIELDS)
 #: Of k3s' and RKE2's own files what they pass on, and which runtime they ask.
 DISTRIBUTION = Keep("yaml", ("container-runtime-endpoint", "docker#", "kubelet-arg**", "kubelet-arg+**"))
-#: Flags that set them, and those that say where the kubelet's files are. A path stays for each.
-FLAGS = (
-    "--config", "--config-dir", "--root-dir", "--container-runtime-endpoint", "--topology-manager-policy", "--topology-manager-scope",
-    "--topology-manager-policy-options", "--cpu-manager-policy", "--cpu-manager-policy-options", "--cpu-manager-reconcile-period",
-    "--reserved-cpus", "--memory-manager-policy", "--reserved-memory", "--kube-reserved", "--system-reserved", "--kube-reserved-cgroup",
-    "--system-reserved-cgroup", "--enforce-node-allocatable", "--eviction-hard", "--eviction-soft", "--eviction-soft-grace-period",
-    "--eviction-minimum-reclaim", "--eviction-max-pod-grace-period", "--eviction-pressure-transition-period", "--feature-gates",
-    "--cgroups-per-qos", "--cgroup-root", "--cgroup-driver", "--kubelet-cgroups", "--system-cgroups", "--fail-cgroupv1", "--cpu-cfs-quota",
-    "--cpu-cfs-quota-period", "--max-pods", "--pods-per-core", "--kubelet-arg", "--kubelet-args-file",
-    "--hairpin-mode", "--logging-format", "--container-log-max-size", "--qos-reserved",
-)  # fmt: skip
 #: Of device-plugins/kubelet_internal_checkpoint which devices there are and which are given away: what a plug-in answered may hold secrets.
 CHECKPOINT = Keep(
     "json",

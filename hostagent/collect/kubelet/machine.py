@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.kubelet.given import StateFiles
+from hostagent.collect.kubelet.states import StateFiles
 from hostagent.collect.kubelet.told import Machine, MachineNode
 from hostagent.facts.cpulist import format_cpulist, parse_cpulist
 from hostagent.facts.topology import NumaNode, Topology

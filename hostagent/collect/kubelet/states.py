@@ -1,9 +1,8 @@
-"""The two state files of a kubelet, as a host answers them: pods and containers are not in the answer."""
+"""The two state files of a kubelet, of a host's answers: pods and containers are not in them."""
 
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import Source
 
 _MEMORY_KEYS = ("total", "systemReserved", "allocatable", "reserved", "free")
 
@@ -48,15 +47,11 @@ class StateFile(NamedTuple):
     blocks: tuple[StateBlock, ...]
 
 
-def read_state_file(source: Source, path: str) -> "StateFile | Unread":
-    """Absent where there is none."""
-    answer = source.state_file(path)
-    if isinstance(answer, Unread):
-        return answer
-    try:
-        return state_file(answer)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:  # a tape may say anything
-        return Unread("error", f"{path}: an answer without {type(error).__name__} {error}"[:200])
+class StateFiles(NamedTuple):
+    """The two of one kubelet; absent where there is none."""
+
+    cpu: StateFile | Unread
+    memory: StateFile | Unread
 
 
 def state_file(answer: "dict[str, Any]") -> StateFile:

@@ -21,10 +21,10 @@ from hostagent.knowledge.platforms import (
     NOWHERE,
     OPERATOR_DRIVER,
     OPERATOR_TOOLKIT,
+    OPERATORS_MARK,
     ROWS,
     Row,
 )
-from hostagent.knowledge.rdma import OPERATORS_MARK
 from hostagent.source.base import Source
 from hostagent.source.keep import Keep
 from hostagent.vocabulary import Virtual

@@ -12,7 +12,8 @@ from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import HandleLimit, Rdma
 from hostagent.facts.unread import NOT_APPLICABLE, NOT_THERE, Unread, UnreadError, need, then
 from hostagent.knowledge.gpudirect import PEERMEM
-from hostagent.knowledge.rdma import CGROUPS, DOCA, INBOX, MELLANOX, OPERATOR, OPERATORS_MARK, PEER_MEMORY_FILES, PROVIDER, STACK_MODULES
+from hostagent.knowledge.platforms import OPERATORS_MARK
+from hostagent.knowledge.rdma import CGROUPS, DOCA, INBOX, MELLANOX, OPERATOR, PEER_MEMORY_FILES, PROVIDER, STACK_MODULES
 from hostagent.source.answers import MIB
 from hostagent.source.base import Source
 from hostagent.source.keep import WHOLE, Keep

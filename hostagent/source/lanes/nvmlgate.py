@@ -5,13 +5,12 @@ import os
 import stat
 
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.platforms import OPERATOR_DRIVER
 from hostagent.source.files import Files, unread
 from hostagent.source.paths import Root
 
 CONTROL = "/dev/nvidiactl"
 _MAJOR = 195  # of the driver's devices; opening another device can do things
-#: A driver container's root: it has the device nodes in its own /dev, and the host none (NVIDIA/gpu-operator issue 1741).
-DRIVER_ROOT = "/run/nvidia/driver"
 
 
 def gate(files: Files, root: Root) -> "Unread | None":
@@ -28,8 +27,8 @@ def gate(files: Files, root: Root) -> "Unread | None":
 
 def driver_root(root: Root) -> Root:
     """Where library and nodes are taken from: the host, or the driver container where the host has no control device."""
-    if not root.exists(CONTROL) and root.exists(f"{DRIVER_ROOT}{CONTROL}"):
-        return root.below(DRIVER_ROOT)
+    if not root.exists(CONTROL) and root.exists(f"{OPERATOR_DRIVER}{CONTROL}"):
+        return root.below(OPERATOR_DRIVER)
     return root
 
 

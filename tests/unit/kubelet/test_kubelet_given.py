@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from hostagent.collect.kubelet.given import parse_checkpoint, read_given, read_state_files
-from hostagent.collect.kubelet.states import read_state_file
+from hostagent.collect.kubelet.given import parse_checkpoint, read_given, read_state_file, read_state_files
 from hostagent.facts.kubelet import Device, MemoryBlock
 from hostagent.facts.unread import Unread
 from hostagent.source.statefile import MAX_BYTES, parse_cpu_state, parse_memory_state
