@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from hostagent.collect import collect
-from hostagent.derived.fabricnode import Devices, Wanted, node
+from hostagent.derived.fabricdevices import Devices
+from hostagent.derived.fabricnode import Wanted, node
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel

@@ -6,11 +6,10 @@ A node of a report (`hostagent.nccl.node.parse_node`) and this one have one fabr
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from hostagent.derived.distance import Distances, classes
+from hostagent.derived.fabricdevices import Devices, Roles, devices_by_netdev, roles_by_port, shown_netdevs, sorted_ports
 from hostagent.derived.gdr import gdr
 from hostagent.derived.gids import chosen
 from hostagent.derived.mtu import active_mtu
-from hostagent.derived.roles import Role, natural, roles
 from hostagent.facts import gpu as gpus_of_host
 from hostagent.facts import nccl as nccl_of_host
 from hostagent.facts.driver import Driver
@@ -18,24 +17,11 @@ from hostagent.facts.kernel import Kernel
 from hostagent.facts.network import Netdev, Network, Priorities
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma, RdmaPort
-from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.topology import Topology
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, need, then
 from hostagent.knowledge.pci import is_for_jobs
 from hostagent.nccl import node as of_nccl
 from hostagent.nccl.agreement import rails
-
-#: Their other ends are in containers, which come and go. In a container it is the way out.
-_LEFT_OUT, _WAY_OUT = frozenset({"loopback", "veth"}), "veth"
-
-Roles = Mapping[str, "Role | Unread"]
-
-
-class Devices(NamedTuple):
-    """Of the host."""
-
-    ports: "tuple[RdmaPort, ...] | Unread"
-    nics: "tuple[Nic, ...] | Unread"
-    gpus: "tuple[gpus_of_host.Gpu, ...] | Unread"
 
 
 class Wanted(NamedTuple):
@@ -89,38 +75,6 @@ def unasked_priorities(host: of_nccl.Node, network: "Network | Unread") -> "Unre
             if isinstance(gap, Unread) and gap.why not in NOT_APPLICABLE:
                 return gap
     return None
-
-
-def sorted_ports(ports: tuple[RdmaPort, ...]) -> tuple[RdmaPort, ...]:
-    """By name, numbers in it as numbers."""
-    return tuple(sorted(ports, key=lambda port: natural(port.name)))
-
-
-def roles_by_port(devices: Devices, topology: "Topology | Unread", platform: "Platform | Unread", hcas: str) -> "Roles | Unread":
-    """The role of each port by its name; unread where one of the three lists is."""
-    ports, nics, gpus = devices
-    if isinstance(ports, Unread) or isinstance(nics, Unread) or isinstance(gpus, Unread):
-        return next(part for part in devices if isinstance(part, Unread))
-    if not ports:
-        return {}
-    distances: Distances = classes(topology, gpus, nics, platform)
-    return roles(ports, nics, distances, hcas)
-
-
-def shown_netdevs(netdevs: tuple[Netdev, ...], platform: "Platform | Unread") -> tuple[Netdev, ...]:
-    """Those that a report lists: a node of Kubernetes has hundreds of others."""
-    is_inside = not isinstance(platform, Unread) and platform.contained is True
-    left_out = _LEFT_OUT - {_WAY_OUT} if is_inside else _LEFT_OUT
-    return tuple(one for one in netdevs if isinstance(one.kind, Unread) or one.kind not in left_out)
-
-
-def devices_by_netdev(ports: tuple[RdmaPort, ...]) -> dict[str, tuple[str, ...]]:
-    """The RDMA devices of each interface that has some."""
-    found: dict[str, tuple[str, ...]] = {}
-    for port in ports:
-        if isinstance(port.netdev, str):
-            found[port.netdev] = (*found.get(port.netdev, ()), port.device)
-    return found
 
 
 def _interface(one: Netdev, devices: "Mapping[str, tuple[str, ...]] | Unread") -> of_nccl.Interface:

@@ -8,7 +8,8 @@ say whether it takes DMA-BUF.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.fabricnode import Devices, Wanted, node, unasked_priorities
+from hostagent.derived.fabricdevices import Devices
+from hostagent.derived.fabricnode import Wanted, node, unasked_priorities
 from hostagent.derived.gdr import unasked
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu

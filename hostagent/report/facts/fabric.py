@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from hostagent.derived.fabricnode import Devices, Roles, devices_by_netdev, roles_by_port, shown_netdevs, sorted_ports
+from hostagent.derived.fabricdevices import Devices, Roles, devices_by_netdev, roles_by_port, shown_netdevs, sorted_ports
 from hostagent.derived.gdr import gdr
 from hostagent.derived.gids import chosen
 from hostagent.derived.mtu import ActiveMtu, active_mtu, agreement
