@@ -1,20 +1,13 @@
 """Lanes: what may block in one kernel driver is read by one worker, so that no driver's hang costs more than its own facts."""
 
-import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
 from hostagent.source.answers import Answer
-from hostagent.source.files import Files
-from hostagent.source.paths import Root
 
 #: Announces a call, makes it, sends its answer: (question or () where the parent needs no answer, label, call, seconds allowed).
 Ask = Callable[..., Any]
-#: More than any host has; a bound on a tree that somebody else made.
-_MAX_ENTRIES = 4096
-_MAX_DEPTH = 8
 #: Seconds one call may take. Every call on a healthy host takes a few milliseconds.
 CALL_S = 1.0
 #: Seconds to load this program's own parts: a cold or throttled disk, never the kernel driver.
@@ -49,12 +42,15 @@ class Rights(NamedTuple):
     numbers: str = ""
 
 
-def _never(files: Files) -> None:
+def never(files: Any) -> None:
     """There is always something to ask."""
 
 
 class Lane(NamedTuple):
-    """One driver's questions. They are asked in a fixed order by a worker of their own, whatever the parent asks for."""
+    """One driver's questions. They are asked in a fixed order by a worker of their own, whatever the parent asks for.
+
+    What reads the host is handed in, in the types of `hostagent.source`: ``Files``, ``Root``.
+    """
 
     name: str
     #: Methods that are this lane's alone, such as ``nvml``.
@@ -64,16 +60,18 @@ class Lane(NamedTuple):
     #: Whether a file below them is of use: reading one takes locks.
     is_wanted: Callable[[str], bool]
     #: Waits for the lane's lock, until that moment on the monotonic clock at most: why this process has it not, if so.
-    lock: Callable[[Root, float], "Unread | None"]
+    lock: Callable[[Any, float], "Unread | None"]
     #: Seconds that a call may take, by question and label: what a worker says is at most that.
     allowed_s: Callable[[tuple[str, ...], str], float]
     rights: Rights
     #: Asks the methods' questions; why none could be asked, if so. ``(ask, files, root)``.
-    ask_all: Callable[[Ask, Files, Root], "Unread | None"]
+    ask_all: Callable[[Ask, Any, Any], "Unread | None"]
     #: Lets go of the driver.
     end: Callable[[], None]
+    #: The worker's work: ``(lane, ask, done, root, ends)``, see `hostagent.source.lanereading.read_lane`.
+    read: Callable[..., None]
     #: Of a host that needs no worker: what is answered there, and all else is absent. None where one is needed. It must not hang.
-    idle: "Callable[[Files], Mapping[tuple[str, ...], Answer | Unread] | None]" = _never
+    idle: "Callable[[Any], Mapping[tuple[str, ...], Answer | Unread] | None]" = never
 
     def has(self, method: str, path: str) -> bool:
         """Whether this lane answers that question."""
@@ -83,61 +81,3 @@ class Lane(NamedTuple):
 def below(path: str, directory: str) -> bool:
     """Whether `path` is `directory` or lies in it."""
     return path == directory or path.startswith(directory + "/")
-
-
-def read_lane(lane: Lane, ask: Ask, done: Callable[..., None], root: Root, ends: float) -> None:
-    """The worker's work. `done` says of methods that they are complete, and what then holds for what was not answered.
-
-    `ends`: of the whole run, on the monotonic clock.
-    """
-    files = Files(root)
-    if lane.idle is not _never:
-        known: Mapping[tuple[str, ...], Answer | Unread] | None = ask((), LOOKING, partial(lane.idle, files))
-        if known is not None:
-            for question, answer in known.items():
-                ask(question, LOOKING, partial(_itself, answer))
-            done("read", "list", *lane.methods)
-            return
-    unlocked: Unread | None = ask((), LOCKING, partial(lane.lock, root, ends), ends - time.monotonic())
-    if unlocked is not None:
-        done("read", "list", *lane.methods, rest=unlocked)
-        return
-    walk = _Walk(ask, files, lane.is_wanted)
-    for directory in lane.directories:
-        walk.down(directory, _MAX_DEPTH)
-    done("read", "list")
-    done(*lane.methods, rest=lane.ask_all(ask, files, root))
-    lane.end()
-
-
-def _itself(answer: "Answer | Unread") -> "Answer | Unread":
-    return answer
-
-
-class _Walk:
-    """Lists directories and reads the wanted files in them, every step announced."""
-
-    def __init__(self, ask: Ask, files: Files, is_wanted: Callable[[str], bool]) -> None:
-        self._ask = ask
-        self._files = files
-        self._is_wanted = is_wanted
-        self._left = _MAX_ENTRIES
-
-    def down(self, directory: str, depth: int) -> None:
-        """Its files first, then what is below it."""
-        names: Answer = self._ask(("list", directory), f"list {directory}", partial(self._files.list, directory))
-        if isinstance(names, Unread) or not depth:
-            return
-        paths = [f"{directory}/{name}" for name in names[: self._left]]
-        self._left -= len(paths)
-        within: list[str] = self._ask((), f"stat {directory}/*", partial(_directories, self._files, paths))
-        for path in sorted(set(paths).difference(within)):
-            if self._is_wanted(path):
-                self._ask(("read", path), f"read {path}", partial(self._files.read, path))
-        for path in within:
-            self.down(path, depth - 1)
-
-
-def _directories(files: Files, paths: list[str]) -> list[str]:
-    found = {path: files.stat(path) for path in paths}
-    return [path for path, answer in found.items() if isinstance(answer, dict) and answer["kind"] == "dir"]

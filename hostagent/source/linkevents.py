@@ -15,7 +15,7 @@ from typing import NamedTuple
 from hostagent.errors import HostagentError
 from hostagent.source.answers import MIB
 from hostagent.source.lanes.netlink import parse_messages
-from hostagent.source.namespaces import enter_network_namespace, open_network_namespace
+from hostagent.source.namespaces import enter_network_namespace
 from hostagent.source.paths import Root
 
 _RTNLGRP_LINK, _NEWLINK, _DELLINK, _GETLINK = 1, 16, 17, 18
@@ -171,7 +171,7 @@ def _text(data: bytes, start: int, end: int) -> str:
 
 def _opened(root: Root) -> socket.socket:
     """In the host's network namespace, which a process of a container need not be in. Raises ``OSError`` and ``HostagentError``."""
-    from hostagent.source.lanes.networkread import namespace
+    from hostagent.source.lanes.networkread import namespace, open_network_namespace
 
     if root.simulated or namespace(root).unasked is None:  # of a made tree, this machine's, as uevents are
         return _bound()

@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator
 
 from hostagent.source.answers import MIB
-from hostagent.source.paths import Root
 
 _MOUNT, _IPC, _USER, _PID, _NET = 0x00020000, 0x08000000, 0x10000000, 0x20000000, 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 0x4000, 0x40000
@@ -62,19 +61,6 @@ def own_mounts() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_MOUNT) != 0 or libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-
-
-def open_network_namespace(root: Root) -> int:
-    """A descriptor of the network namespace of process 1 of the host at `root`; the caller closes it (proc_pid_ns(5)).
-
-    /proc/1/ns/net is a magic link, which no look-up inside a root follows: its directory is opened there. Raises ``OSError``: without
-    CAP_SYS_PTRACE the kernel refuses it.
-    """
-    directory = root.open("/proc/1/ns", os.O_PATH | os.O_DIRECTORY)
-    try:
-        return os.open("net", os.O_RDONLY | os.O_CLOEXEC, dir_fd=directory)
-    finally:
-        os.close(directory)
 
 
 def enter_network_namespace(descriptor: int) -> None:

@@ -25,8 +25,7 @@ from hostagent.source import leastrights
 from hostagent.source.answers import Answer
 from hostagent.source.child import Child, Send
 from hostagent.source.heard import LONGEST, Heard, Question, RefusedError
-from hostagent.source.lane import CAGE, CALL_S, LOAD_S, LOCKING, LOOKING, Lane, read_lane
-from hostagent.source.paths import Root
+from hostagent.source.lane import CAGE, CALL_S, LOAD_S, LOCKING, LOOKING, Lane
 
 #: A deadline that passed while the parent was busy gets this long for an answer that is already on its way.
 _GRACE_S = 0.05
@@ -86,7 +85,7 @@ class Worker:
         telling = _Telling(send)
         try:
             leastrights.worker()
-            read_lane(self.lane, telling.ask, telling.done, Root(self._root), self._ends)
+            self.lane.read(self.lane, telling.ask, telling.done, self._root, self._ends)
         except BrokenPipeError:
             raise
         except Exception as error:  # a bug here is an answer too

@@ -168,7 +168,7 @@ def test_a_process_that_cannot_return_to_its_namespace_ends(monkeypatch):
             raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(linkevents, "enter_network_namespace", enter)
-    monkeypatch.setattr(linkevents, "open_network_namespace", lambda _: os.open("/proc/self/ns/net", os.O_RDONLY))
+    monkeypatch.setattr("hostagent.source.lanes.networkread.open_network_namespace", lambda _: os.open("/proc/self/ns/net", os.O_RDONLY))
     monkeypatch.setattr("hostagent.source.lanes.networkread.namespace", lambda _: type("Other", (), {"unasked": "another"}))
     with pytest.raises(HostagentError, match="network namespace"):
         LinkEvents(Root("/"))

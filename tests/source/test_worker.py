@@ -22,7 +22,7 @@ import pytest
 
 from hostagent.facts.unread import Unread
 from hostagent.source import child as child_module
-from hostagent.source import lane as lane_module
+from hostagent.source import lanereading as lane_module
 from hostagent.source.base import Source
 from hostagent.source.lane import CALL_S, LOCKING
 from hostagent.source.lanes import nvml as nvml_module

@@ -7,6 +7,7 @@ goes into an ioctl: the kernel would load a module of that name.
 from hostagent.facts.unread import Unread
 from hostagent.source.files import Files
 from hostagent.source.lane import CALL_S, LOAD_S, Ask, Lane, Rights
+from hostagent.source.lanereading import read_lane
 from hostagent.source.paths import Root
 
 _METHOD = "network"
@@ -53,4 +54,5 @@ NETWORK = Lane(
     rights=_NO_RIGHTS,
     ask_all=_ask_all,
     end=_end,
+    read=read_lane,
 )

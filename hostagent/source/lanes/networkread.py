@@ -34,7 +34,7 @@ from hostagent.source.lanes import listeners, netaddresses, netdevs, netlink
 from hostagent.source.lanes.netdevs import CLASS, Interface
 from hostagent.source.lanes.network import LOADING
 from hostagent.source.leastrights import network_worker
-from hostagent.source.namespaces import enter_network_namespace, open_network_namespace
+from hostagent.source.namespaces import enter_network_namespace
 from hostagent.source.paths import Root
 
 #: More than any host has; a bound on a tree that somebody else made.
@@ -111,6 +111,19 @@ def _ask_cards(ask: Ask, root: Root, space: Namespace, found: Found) -> None:
 
 def _same(answer: Unread) -> Unread:
     return answer
+
+
+def open_network_namespace(root: Root) -> int:
+    """A descriptor of the network namespace of process 1 of the host at `root`; the caller closes it (proc_pid_ns(5)).
+
+    /proc/1/ns/net is a magic link, which no look-up inside a root follows: its directory is opened there. Raises ``OSError``: without
+    CAP_SYS_PTRACE the kernel refuses it.
+    """
+    directory = root.open("/proc/1/ns", os.O_PATH | os.O_DIRECTORY)
+    try:
+        return os.open("net", os.O_RDONLY | os.O_CLOEXEC, dir_fd=directory)
+    finally:
+        os.close(directory)
 
 
 def namespace(root: Root) -> Namespace:

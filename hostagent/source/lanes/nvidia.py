@@ -4,6 +4,7 @@ from hostagent.facts.unread import Unread
 from hostagent.source.answers import MIB
 from hostagent.source.files import Files
 from hostagent.source.lane import Ask, Lane, Rights
+from hostagent.source.lanereading import read_lane
 from hostagent.source.lanes.nvmltimes import allowed_s
 from hostagent.source.paths import Root
 
@@ -75,4 +76,5 @@ NVIDIA = Lane(
     rights=RIGHTS,
     ask_all=_ask_all,
     end=_end,
+    read=read_lane,
 )

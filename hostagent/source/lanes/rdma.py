@@ -22,6 +22,7 @@ from hostagent.facts.unread import Unread
 from hostagent.source.answers import MIB, Answer
 from hostagent.source.files import Files
 from hostagent.source.lane import CALL_S, LOAD_S, Ask, Lane, Rights
+from hostagent.source.lanereading import read_lane
 from hostagent.source.paths import Root
 
 DEVICES = "/sys/class/infiniband"
@@ -91,5 +92,6 @@ RDMA = Lane(
     rights=RIGHTS,
     ask_all=_ask_all,
     end=_end,
+    read=read_lane,
     idle=_idle,
 )
