@@ -96,9 +96,9 @@ def _forked(
     from hostagent.collect import READERS, lanes
     from hostagent.forked import Forked, Place
     from hostagent.source.files import Files
-    from hostagent.source.lanes import LANES
     from hostagent.source.live import LiveBackend, refuse_wrong_root
     from hostagent.source.paths import Root
+    from hostagent.source.questions import DOMAINS, live_backend
     from hostagent.source.worker import Hung, Worker
 
     root, kind = _place(evidence)
@@ -107,7 +107,7 @@ def _forked(
     def workers(hung: "Mapping[str, int]") -> "Sequence[Worker | Hung]":
         if kind == "image":
             return ()
-        wanted = [LANES[name] for name in lanes(kinds or READERS)]
+        wanted = [DOMAINS.lanes[name] for name in lanes(kinds or READERS)]
         if kind == "live":  # another root may be on a disk that hangs: there each worker looks for itself
             files = Files(Root())
             wanted = [lane for lane in wanted if lane.idle(files) is None]
@@ -117,7 +117,7 @@ def _forked(
     def backend(started: "Sequence[Worker | Hung]") -> LiveBackend:
         if kind != "live":
             refuse_wrong_root(root, kind, evidence.kernel, evidence.host_has)
-        return LiveBackend(root, kind, workers=started, deadline=deadline, kernel=evidence.kernel)
+        return live_backend(root, kind, workers=started, deadline=deadline, kernel=evidence.kernel)
 
     reading = Forked(backend, Place(root, kind, known, left, earlier), kinds, deadline, workers)
     reading.on_answer = evidence.on_answer

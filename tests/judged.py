@@ -5,8 +5,7 @@ import contextlib
 from hostagent.app import examine, prepare
 from hostagent.deadline import within
 from hostagent.reading import InProcess
-from hostagent.source.lanes import LANES
-from hostagent.source.live import LiveBackend
+from hostagent.source.questions import DOMAINS, live_backend
 from hostagent.source.worker import Worker
 
 
@@ -20,11 +19,11 @@ def judged(backend, loaded, only=(), **options):
 def live(root="/", kind="host-root", kernel="", deadline_s=30):
     """The backend of a live host or an image, with its workers running."""
     deadline = within(deadline_s)
-    workers = () if kind == "image" else tuple(Worker(lane, str(root), deadline.ends) for lane in LANES.values())
+    workers = () if kind == "image" else tuple(Worker(lane, str(root), deadline.ends) for lane in DOMAINS.lanes.values())
     try:
         for one in workers:
             one.start()
-        yield LiveBackend(str(root), kind, workers=workers, deadline=deadline, kernel=kernel)
+        yield live_backend(str(root), kind, workers=workers, deadline=deadline, kernel=kernel)
     finally:
         for one in workers:
             one.close()

@@ -10,7 +10,7 @@ from hostagent.evidence import Evidence, open_host
 from hostagent.facts.os import Os
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Source
-from hostagent.source.live import LiveBackend
+from hostagent.source.questions import live_backend
 from tests.judged import judged
 from tests.trees import driver, grub, hosts, nccl, others, packages, serving, system
 from tests.trees.staged import stage
@@ -48,7 +48,7 @@ def _stopped(tree):
 
 
 def _judged(root, kernel=""):
-    return judged(LiveBackend(str(root), "image", kernel=kernel), profile.load(site_file=""))
+    return judged(live_backend(str(root), "image", kernel=kernel), profile.load(site_file=""))
 
 
 def _outcome(report, check):
@@ -175,7 +175,7 @@ def test_an_absolute_link_is_followed_inside_the_tree(kind, tmp_path):
     tree = _plain(tmp_path / "root")
     tree.link("/usr/lib/libcuda.so.1", "/opt/driver/libcuda.so.580.1")
     tree.link("/opt/current", "/opt/driver")
-    source = Source(LiveBackend(str(tree.root), kind))
+    source = Source(live_backend(str(tree.root), kind))
     assert source.realpath("/usr/lib/libcuda.so.1") == "/opt/driver/libcuda.so.580.1"
     assert (source.text("/usr/lib/libcuda.so.1"), source.text("/opt/current/libcuda.so.580.1")) == ("inside", "inside")
     assert source.listdir("/opt/current") == ("libcuda.so.580.1",)
@@ -192,7 +192,7 @@ def test_no_link_leads_out_of_the_tree(kind, target, tmp_path):
     tree = _plain(tmp_path / "root")
     tree.link("/etc/hostname", target.format(outside=outside))
     tree.link("/etc/apt", str(outside))
-    source = Source(LiveBackend(str(tree.root), kind))
+    source = Source(live_backend(str(tree.root), kind))
     for answer in (source.text("/etc/hostname"), source.stat("/etc/hostname"), source.text("/etc/apt/secret"), source.listdir("/etc/apt")):
         assert isinstance(answer, Unread)
         assert answer.why in ("absent", "not-running")
@@ -292,7 +292,7 @@ def _of_jobs(root, *conf):
 
 
 def _nccl(tree):
-    return judged(LiveBackend(str(tree.root), "image"), profile.load(site_file=""), only=("nccl",))
+    return judged(live_backend(str(tree.root), "image"), profile.load(site_file=""), only=("nccl",))
 
 
 def test_the_nccl_of_an_image_is_judged_by_what_the_image_has(tmp_path):

@@ -33,8 +33,9 @@ from hostagent.source import child, tape
 from hostagent.source.answers import MIB
 from hostagent.source.base import Source
 from hostagent.source.lane import CALL_S, Lane
-from hostagent.source.lanes import LANES
+from hostagent.source.lanereading import read_lane
 from hostagent.source.lanes.nvidia import NVIDIA
+from hostagent.source.questions import DOMAINS
 from hostagent.source.worker import Worker
 from tests.children import children, running, until
 from tests.judged import judged
@@ -398,7 +399,9 @@ def test_a_run_of_one_check_asks_for_what_it_needs_and_for_the_head_alone():
     report = judged(backend, profile.load(site_file=""), ["host.hostname"])
     assert len(backend.asked) < 40
     assert not [
-        question for question in backend.asked if any(lane.has(*question[:2], *[""][: 2 - len(question)]) for lane in LANES.values())
+        question
+        for question in backend.asked
+        if any(lane.has(*question[:2], *[""][: 2 - len(question)]) for lane in DOMAINS.lanes.values())
     ]
     assert (report.host.os, report.host.kernel, report.host.arch) == ("Ubuntu 24.04.3 LTS", "6.8.0-87-generic", "x86_64")
     assert report.host.hostname
@@ -438,7 +441,7 @@ def _read(name, backend, facts, needs, asked):
 
     ALL_READERS[name].load()(Source(noting), known)
     for question in noting.asked:
-        asked |= {lane.name for lane in LANES.values() if lane.has(question[0], question[1] if len(question) > 1 else "")}
+        asked |= {lane.name for lane in DOMAINS.lanes.values() if lane.has(question[0], question[1] if len(question) > 1 else "")}
 
 
 def test_a_tape_without_a_clock_was_read_when_it_was_recorded():
@@ -527,7 +530,7 @@ def toy(name, answer):
         ask((name, "word"), f"the word of {name}", answer)
 
     return Lane(
-        name, (name,), (f"/proc/driver/{name}",), lambda _: True, lambda *_: None, lambda *_: CALL_S, NVIDIA.rights, ask_all, lambda: None
+        name, (name,), (f"/proc/driver/{name}",), lambda _: True, lambda *_: None, lambda *_: CALL_S, NVIDIA.rights, ask_all, lambda: None, read_lane
     )
 
 

@@ -43,13 +43,13 @@ def unread(error: OSError | ValueError, path: str) -> Unread:
 
 
 class Files:
-    """Answers ``read tail list stat readlink realpath statvfs modinfo elf nccl_library lock_holder state_file`` below one root."""
+    """Answers ``read tail list stat readlink realpath statvfs elf lock_holder`` below one root."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
 
     def read(self, path: str, limit: str = str(MIB)) -> Answer:
-        """As `_open_and` does it, without its detours: of a thousand questions eight hundred are this one."""
+        """As `open_and` does it, without its detours: of a thousand questions eight hundred are this one."""
         try:
             place = self._root.open(_real_name(path), os.O_PATH)
             try:
@@ -67,43 +67,25 @@ class Files:
             return unread(error, path)
 
     def tail(self, path: str, limit: str = str(256 * KIB)) -> Answer:
-        return self._open_and(path, lambda descriptor, size: _last(descriptor, int(limit), size))
+        return self.open_and(path, lambda descriptor, size: _last(descriptor, int(limit), size))
 
     def head(self, path: str, limit: int) -> Answer:
         """The first `limit` bytes of a file that may have any size. No question of its own: for sources."""
-        return self._open_and(path, lambda descriptor, _: _first(descriptor, limit))
+        return self.open_and(path, lambda descriptor, _: _first(descriptor, limit))
 
     def descriptor(self, path: str) -> "int | Unread":
         """Of a file that is read in another way. No question of its own either."""
-        found: int | Unread = self._open_and(path, lambda descriptor, _: os.dup(descriptor))
+        found: int | Unread = self.open_and(path, lambda descriptor, _: os.dup(descriptor))
         return found
 
-    def modinfo(self, path: str) -> Answer:
-        """Lazily imported: only hosts with a driver on disk have such files."""
-        from hostagent.source.modinfo import modinfo
-
-        return self._open_and(path, lambda descriptor, size: modinfo(descriptor, path, size))
-
     def elf(self, path: str) -> Answer:
-        """The same."""
+        """Lazily imported: few hosts have files that are asked for."""
         from hostagent.source.elf import elf
 
-        return self._open_and(path, elf)
-
-    def nccl_library(self, path: str) -> Answer:
-        """The same: few hosts have one outside their images."""
-        from hostagent.source.ncclelf import nccl_library
-
-        return self._open_and(path, lambda descriptor, size: nccl_library(descriptor, path, size))
-
-    def state_file(self, path: str) -> Answer:
-        from hostagent.source.statefile import MAX_BYTES, judged
-
-        data = self.read(path, str(MAX_BYTES))
-        return judged(path, data) if isinstance(data, bytes) else data
+        return self.open_and(path, elf)
 
     def lock_holder(self, path: str) -> Answer:
-        return self._open_and(path, lambda descriptor, _: lock_holder_of(descriptor))
+        return self.open_and(path, lambda descriptor, _: lock_holder_of(descriptor))
 
     def list(self, path: str) -> Answer:
         return self._answer(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK, lambda opened: _names(opened, path))
@@ -134,7 +116,7 @@ class Files:
         except (OSError, ValueError) as error:
             return unread(error, path)
 
-    def _open_and(self, path: str, ask: "Callable[[int, int], Answer]") -> Answer:
+    def open_and(self, path: str, ask: "Callable[[int, int], Answer]") -> Answer:
         """What `ask` says of a regular file that is open for reading, and of its size."""
         return self._answer(path, os.O_PATH, lambda place: self._reopen_and(place, path, ask))
 

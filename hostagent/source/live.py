@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hostagent.deadline import Deadline, within
@@ -12,7 +12,6 @@ from hostagent.smallfile import reason
 from hostagent.source.answers import Answer
 from hostagent.source.files import Files, unread
 from hostagent.source.lane import Lane, below
-from hostagent.source.lanes import lane_of
 from hostagent.source.paths import Root
 from hostagent.source.worker import Hung, Worker
 from hostagent.vocabulary import Kind
@@ -27,39 +26,62 @@ _RUNNING_ONLY = frozenset(
     )
 )
 #: Asked of files.
-_OF_FILES = frozenset(
-    {"read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo", "elf", "nccl_library", "lock_holder", "state_file"}
-)
+_OF_FILES = frozenset({"read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "elf", "lock_holder"})
 _RUNTIME_ONLY = ("/proc", "/sys", "/dev", "/run", "/var/run")
 #: These exist on every running host; if one is missing, the host is only partly mounted here.
 _NEVER_ABSENT = frozenset({"/proc/devices", "/proc/stat", "/proc/cmdline", "/sys/module"})
 
 
+class Domains:
+    """What the domains answer: questions of their lanes, and others by name. `hostagent.source.questions` has all there are."""
+
+    def __init__(self, lanes: Iterable[Lane], answers: "Mapping[str, Callable[..., Answer | Unread]]") -> None:
+        """An answer is made by ``(backend, *arguments)``."""
+        self.lanes = {one.name: one for one in lanes}
+        self.answers = answers
+        self._by_method = {method: one for one in self.lanes.values() for method in one.methods}
+        self._directories = tuple(directory for one in self.lanes.values() for directory in one.directories)
+
+    def lane_of(self, method: str, path: str) -> "Lane | None":
+        """The lane of a question, None where it has none. Asked of every question: most are decided by how their path begins."""
+        if method in self._by_method:
+            return self._by_method[method]
+        if method in ("read", "list") and path.startswith(self._directories):
+            return next((one for one in self.lanes.values() if one.has(method, path)), None)
+        return None
+
+
 class LiveBackend:
-    """Asks the kernel, the file system, and the workers of the lanes. Below a root other than ``/`` nothing outside it is read.
+    """Asks the kernel, the file system, the workers of the lanes, and the domains. Below a root other than ``/`` nothing outside is read.
 
     `workers` have been started, and are ended by who started them. `kernel`: the one that an image will boot.
     """
 
     def __init__(
         self,
-        root: str = "/",
-        kind: Kind = "live",
+        root: str,
+        kind: Kind,
+        domains: Domains,
         *,
         workers: "Sequence[Worker | Hung]" = (),
         deadline: Deadline | None = None,
-        kernel: str = "",
     ) -> None:
         self._kind = kind
-        self._root = Root(root)
-        self._files = Files(self._root)
-        self._kernel = kernel
+        self.root = Root(root)
+        self.files = Files(self.root)
+        self._domains = domains
+        self.kernel = ""
         self._workers = workers
         self._deadline = deadline or within(30)
 
     @property
     def kind(self) -> Kind:
         return self._kind
+
+    @property
+    def own_pids(self) -> frozenset[int]:
+        """Of this process and its workers, which hold devices of the host open."""
+        return frozenset((os.getpid(), *(one.pid for one in self._workers)))
 
     def ask(self, method: str, *arguments: str) -> "Answer | Unread":
         """Never raises: what a host, or a library that reads it, does wrong is a value, and stands on the tape."""
@@ -69,12 +91,14 @@ class LiveBackend:
                 return Unread("timeout", f"the deadline of {self._deadline.seconds:g} s for the whole run has passed")
             if self._kind == "image" and (method in _RUNNING_ONLY or any(below(path, one) for one in _RUNTIME_ONLY)):
                 return Unread("not-running", f"{path or method}: an image has no running kernel")
-            lane = lane_of(method, path)
+            lane = self._domains.lane_of(method, path)
             if lane:
                 return self._in_lane(lane, method, *arguments)
+            if method in self._domains.answers:
+                return self._domains.answers[method](self, *arguments)
             if method not in _OF_FILES:
                 return getattr(self, f"_{method}")(*arguments)
-            answer = getattr(self._files, method)(*arguments)
+            answer = getattr(self.files, method)(*arguments)
         except OSError as error:
             return unread(error, arguments[0] if arguments else method)
         except Exception as error:
@@ -85,46 +109,45 @@ class LiveBackend:
 
     def _in_lane(self, lane: Lane, method: str, *arguments: str) -> "Answer | Unread":
         worker = next((one for one in self._workers if one.lane is lane), None)
-        if worker is None and (known := lane.idle(self._files)) is not None:
+        if worker is None and (known := lane.idle(self.files)) is not None:
             return known.get((method, *arguments), Unread("absent", f"{' '.join((method, *arguments))}: nothing of that kind here"))
         return (worker or Worker(lane)).ask(method, *arguments)  # one that was not started says so
 
-    def _run(self, *argv: str) -> Answer:
-        timeout_s = max(0.1, min(PROGRAM_TIMEOUT_S, self._deadline.left_s))
-        if argv[:2] == ("rpm", "--dbpath"):
-            from hostagent.source.rpmcopy import ask_rpm
-
-            place = None if self._kind == "image" or self._root.simulated else self._program("rpm")
-            return ask_rpm(self._files, argv, timeout_s, self._root.path, place)
-        place = self._program(argv[0])
+    def run(self, *argv: str) -> Answer:
+        place = self.program(argv[0])
         if isinstance(place, Unread):
             return place
         from hostagent.source.programs import run
 
-        return run((place, *argv[1:]), timeout_s, self._root.path)
+        return run((place, *argv[1:]), self.program_timeout_s, self.root.path)
 
-    def _program(self, name: str) -> "str | Unread":
+    @property
+    def program_timeout_s(self) -> float:
+        """Seconds that a program may run now."""
+        return max(0.1, min(PROGRAM_TIMEOUT_S, self._deadline.left_s))
+
+    def program(self, name: str) -> "str | Unread":
         """A program of the host that may be run."""
         if self._kind == "image":
             return Unread("not-running", f"{name} is not run in an image")
-        if self._root.path == "/":
+        if self.root.path == "/":
             return name
         from hostagent.source.foreign import program
 
-        place = program(self._root, name)
-        if isinstance(place, str) and self._root.simulated:
-            return Unread("error", f"{name} is not run: {self._root.path} is no live host, its /proc and /sys are not a kernel's")
+        place = program(self.root, name)
+        if isinstance(place, str) and self.root.simulated:
+            return Unread("error", f"{name} is not run: {self.root.path} is no live host, its /proc and /sys are not a kernel's")
         return place
 
     def _host(self) -> Answer:
         answer: dict[str, Any] = {"now": time.time(), "uid": os.geteuid(), "hostname": self._hostname()}
         if self._kind == "image":
-            return {**answer, "release": self._kernel} if self._kernel else answer
+            return {**answer, "release": self.kernel} if self.kernel else answer
         for key, path in (("release", "osrelease"), ("machine", "arch"), ("boot_id", "random/boot_id")):
-            text = self._files.read(f"/proc/sys/kernel/{path}")
+            text = self.files.read(f"/proc/sys/kernel/{path}")
             if isinstance(text, bytes):
                 answer[key] = text.decode("utf-8", "replace").strip()
-        if self._root.simulated:
+        if self.root.simulated:
             answer["simulated"] = True
         # /proc/sys/kernel/arch came with Linux 6.1
         return {"machine": os.uname().machine, **answer}
@@ -133,58 +156,31 @@ class LiveBackend:
         """Below another root uname(2) would name the container."""
         if self._kind == "live":
             return os.uname().nodename
-        text = self._files.read("/etc/hostname")
+        text = self.files.read("/etc/hostname")
         return text.decode("utf-8", "replace").strip() if isinstance(text, bytes) else ""
 
     def _os_release(self) -> Answer:
         from hostagent.source.osrelease import MAX_BYTES, os_release
 
-        data = self._files.read("/etc/os-release", str(MAX_BYTES))
+        data = self.files.read("/etc/os-release", str(MAX_BYTES))
         if isinstance(data, Unread) and data.why == "absent":
-            data = self._files.read("/usr/lib/os-release", str(MAX_BYTES))
+            data = self.files.read("/usr/lib/os-release", str(MAX_BYTES))
         return data if isinstance(data, Unread) else os_release(data)
 
     def _processes(self) -> Answer:
         from hostagent.source.processes import processes
 
-        return processes(self._root)
+        return processes(self.root)
 
     def _sockets(self) -> Answer:
         from hostagent.source.sockets import sockets
 
-        return sockets(self._root)
-
-    def _gpu_users(self) -> Answer:
-        from hostagent.source.gpuusers import gpu_users
-
-        return gpu_users(self._root, {os.getpid(), *(one.pid for one in self._workers)})
-
-    def _shims(self) -> Answer:
-        from hostagent.source.shims import shims
-
-        return shims(self._root)
-
-    def _enrolled(self, *paths: str) -> Answer:
-        from hostagent.source.mok import enrolled
-
-        return enrolled(self._files, paths)
-
-    def _podresources(self, *_: str) -> Answer:
-        from hostagent.source.podresources import ask
-
-        return ask(self._root)
-
-    def _configz(self, address: str, ca: str, token_file: str) -> Answer:
-        from hostagent.source.configz import ask
-
-        if self._root.simulated:
-            return Unread("error", "configz is not asked: this is no live host")
-        return ask(self._files, address, ca, token_file)
+        return sockets(self.root)
 
     def _pci_controls(self, *addresses: str) -> Answer:
         from hostagent.source.pciconfig import controls
 
-        return controls(self._files, addresses)
+        return controls(self.files, addresses)
 
     def _environment(self) -> Answer:
         """Of no job: one that was given is answered before, see `hostagent.evidence`."""
@@ -193,7 +189,7 @@ class LiveBackend:
     def _kernel_log(self) -> Answer:
         from hostagent.source.kernellog import kernel_log
 
-        return kernel_log(self._root, self._run)
+        return kernel_log(self.root, self.run)
 
     def _adjtimex(self) -> Answer:
         import ctypes

@@ -3,8 +3,8 @@
 import math
 
 from hostagent.source.answerfile import Question
-from hostagent.source.lanes import lane_of
 from hostagent.source.live import PROGRAM_TIMEOUT_S
+from hostagent.source.questions import DOMAINS
 
 #: Seconds that the host gets for one question that the kernel answers: a healthy one takes less than a millisecond.
 _QUESTION_S = 2.0
@@ -15,6 +15,6 @@ _PROGRAM_S = 4.0 + PROGRAM_TIMEOUT_S
 def allowed_s(asked: Question) -> float:
     """Seconds that a question may take before the child that asks it is left. What has a deadline of its own has that."""
     method, path = asked[0], asked[1] if len(asked) > 1 else ""
-    if lane_of(method, path):
+    if DOMAINS.lane_of(method, path):
         return math.inf
     return _PROGRAM_S if method in ("run", "kernel_log") else _QUESTION_S

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hostagent.deadline import within
 from hostagent.source.base import Source
-from hostagent.source.live import LiveBackend
+from hostagent.source.questions import live_backend
 from tests.attack import spaces
 from tests.real import rpms
 
@@ -78,7 +78,7 @@ def read_by(way: str, database: Path, tmp_path: Path, seconds: float = 20) -> So
         for suffix in ("-shm", "-wal"):
             (database / f"rpmdb.sqlite{suffix}").touch()
     spaces.mount(str(database), str(root / "var/lib/rpm"), "", MS_BIND)
-    return Source(LiveBackend(str(root), kind, deadline=within(seconds)))
+    return Source(live_backend(str(root), kind, deadline=within(seconds)))
 
 
 def add_journal(database: Path, victim: Path) -> None:

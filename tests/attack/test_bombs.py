@@ -33,8 +33,8 @@ from hostagent.deadline import within
 from hostagent.facts.driver import Driver
 from hostagent.facts.packages import Packages
 from hostagent.source import Source
-from hostagent.source.live import LiveBackend
-facts, _ = collect(Source(LiveBackend(sys.argv[1], "image", kernel="6.8.0", deadline=within(300))))
+from hostagent.source.questions import live_backend
+facts, _ = collect(Source(live_backend(sys.argv[1], "image", kernel="6.8.0", deadline=within(300))))
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(peak.split()[1], repr(facts.of(Packages)), repr(facts.of(Driver)))
 """

@@ -13,7 +13,7 @@ from hostagent.reading import InProcess
 from hostagent.sinks import render
 from hostagent.source.base import Source
 from hostagent.source.lanes.nvidia import NVIDIA
-from hostagent.source.live import LiveBackend
+from hostagent.source.questions import live_backend
 from hostagent.source.tape import ReplayBackend
 from hostagent.source.worker import Worker
 from tests import stub_nvml
@@ -50,31 +50,31 @@ def image(tmp_path):
 
 @pytest.mark.parametrize("argv", [("containerd", "--version"), ("/usr/local/bin/containerd", "--version")])
 def test_no_program_of_an_unpacked_image_is_run(image, argv):
-    answer = LiveBackend(str(image), "host-root").ask("run", *argv)
+    answer = live_backend(str(image), "host-root").ask("run", *argv)
     assert isinstance(answer, Unread)
     assert (answer.why, "is no live host" in answer.detail) == ("error", True)
-    assert LiveBackend(str(image), "host-root").ask("run", "no-such-program") == Unread("absent", "no program no-such-program")
-    assert LiveBackend(str(image), "image").ask("run", *argv).why == "not-running"
+    assert live_backend(str(image), "host-root").ask("run", "no-such-program") == Unread("absent", "no program no-such-program")
+    assert live_backend(str(image), "image").ask("run", *argv).why == "not-running"
     assert list((image / "marks").iterdir()) == []
     spaces.mount("/proc", str(image / "proc"), "", MS_BIND)
     spaces.mount("/sys", str(image / "sys"), "", MS_BIND)
-    assert LiveBackend(str(image), "host-root").ask("run", *argv)["exit_code"] == 0
+    assert live_backend(str(image), "host-root").ask("run", *argv)["exit_code"] == 0
     assert list((image / "marks").iterdir()), "it does leave a mark, so this test can fail"
 
 
 def test_an_unpacked_image_is_judged_and_called_simulated_also_by_its_snapshot(image):
     loaded = profile.load(site_file="")
-    reading = InProcess(LiveBackend(str(image), "host-root"))
+    reading = InProcess(live_backend(str(image), "host-root"))
     recorded = snapshot.record(reading, b"k" * 32)
     replayed = [judged(ReplayBackend(one), loaded, replayed=True) for one in (recorded, _older(recorded))]
     assert [one.simulated for one in replayed] == [True, False]
     assert json.loads(render(replayed[0], "json"))["simulated"] is True
     assert "a made-up host" in render(replayed[0], "text")
     assert "a made-up host" in render(replayed[0], "html")
-    assert not judged(LiveBackend(str(image), "image"), loaded).simulated
+    assert not judged(live_backend(str(image), "image"), loaded).simulated
     spaces.mount("/proc", str(image / "proc"), "", MS_BIND)
     spaces.mount("/sys", str(image / "sys"), "", MS_BIND)
-    assert not judged(LiveBackend(str(image), "host-root"), loaded).simulated
+    assert not judged(live_backend(str(image), "host-root"), loaded).simulated
 
 
 def _older(recorded):
@@ -98,7 +98,7 @@ def mounted(tmp_path):
 
 
 def test_a_program_of_a_live_host_is_run_where_only_root_may_change_it(mounted):
-    source = Source(LiveBackend(str(mounted), "host-root"))
+    source = Source(live_backend(str(mounted), "host-root"))
     program(mounted / "usr/local/bin/acme", "/usr/local")
     assert source.run("acme").stdout == "containerd v1.7.27\n"
     assert (mounted / "usr/local/ran").exists(), "it does leave a mark, so this test can fail"
@@ -115,11 +115,11 @@ def test_a_program_of_a_live_host_is_run_where_only_root_may_change_it(mounted):
 def test_a_program_that_somebody_else_may_change_is_not_run(mounted, change, why):
     program(mounted / "usr/local/bin/acme", "/usr/local")
     change(mounted)
-    answer = Source(LiveBackend(str(mounted), "host-root")).run("acme")
+    answer = Source(live_backend(str(mounted), "host-root")).run("acme")
     assert answer == Unread("error", f"acme is not run: {why}", "run acme")
     assert not (mounted / "usr/local/ran").exists()
     program(mounted / "usr/local/sbin/acme", "/usr/local")  # where PATH looks first, or later: the trusted one is run
-    assert Source(LiveBackend(str(mounted), "host-root")).run("acme").exit_code == 0
+    assert Source(live_backend(str(mounted), "host-root")).run("acme").exit_code == 0
 
 
 @pytest.fixture

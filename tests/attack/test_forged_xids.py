@@ -6,7 +6,7 @@ import pytest
 
 from hostagent import profile
 from hostagent.source import tape
-from hostagent.source.live import LiveBackend
+from hostagent.source.questions import live_backend
 from tests.judged import judged
 
 HOST = Path(__file__).parent.parent / "hosts/hgx-h100-ubuntu2404"
@@ -31,7 +31,7 @@ def read(tmp_path, *records):
         (tmp_path / place).mkdir(exist_ok=True)
     log = "".join(f"{priority},{at},{at * 250_000},-;{text}\n" for at, (priority, text) in enumerate(records, 1))
     (tmp_path / "dev/kmsg").write_text("5,0,0,-;Linux version 6.8.0-45-generic (a@b) #1 SMP\n" + log, encoding="utf-8")
-    return LiveBackend(str(tmp_path), "host-root").ask("kernel_log")
+    return live_backend(str(tmp_path), "host-root").ask("kernel_log")
 
 
 CLEAN = verdict({"lines": [], "complete": True})

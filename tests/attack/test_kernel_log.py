@@ -16,8 +16,8 @@ import pytest
 from hostagent.facts.unread import Unread
 from hostagent.source import programs
 from hostagent.source.kernellog import kernel_log, parse_journal, parse_kmsg, parse_syslog
-from hostagent.source.live import LiveBackend
 from hostagent.source.paths import Root
+from hostagent.source.questions import live_backend
 from tests.attack.spaces import become, mount, unshare
 from tests.real.conftest import need_real
 
@@ -147,10 +147,10 @@ def test_the_journal_is_asked_in_words_that_it_takes(tmp_path):
 
 def test_a_device_that_is_another_one_is_no_log_without_faults(tmp_path):
     """Containers are given /dev/null in its place."""
-    whole = LiveBackend().ask("kernel_log")
+    whole = live_backend().ask("kernel_log")
     unshare("mount")
     mount("/dev/null", "/dev/kmsg", "", 0x1000)  # MS_BIND
-    assert LiveBackend().ask("kernel_log") == whole  # by the system call
+    assert live_backend().ask("kernel_log") == whole  # by the system call
     (tmp_path / "dev").mkdir()
     os.mknod(tmp_path / "dev/kmsg", 0o020644, os.makedev(1, 3))
     answer = kernel_log(Root(str(tmp_path)), lambda *_: Unread("absent"))

@@ -18,8 +18,8 @@ from hostagent.facts.unread import Unread
 from hostagent.forked import Forked, Place
 from hostagent.reading import InProcess
 from hostagent.source import copies, leftover, rpmcopy, settle
-from hostagent.source.live import LiveBackend
 from hostagent.source.programs import run
+from hostagent.source.questions import live_backend
 from tests.attack import rpmdb, spaces
 from tests.children import running, until
 from tests.real import rpms
@@ -149,7 +149,7 @@ def image_with(database):
     temporary.mkdir()
     temporary.chmod(0o1777)
     tempfile.tempdir = str(temporary)
-    return LiveBackend(str(root), "image", deadline=within(100)), temporary
+    return live_backend(str(root), "image", deadline=within(100)), temporary
 
 
 def ask_rpm(backend):

@@ -13,7 +13,7 @@ from hostagent import profile
 from hostagent.collect.packages.rpm import read_rpm
 from hostagent.facts.unread import Unread
 from hostagent.source import landlock
-from hostagent.source.live import LiveBackend
+from hostagent.source.questions import live_backend
 from tests.attack import rpmdb, spaces
 from tests.judged import judged
 from tests.real import rpms
@@ -117,7 +117,7 @@ def test_no_package_of_a_damaged_image_reads_as_not_installed(tmp_path):
     tree.remove("/var/lib")
     shutil.copytree(rpmdb.installed(tmp_path), tree.root / "var/lib/rpm")
     rpmdb.change(tree.root / "var/lib/rpm", *rpmdb.BROKEN["a header that is none"])
-    report = judged(LiveBackend(str(tree.root), "image"), profile.load(site_file=""))
+    report = judged(live_backend(str(tree.root), "image"), profile.load(site_file=""))
     asked = {"driver.package_set_equal", "toolkit.installed", "driver.package_origin", "toolkit.packages_equal"}
     assert {one.outcome for one in report.findings if one.id in asked} == {"unknown"}
     assert report.verdict.single_node not in ("ready", "degraded")

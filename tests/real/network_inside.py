@@ -19,9 +19,8 @@ from hostagent.facts.network import Network
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Source
 from hostagent.source.files import Files
-from hostagent.source.lanes import LANES, netaddresses, netlink, networkread
-from hostagent.source.live import LiveBackend
 from hostagent.source.paths import Root
+from hostagent.source.questions import DOMAINS, live_backend, netaddresses, netlink, networkread
 from hostagent.source.worker import Worker
 
 _READINGS = 50
@@ -41,11 +40,13 @@ def ip(*words):
 
 
 def read(root, kind):
-    worker = Worker(LANES["network"], root)
+    worker = Worker(DOMAINS.lanes["network"], root)
     worker.start()
     tape = {}
     try:
-        source = Source(LiveBackend(root, kind, workers=[worker]), heard=lambda question, answer: tape.update({" ".join(question): answer}))
+        source = Source(
+            live_backend(root, kind, workers=[worker]), heard=lambda question, answer: tape.update({" ".join(question): answer})
+        )
         facts, _ = collect(source, ["Network"])
         return plain(facts.of(Network)), {key: plain(answer) for key, answer in tape.items() if key.startswith("network ")}
     finally:

@@ -18,7 +18,7 @@ from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
 from hostagent.source.base import Source
-from hostagent.source.live import LiveBackend
+from hostagent.source.questions import live_backend
 from tests.firsts import told
 from tests.judged import judged
 from tests.real.conftest import need_real
@@ -86,11 +86,11 @@ def _behind(tree, name="nvidia", *options):
 
 
 def _facts(tree):
-    return collect(Source(LiveBackend(str(tree.root), "image")), ["Driver", "Kernel", "Packages"])[0]
+    return collect(Source(live_backend(str(tree.root), "image")), ["Driver", "Kernel", "Packages"])[0]
 
 
 def _report(tree, wanted="any"):
-    return judged(LiveBackend(str(tree.root), "image"), profile.load(wanted, site_file="", overlay=DRIVER_ALONE))
+    return judged(live_backend(str(tree.root), "image"), profile.load(wanted, site_file="", overlay=DRIVER_ALONE))
 
 
 def _wrong(report):

@@ -10,7 +10,7 @@ import pytest
 from hostagent.collect import collect
 from hostagent.facts.installation import Installation
 from hostagent.source.base import Source
-from hostagent.source.live import LiveBackend
+from hostagent.source.questions import live_backend
 from tests.real.conftest import need_real
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="makes namespaces: run the tests as root")
@@ -45,7 +45,7 @@ def test_gpu_users_are_those_of_lsof_and_fuser_and_more():
 def test_packages_holds_and_marks_of_this_machine_are_those_of_dpkg_and_apt():
     for program in ("dpkg-query", "apt-mark"):
         need_real(program, "run it on Debian or Ubuntu")
-    packages = collect(Source(LiveBackend()), ["Installation"])[0].of(Installation).packages
+    packages = collect(Source(live_backend()), ["Installation"])[0].of(Installation).packages
     listed = run("dpkg-query", "-W", "-f", "${Package}\t${Version}\t${Architecture}\t${db:Status-Status}\n").splitlines()
     assert sorted(f"{one.name}\t{one.version}\t{one.arch}\t{one.state.split()[0]}" for one in packages) == sorted(listed)
     installed = [one for one in packages if one.state == "installed"]
@@ -70,7 +70,7 @@ def test_marks_of_several_architectures_are_those_of_apt(tmp_path):
     (tmp_path / "var/lib/apt/extended_states").write_text("".join(MARK.format(*mark) for mark in marks))
     options = [f"-oDir={tmp_path}", f"-oDir::State::status={tmp_path}/var/lib/dpkg/status", "-oAPT::Architecture=amd64"]
     options += ["-oAPT::Architectures::=amd64", "-oAPT::Architectures::=i386"]
-    ours = collect(Source(LiveBackend(str(tmp_path), "image")), ["Installation"])[0].of(Installation).packages
+    ours = collect(Source(live_backend(str(tmp_path), "image")), ["Installation"])[0].of(Installation).packages
     for question, words in (("showauto", [one for one in ours if one.automatic]), ("showhold", [one for one in ours if one.held])):
         said = {word if ":" in word else f"{word}:amd64" for word in run("apt-mark", *options, question).split()}
         assert {f"{one.name}:{'amd64' if one.arch == 'all' else one.arch}" for one in words} == said, question

@@ -12,7 +12,7 @@ from hostagent.collect.driver.ldcache import parse_ldcache
 from hostagent.collect.kernel.installed import parse_modules_dep
 from hostagent.collect.kernel.kernel import read_kernel
 from hostagent.source.base import Source
-from hostagent.source.live import LiveBackend
+from hostagent.source.questions import live_backend
 from tests import stub_nvml
 from tests.real.conftest import need_real
 
@@ -94,7 +94,7 @@ def test_we_read_of_a_module_what_modinfo_reads(tools, tmp_path, suffix, sign):
     # Debian builds kmod without zlib: there modinfo judges the same module before compression.
     knows = suffix != ".gz" or b"+ZLIB" in run(tools["modinfo"], "--version")
     judged.write_bytes(path.read_bytes() if knows else whole)
-    source = Source(LiveBackend())
+    source = Source(live_backend())
     ours = source.modinfo(str(path))
     for field in (*FIELDS, "signer"):
         assert ours.get(field, "") == theirs(tools["modinfo"], judged, field), field
@@ -109,7 +109,7 @@ def test_every_kernel_has_the_module_that_depmod_finds(tools, tmp_path):
     (bare / "modules.builtin").write_text("")
     for kernel in KERNELS:
         run(tools["depmod"], "-b", str(tmp_path), kernel)
-    source = Source(LiveBackend(str(tmp_path), "image", kernel=KERNELS[1]))
+    source = Source(live_backend(str(tmp_path), "image", kernel=KERNELS[1]))
     found = read_kernel(source, lambda _: None)
     assert [one.release for one in found.installed] == list(KERNELS)
     assert (found.release, found.next_release) == (KERNELS[1], KERNELS[2])

@@ -18,7 +18,7 @@ from hostagent.collect.packages.packages import owners
 from hostagent.facts.packages import Packages
 from hostagent.knowledge.packages import FAMILIES
 from hostagent.source.base import Source
-from hostagent.source.live import LiveBackend
+from hostagent.source.questions import live_backend
 from tests.real import rpms
 from tests.real.conftest import need_real
 
@@ -41,7 +41,7 @@ def run(*argv: str, check: bool = True, **env: str) -> str:
 
 
 def read(root: Path) -> tuple[Packages, Source]:
-    source = Source(LiveBackend(str(root), "image"))
+    source = Source(live_backend(str(root), "image"))
     return collect(source, ["Packages"])[0].of(Packages), source
 
 
@@ -196,7 +196,7 @@ def test_the_configuration_of_apt_is_what_apt_config_says(tmp_path):
     config = apt_config(tmp_path, root)
     for name, text in CONF.items():
         (root / "etc/apt/apt.conf.d" / name).write_text(text)
-    ours = read_apt_settings(Source(LiveBackend(str(root), "image")))
+    ours = read_apt_settings(Source(live_backend(str(root), "image")))
     dump = run("apt-config", "dump", APT_CONFIG=config)
     theirs: dict[str, list[str]] = {}
     for key, value in re.findall(r'(?m)^(\S+) "(.*)";$', dump):
@@ -264,7 +264,7 @@ def test_reading_an_rpm_database_leaves_nothing_behind(rpm_root, tmp_path, monke
     for suffix in suffixes:
         (root / f"var/lib/rpm/rpmdb.sqlite{suffix}").unlink(missing_ok=True)
     before = state(root)
-    backend = LiveBackend(str(root), kind)
+    backend = live_backend(str(root), kind)
     packages = collect(Source(backend), ["Packages"])[0].of(Packages)
     assert state(root) == before
     assert list(temporary.iterdir()) == []

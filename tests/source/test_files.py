@@ -9,7 +9,7 @@ import pytest
 from hostagent.deadline import within
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Source
-from hostagent.source.live import LiveBackend
+from hostagent.source.questions import live_backend
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def tree(tmp_path):
 
 @pytest.fixture
 def source(tree):
-    return Source(LiveBackend(str(tree), "host-root"))
+    return Source(live_backend(str(tree), "host-root"))
 
 
 def why(answer):
@@ -96,14 +96,14 @@ def test_a_file_without_permission_is_denied(tree, source):
 def test_an_image_has_nothing_that_runs(tree):
     (tree / "proc").mkdir()
     (tree / "proc/version").write_text("a build leaves such things behind")
-    source = Source(LiveBackend(str(tree), "image"))
+    source = Source(live_backend(str(tree), "image"))
     answers = [source.text("/proc/version"), source.nvml("init"), source.processes(), source.run("/bin/true"), source.kernel_log()]
     assert [why(one) for one in answers] == ["not-running"] * 5
     assert source.text("/etc/name") == "inside\n"
 
 
 def test_the_deadline_of_the_run_ends_every_later_read(tree):
-    backend = LiveBackend(str(tree), "host-root", deadline=within(0.01))
+    backend = live_backend(str(tree), "host-root", deadline=within(0.01))
     time.sleep(0.02)
     assert why(Source(backend).text("/etc/name")) == "timeout"
 

@@ -7,9 +7,9 @@ import pytest
 from hostagent.facts.unread import Unread
 from hostagent.source.files import Files
 from hostagent.source.gpuusers import gpu_users
-from hostagent.source.live import LiveBackend
 from hostagent.source.mok import certificate, enrolled
 from hostagent.source.paths import Root
+from hostagent.source.questions import live_backend
 from hostagent.source.shims import shims
 from tests.trees.system import Daemon, boot, enrol, hold, install_os, run
 from tests.trees.tree import Tree
@@ -84,7 +84,7 @@ def test_a_node_of_drm_is_known_by_its_number(tree, tmp_path):
 
 
 def test_what_an_image_has_nobody_uses(tree):
-    backend = LiveBackend(str(tree.root), "image")
+    backend = live_backend(str(tree.root), "image")
     for question in (("gpu_users",), ("shims",), ("enrolled", "/x")):
         assert backend.ask(*question).why == "not-running"
 

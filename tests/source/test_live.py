@@ -6,7 +6,7 @@ import pytest
 
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Source
-from hostagent.source.live import LiveBackend
+from hostagent.source.questions import live_backend
 
 
 @pytest.fixture
@@ -19,14 +19,14 @@ def tree(tmp_path):
 @pytest.mark.parametrize("content", [b'ID=ubuntu\nNAME="x', b"\xff\xfe\x00=", b"=" * 100_000, b""])
 def test_a_broken_os_release_is_an_answer(tree, content):
     (tree / "etc/os-release").write_bytes(content)
-    backend = LiveBackend(str(tree), "host-root")
+    backend = live_backend(str(tree), "host-root")
     assert isinstance(backend.ask("os_release"), dict | Unread)
 
 
 def test_a_lock_that_is_no_file_is_not_opened(tree):
     os.mkfifo(tree / "fifo")
     (tree / "directory").mkdir()
-    source = Source(LiveBackend(str(tree), "host-root"))
+    source = Source(live_backend(str(tree), "host-root"))
     assert [source.lock_holder(path).why for path in ("/fifo", "/directory", "/nothing")] == ["error", "error", "absent"]
 
 
@@ -36,7 +36,7 @@ def test_a_lock_that_is_no_file_is_not_opened(tree):
 )
 @pytest.mark.parametrize("path", ["/a\0b", "", "/" + "x" * 5000, "/etc/" * 2000])
 def test_no_path_makes_a_question_raise(tree, method, path):
-    backend = LiveBackend(str(tree), "host-root")
+    backend = live_backend(str(tree), "host-root")
     backend.ask(method, path)
 
 
@@ -53,6 +53,6 @@ def test_a_clock_that_is_no_number_is_an_error(now):
 
 def test_what_every_host_has_is_never_called_absent(tree):
     (tree / "proc/version").write_text("Linux")
-    backend = LiveBackend(str(tree), "host-root")
+    backend = live_backend(str(tree), "host-root")
     assert backend.ask("read", "/proc/devices").why == "error"
     assert backend.ask("kernel_log").why == "error"

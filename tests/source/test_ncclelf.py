@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Source
-from hostagent.source.live import LiveBackend
 from hostagent.source.ncclelf import parse_nccl_library
+from hostagent.source.questions import live_backend
 from tests.trees.formats import kernel_module, nccl_library, shared_library
 
 NAMES = st.from_regex(r"lib[a-z]{1,8}\.so\.[0-9]{1,2}", fullmatch=True)
@@ -94,7 +94,7 @@ def test_no_place_in_a_file_is_too_far_for_the_kernel(tmp_path, offset):
     """pread(2) takes no offset of 64 bits."""
     row = struct.unpack_from("<Q", WHOLE, 40)[0] + 64
     (tmp_path / "libnccl.so").write_bytes(WHOLE[: row + 24] + struct.pack("<Q", offset) + WHOLE[row + 32 :])
-    assert Source(LiveBackend(str(tmp_path), "image")).nccl_library("/libnccl.so").why == "error"
+    assert Source(live_backend(str(tmp_path), "image")).nccl_library("/libnccl.so").why == "error"
 
 
 def test_a_sparse_file_of_a_gigabyte_and_a_fifo_cost_nothing(tmp_path):
@@ -105,7 +105,7 @@ def test_a_sparse_file_of_a_gigabyte_and_a_fifo_cost_nothing(tmp_path):
     with open(tmp_path / "libnccl.so", "wb") as stream:
         stream.write(WHOLE)
         stream.truncate(1 << 30)
-    source = Source(LiveBackend(str(tmp_path), "image"))
+    source = Source(live_backend(str(tmp_path), "image"))
     started = time.process_time()
     assert source.nccl_library("/libnccl.so").version == "2.28.9"
     for name in ("libnccl.so.2", "libnccl-net.so", "libnccl-tuner.so"):

@@ -4,8 +4,8 @@ import pytest
 
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Source
-from hostagent.source.live import LiveBackend
 from hostagent.source.osrelease import MAX_BYTES, os_release
+from hostagent.source.questions import live_backend
 from tests.cpu import within
 
 
@@ -38,11 +38,11 @@ def test_a_file_that_is_too_large_is_an_error_and_hides_no_other(tmp_path):
     for place in ("etc", "usr/lib"):
         (tmp_path / place).mkdir(parents=True)
         (tmp_path / place / "os-release").write_text(f"ID={place[:3]}\n")
-    source = Source(LiveBackend(str(tmp_path), "image"))
+    source = Source(live_backend(str(tmp_path), "image"))
     assert source.os_release() == {"id": "etc"}
     (tmp_path / "etc/os-release").write_text("ID=etc\n" + "#" * MAX_BYTES)
-    asked = Source(LiveBackend(str(tmp_path), "image")).os_release()
+    asked = Source(live_backend(str(tmp_path), "image")).os_release()
     assert isinstance(asked, Unread)
     assert (asked.why, "wanted at most 65536" in asked.detail) == ("error", True)
     (tmp_path / "etc/os-release").unlink()
-    assert Source(LiveBackend(str(tmp_path), "image")).os_release() == {"id": "usr"}
+    assert Source(live_backend(str(tmp_path), "image")).os_release() == {"id": "usr"}

@@ -6,9 +6,9 @@ import pytest
 
 from hostagent.facts.unread import Unread
 from hostagent.source.files import Files
-from hostagent.source.live import LiveBackend
 from hostagent.source.paths import Root
 from hostagent.source.pciconfig import controls, settings
+from hostagent.source.questions import live_backend
 from tests.attack.spaces import become, start
 
 ADDRESS = "0000:17:00.0"
@@ -46,7 +46,7 @@ def asked(root, *addresses):
 
 def test_three_words_of_a_bridge(tmp_path, function):
     assert asked(tmp_path) == {ADDRESS: {"acs": 0x1D, "control": 0x2936, "fatal": 3}}
-    assert LiveBackend(str(tmp_path), "host-root").ask("pci_controls", ADDRESS) == asked(tmp_path)
+    assert live_backend(str(tmp_path), "host-root").ask("pci_controls", ADDRESS) == asked(tmp_path)
 
 
 def test_few_bytes_are_read_and_never_the_whole(tmp_path, function, monkeypatch):

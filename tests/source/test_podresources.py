@@ -16,9 +16,9 @@ import pytest
 
 from hostagent.collect.kubelet.given import devices_of
 from hostagent.facts.unread import Unread
-from hostagent.source.live import LiveBackend
 from hostagent.source.podresources import PATIENCE_S, parse_allocatable, parse_list
 from hostagent.source.protowire import parse_fields
+from hostagent.source.questions import live_backend
 from tests.real.conftest import need_module
 from tests.trees import system
 from tests.trees.system import Daemon
@@ -74,7 +74,7 @@ def listening(tree, *argv, name="kubelet"):
 
 
 def asked(tree):
-    return LiveBackend(str(tree.root), "host-root").ask("podresources", "list")
+    return live_backend(str(tree.root), "host-root").ask("podresources", "list")
 
 
 def test_a_real_server_tells_devices_and_their_nodes(tree):

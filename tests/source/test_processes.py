@@ -13,10 +13,10 @@ from hostagent.reading import InProcess
 from hostagent.source import processes as reading
 from hostagent.source import tape
 from hostagent.source.files import Files
-from hostagent.source.live import LiveBackend
 from hostagent.source.paths import Root
 from hostagent.source.process import Host, Process, parse_arguments
 from hostagent.source.processes import processes
+from hostagent.source.questions import live_backend
 
 KIB = 1024
 SERVICES = {
@@ -137,7 +137,7 @@ def test_a_check_sees_a_command_line_as_it_is_and_a_snapshot_keeps_where_the_con
     root = host(tmp_path, (7, "containerd", said, "S"))
     raw = ["containerd", "--config=/etc/c.toml", "--token", "K10abc", "-t", "K10def", "--header=Bearer eyJhbGciOi"]
     assert [row["argv"] for row in processes(root)] == [raw]
-    recorded = snapshot.record(InProcess(LiveBackend(root.path, "host-root")), b"k" * 32, redact=redact)
+    recorded = snapshot.record(InProcess(live_backend(root.path, "host-root")), b"k" * 32, redact=redact)
     assert [row["argv"] for row in recorded.answers["processes"]["json"]] == [["--config=/etc/c.toml"]]
     assert not any(secret in tape.dumps(recorded) for secret in ("K10", "eyJ"))
 

@@ -22,7 +22,7 @@ from hostagent.source.lane import CALL_S
 from hostagent.source.lanes import rdmasysfs
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.lanes.rdma import RDMA
-from hostagent.source.live import LiveBackend
+from hostagent.source.questions import live_backend
 from hostagent.source.worker import Worker
 from tests import stub_nvml, stub_verbs
 from tests.children import children
@@ -394,7 +394,7 @@ def test_without_devices_nothing_is_locked_loaded_or_started(tree, monkeypatch):
         assert worker.ask("rdma", "devices") == []
         assert worker.ask("rdma", "library").why == "absent"
         assert worker.cage == {}
-    backend = LiveBackend(str(tree), "host-root")
+    backend = live_backend(str(tree), "host-root")
     assert backend.ask("rdma", "devices") == []
     assert backend.ask("rdma", "port", "mlx5_0", "1").why == "absent"
     started = []
@@ -413,7 +413,7 @@ def test_a_list_that_is_denied_is_no_host_without_devices(tree, monkeypatch):
 
 def test_an_image_has_no_devices_to_ask(tree):
     stub_verbs.install(tree, {"mlx5_0": 1})
-    assert LiveBackend(str(tree), "image").ask("rdma", "devices").why == "not-running"
+    assert live_backend(str(tree), "image").ask("rdma", "devices").why == "not-running"
 
 
 def test_nobody_else_reads_what_may_ask_a_card():

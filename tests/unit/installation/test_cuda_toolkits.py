@@ -10,7 +10,7 @@ from hostagent.facts.cuda import Cuda, CudaToolkit
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Source
-from hostagent.source.live import LiveBackend
+from hostagent.source.questions import live_backend
 from hostagent.testing import host
 
 NOBODY = Unread("absent", "no packages")
@@ -112,5 +112,5 @@ def test_links_of_an_image_stay_inside_it(tmp_path):
     (tmp_path / PATH[1:] / "version.json").write_text(version())
     (tmp_path / PATH[1:] / "bin/nvcc").write_text("")
     (tmp_path / PATH[1:] / "bin/nvcc").chmod(0o755)
-    found = read_cuda(Source(LiveBackend(str(tmp_path), "image")), lambda _: NOBODY)
+    found = read_cuda(Source(live_backend(str(tmp_path), "image")), lambda _: NOBODY)
     assert found == Cuda((CudaToolkit(PATH, "13.0.2", nvcc=True, names=("/usr/local/cuda", PATH)),), PATH)

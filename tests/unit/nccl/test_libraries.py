@@ -11,7 +11,7 @@ from hostagent.collect.nccl.nccl import read_nccl
 from hostagent.facts.nccl import NcclLibrary
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Source
-from hostagent.source.live import LiveBackend
+from hostagent.source.questions import live_backend
 from hostagent.testing import host
 from tests.trees.formats import linker_cache, nccl_library
 
@@ -254,7 +254,7 @@ def tree(tmp_path):
 
 def versions(tree, job=None):
     early = {("environment",): job} if job else {}
-    source = Source(LiveBackend(str(tree), "image"), answers=early)
+    source = Source(live_backend(str(tree), "image"), answers=early)
     found = read_libraries(source, read_found(source))
     return [one.version for one in found]
 
@@ -312,12 +312,12 @@ def test_cycles_fifos_and_links_out_of_the_tree(tree):
     (lib / "libnccl-directory.so").mkdir()
     os.symlink("../" * 30 + "etc/hostname", lib / "libnccl-out.so")
     os.symlink(".", tree / "usr/local/nccl/libs")
-    source = Source(LiveBackend(str(tree), "image"))
+    source = Source(live_backend(str(tree), "image"))
     found = read_found(source)
     assert isinstance(found, Unread)  # a link without an end is not a link that leads nowhere
     os.unlink(lib / "libnccl-a.so")
     os.unlink(lib / "libnccl-b.so")
-    libraries, plugins = read_from(Source(LiveBackend(str(tree), "image")))
+    libraries, plugins = read_from(Source(live_backend(str(tree), "image")))
     assert [one.version for one in libraries] == ["2.28.9"]
     assert {one.names[0]: one.kinds.why for one in plugins} == {
         "libnccl-directory.so": "error",
@@ -338,14 +338,14 @@ def test_what_others_may_write_costs_only_what_is_theirs(tree):
 def test_thousands_of_links_to_one_file_are_too_much_to_look_at(tree):
     for number in range(600):
         os.symlink("libnccl.so.2", tree / f"usr/local/nccl/lib/libnccl-{number}.so")
-    source = Source(LiveBackend(str(tree), "image"))
+    source = Source(live_backend(str(tree), "image"))
     assert "more than 500" in read_found(source).detail
 
 
 def test_thousands_of_directories_are_too_much_to_look_at(tree):
     for number in range(3000):
         (tree / f"opt/{number}").mkdir(parents=True)
-    source = Source(LiveBackend(str(tree), "image"))
+    source = Source(live_backend(str(tree), "image"))
     assert "more than 2000" in read_found(source).detail
 
 

@@ -14,7 +14,7 @@ from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
 from hostagent.report.facts import topology as report
 from hostagent.source.base import Source
-from hostagent.source.live import LiveBackend
+from hostagent.source.questions import live_backend
 from hostagent.testing import host
 from tests.cpu import within
 from tests.trees import pcibus, topology
@@ -76,7 +76,7 @@ def tree(tmp_path):
 
 
 def read(tree):
-    return told(Source(LiveBackend(str(tree.root), "host-root", workers=())))
+    return told(Source(live_backend(str(tree.root), "host-root", workers=())))
 
 
 def test_a_tree_as_it_should_be(tree):

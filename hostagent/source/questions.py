@@ -1,0 +1,104 @@
+"""Who answers what a live host is asked: the lanes, and the domains' own questions. What answers is imported when it is asked."""
+
+from collections.abc import Sequence
+
+from hostagent.deadline import Deadline
+from hostagent.facts.unread import Unread
+from hostagent.source.answers import Answer
+from hostagent.source.lanes.network import NETWORK
+from hostagent.source.lanes.nvidia import NVIDIA
+from hostagent.source.lanes.rdma import RDMA
+from hostagent.source.live import Domains, LiveBackend
+from hostagent.source.worker import Hung, Worker
+from hostagent.vocabulary import Kind
+
+
+def live_backend(
+    root: str = "/",
+    kind: Kind = "live",
+    *,
+    workers: "Sequence[Worker | Hung]" = (),
+    deadline: Deadline | None = None,
+    kernel: str = "",
+) -> LiveBackend:
+    """The backend of a real host, with all that the domains answer."""
+    backend = LiveBackend(root, kind, DOMAINS, workers=workers, deadline=deadline)
+    backend.kernel = kernel
+    return backend
+
+
+def _run(host: LiveBackend, *argv: str) -> "Answer | Unread":
+    """Rpm reads a copy of its database; every other program runs as it is."""
+    if argv[:2] != ("rpm", "--dbpath"):
+        return host.run(*argv)
+    from hostagent.source.rpmcopy import ask_rpm
+
+    place = None if host.kind == "image" or host.root.simulated else host.program("rpm")
+    return ask_rpm(host.files, argv, host.program_timeout_s, host.root.path, place)
+
+
+def _gpu_users(host: LiveBackend) -> "Answer | Unread":
+    from hostagent.source.gpuusers import gpu_users
+
+    return gpu_users(host.root, host.own_pids)
+
+
+def _shims(host: LiveBackend) -> "Answer | Unread":
+    from hostagent.source.shims import shims
+
+    return shims(host.root)
+
+
+def _enrolled(host: LiveBackend, *paths: str) -> "Answer | Unread":
+    from hostagent.source.mok import enrolled
+
+    return enrolled(host.files, paths)
+
+
+def _podresources(host: LiveBackend, *_: str) -> "Answer | Unread":
+    from hostagent.source.podresources import ask
+
+    return ask(host.root)
+
+
+def _configz(host: LiveBackend, address: str, ca: str, token_file: str) -> "Answer | Unread":
+    from hostagent.source.configz import ask
+
+    if host.root.simulated:
+        return Unread("error", "configz is not asked: this is no live host")
+    return ask(host.files, address, ca, token_file)
+
+
+def _modinfo(host: LiveBackend, path: str) -> "Answer | Unread":
+    from hostagent.source.modinfo import modinfo
+
+    return host.files.open_and(path, lambda descriptor, size: modinfo(descriptor, path, size))
+
+
+def _nccl_library(host: LiveBackend, path: str) -> "Answer | Unread":
+    from hostagent.source.ncclelf import nccl_library
+
+    return host.files.open_and(path, lambda descriptor, size: nccl_library(descriptor, path, size))
+
+
+def _state_file(host: LiveBackend, path: str) -> "Answer | Unread":
+    from hostagent.source.statefile import MAX_BYTES, judged
+
+    data = host.files.read(path, str(MAX_BYTES))
+    return judged(path, data) if isinstance(data, bytes) else data
+
+
+DOMAINS = Domains(
+    (NVIDIA, RDMA, NETWORK),
+    {
+        "run": _run,
+        "gpu_users": _gpu_users,
+        "shims": _shims,
+        "enrolled": _enrolled,
+        "podresources": _podresources,
+        "configz": _configz,
+        "modinfo": _modinfo,
+        "nccl_library": _nccl_library,
+        "state_file": _state_file,
+    },
+)
