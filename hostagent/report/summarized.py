@@ -98,10 +98,11 @@ def summary(report: Report, verdict: "Verdicts | None" = None, headline: str = "
 
 def fabric_class(report: Report) -> str:
     """The class of its fabric, "" where that cannot be said."""
-    from hostagent.nccl import fabricclass
+    from hostagent.nccl.fabricclass import fabric_class as class_of
+    from hostagent.nccl.fabricclass import inputs
 
     node = _nccl_node(report)
-    found = node if isinstance(node, Unread) else fabricclass.fabric_class(fabricclass.inputs(node))
+    found = node if isinstance(node, Unread) else class_of(inputs(node))
     return "" if isinstance(found, Unread) else found
 
 
