@@ -79,7 +79,7 @@ def main() -> None:
         _forget_relative_paths()
         from hostagent.cli.run import run
 
-        code = run(sys.argv[1:])
+        code = run(sys.argv[1:], slurm_exit_code)
     except KeyboardInterrupt:
         code = 130
     except BaseException as error:  # before `run` could tell

@@ -12,8 +12,8 @@ from hostagent.gate.answer import Code
 from hostagent.gate.described import CODES
 from hostagent.gate.fleet import Fleet, State, fleet
 from hostagent.gate.wording import count_of
-from hostagent.sinks.fleet import WORDS, differences, headline
 from hostagent.sinks.fleethtml import SIGNS
+from hostagent.sinks.fleetwords import WORDS, differences, headline
 from hostagent.sinks.gate import ADVICE, IN_CLUSTER
 from tests.fleet_hosts import VALID_UNTIL, summaries
 from tests.readme import output

@@ -530,7 +530,16 @@ def toy(name, answer):
         ask((name, "word"), f"the word of {name}", answer)
 
     return Lane(
-        name, (name,), (f"/proc/driver/{name}",), lambda _: True, lambda *_: None, lambda *_: CALL_S, NVIDIA.rights, ask_all, lambda: None, read_lane
+        name,
+        (name,),
+        (f"/proc/driver/{name}",),
+        lambda _: True,
+        lambda *_: None,
+        lambda *_: CALL_S,
+        NVIDIA.rights,
+        ask_all,
+        lambda: None,
+        read_lane,
     )
 
 

@@ -10,10 +10,12 @@ import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete, get_completion_class
 
 from hostagent import catalogue, profile
-from hostagent.cli.pods import SHAPE_KEYS
 from hostagent.errors import HostagentError
 from hostagent.profiles import files
 from hostagent.vocabulary import Extra
+
+#: What a shape of ``--pod`` may name, other than full resource names.
+_SHAPE_KEYS = ("gpus", "cpus", "memory", "nics", "hugepages-2Mi", "hugepages-1Gi")
 
 
 def profiles(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
@@ -45,7 +47,7 @@ def shapes_and_files(context: click.Context, param: click.Parameter, incomplete:
     """Of ``--pod``: what a shape may name that it does not yet; a word without ``=`` may be a file, too."""
     before, comma, last = incomplete.rpartition(",")
     given = {one.partition("=")[0] for one in before.split(",")}
-    known = [f"{before}{comma}{name}=" for name in SHAPE_KEYS if name.startswith(last) and name not in given]
+    known = [f"{before}{comma}{name}=" for name in _SHAPE_KEYS if name.startswith(last) and name not in given]
     return _beginning(incomplete, known) or ([] if "=" in incomplete else [CompletionItem(incomplete, type="file")])
 
 

@@ -12,6 +12,7 @@ from hostagent.cli.clusteroptions import checked_prefix
 from hostagent.cli.ending import Ended
 from hostagent.cli.options import Seconds, evidence, prepared_for, profile_option
 from hostagent.cli.streams import complain, put
+from hostagent.daemon.settings import KEPT, RUN
 from hostagent.errors import HostagentError
 from hostagent.smallfile import reason
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from hostagent.daemon.tellers import Teller
     from hostagent.log import Log
 
-#: The other one has nothing of an installation: its folder is closed to everybody but root.
-RUN, KEPT = "/run/hostagent", "/var/lib/hostagent-daemon"
 _LISTEN = "127.0.0.1:9476"
 #: Seconds between two looks whether the other daemon of this state directory has ended; and that a teller gets to end.
 _WAIT_S, _CLOSE_S, _ONCE_S = 1.0, 0.5, 15.0

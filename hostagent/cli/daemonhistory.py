@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from hostagent.cli import SETTINGS, examples
-from hostagent.cli.daemon import KEPT, RUN
 from hostagent.cli.streams import put, say
+from hostagent.daemon.settings import KEPT, RUN
 from hostagent.errors import HostagentError
 from hostagent.report.times import iso
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from hostagent.cli.daemon import KEPT, RUN
-from hostagent.daemon.settings import Settings
+from hostagent.daemon.settings import KEPT, RUN, Settings
 from hostagent.errors import HostagentError
 from hostagent.evidence import Evidence
 from hostagent.source.paths import Root

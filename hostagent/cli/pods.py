@@ -9,8 +9,6 @@ from hostagent.cli.options import STANDARD
 from hostagent.placement.pods import Pod
 from hostagent.smallfile import read_small, read_standard_input, reason
 
-#: What a shape may name, other than full resource names.
-SHAPE_KEYS = ("gpus", "cpus", "memory", "nics", "hugepages-2Mi", "hugepages-1Gi")
 #: Bytes of a manifest.
 _MOST_BYTES = 1_000_000
 _MOST_PODS = 100

@@ -2,10 +2,11 @@
 
 import contextlib
 import errno
+import functools
 import gc
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 
@@ -18,7 +19,7 @@ from hostagent.errors import HostagentError, did_you_mean, ended
 
 USAGE, MISSING = 2, 1
 _INTERRUPTED = 130
-_PROGRAM, _CHECK, _SETUP, _SLURM = "hostagent", "check", "setup", "slurm"
+_PROGRAM, _CHECK, _SETUP = "hostagent", "check", "setup"
 _COMPLETE = "_HOSTAGENT_COMPLETE"
 #: A system call that this host refuses (seccomp, a security module, limits) is no fault of this program, nor is a module that is not
 #: there or, for the same reasons, cannot be loaded.
@@ -27,40 +28,48 @@ _REFUSED = frozenset({errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EMFILE, err
 #: looking at it again and again costs 7 % of a run.
 _GC_AFTER = 50_000
 
+#: The exit code of a program that Slurm starts, where hostagent itself cannot run, by its arguments and why; None of every other command.
+Spared = Callable[[list[str], str], "int | None"]
 
-def run(arguments: Sequence[str]) -> int:
-    """The exit code: what the command returned, or 2, of ``setup`` 1, of a plug-in of Nagios 3.
+
+def nothing_spared(arguments: list[str], why: str) -> None:
+    """Without programs of Slurm."""
+
+
+def run(arguments: Sequence[str], spared: Spared = nothing_spared) -> int:
+    """The exit code: what the command returned, or 2, of ``setup`` 1, of a plug-in of Nagios 3, of a program of Slurm what `spared` says.
 
     A user's mistake is one sentence; a bug keeps its traceback.
     """
     try:
         if not open_streams():
             complain("Error: there is no standard output.")
-            return _failed(arguments)
+            return _failed(spared, arguments)
         gc.set_threshold(_GC_AFTER)
         listen()
-        code = _told(list(arguments))
+        code = _told(list(arguments), spared)
         deafen()
     except Ended as ended:
         return end(ended.number)
     return code
 
 
-def _told(arguments: list[str]) -> int:
+def _told(arguments: list[str], spared: Spared = nothing_spared) -> int:
+    failed = functools.partial(_failed, spared)
     try:
         return _called(arguments)
     except click.exceptions.Exit as done:  # --help, --version
         return done.exit_code
     except click.UsageError as error:
         complain(*(lines := _shown(error)))
-        return _failed(arguments, _sentence(lines)) if is_plugin(arguments) else int(getattr(error, "code", USAGE))
+        return failed(arguments, _sentence(lines)) if is_plugin(arguments) else int(getattr(error, "code", USAGE))
     except click.ClickException as error:
         complain(*(lines := _shown(error)))
-        return _failed(arguments, _sentence(lines))
+        return failed(arguments, _sentence(lines))
     except HostagentError as error:
         next_step = [ended(error.next_step)] if error.next_step else []
         complain(f"Error: {ended(error.message)}", *(f"  {detail}" for detail in error.details), *next_step)
-        return _failed(arguments, ": ".join((error.message.rstrip(":"), *error.details[:1])))
+        return failed(arguments, ": ".join((error.message.rstrip(":"), *error.details[:1])))
     except KeyboardInterrupt:
         complain("Interrupted.")
         return _INTERRUPTED
@@ -77,19 +86,18 @@ def _told(arguments: list[str]) -> int:
             complain("Error: the current directory has been deleted.", "Change to another one, or give every path from / on.")
         else:
             _tell_bug(error)
-        return _failed(arguments, cause=f"{type(error).__name__}: {error}")
-    return _failed(arguments)
+        return failed(arguments, cause=f"{type(error).__name__}: {error}")
+    return failed(arguments)
 
 
-def _failed(arguments: Sequence[str], why: str = "hostagent could not run, and standard error says why", cause: str = "") -> int:
+def _failed(
+    spared: Spared, arguments: Sequence[str], why: str = "hostagent could not run, and standard error says why", cause: str = ""
+) -> int:
     """Where hostagent itself could not run. Who calls ``setup`` in the place of TAO's script knows no 2 but for usage. Nagios shows a
     plug-in's standard output alone. Slurm drains a node whose prolog or epilog fails. `cause`: of a bug.
     """
-    if arguments[:1] == [_SLURM]:
-        from hostagent.__main__ import slurm_exit_code
-
-        if (spared := slurm_exit_code(list(arguments), cause or why)) is not None:
-            return spared
+    if (code := spared(list(arguments), cause or why)) is not None:
+        return code
     if is_plugin(arguments):
         with contextlib.suppress(Exception, Ended):
             from hostagent.sinks.line import for_nagios, one_line

@@ -10,7 +10,7 @@ from hostagent.cli.changing import told as guarded
 from hostagent.cli.options import terminal_width
 from hostagent.cli.plan import waiting, with_installation
 from hostagent.cli.progress import Progress
-from hostagent.cli.setup import Seen, looked, shown
+from hostagent.cli.setuplines import Seen, looked, shown
 from hostagent.cli.streams import complain
 from hostagent.evidence import Evidence
 from hostagent.install.asroot import again, is_root, sudo

@@ -62,8 +62,8 @@ def command(refusal_code: int, **where: Any) -> int:
 
 
 def _find_faults(options: Options, begin: float, numbers: str) -> "Look":
-    from hostagent.cli.daemon import KEPT
     from hostagent.cli.options import prepared_for
+    from hostagent.daemon.settings import KEPT
     from hostagent.deadline import time_limit
     from hostagent.slurm.programs import epilog
 

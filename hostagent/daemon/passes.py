@@ -29,7 +29,7 @@ Remember = Callable[[HostFacts, float], HostFacts]
 
 #: What workers import. None of it is a library of a driver: those are loaded by a worker, and go with it.
 _OF_WORKERS = (
-    *(f"hostagent.source.{name}" for name in ("cage", "locks", "confinement", "landlock", "seccomp", "rights", "settle")),
+    *(f"hostagent.source.{name}" for name in ("cage", "locks", "confinement", "landlock", "seccomp", "rights")),
     *(f"hostagent.source.lanes.{name}" for name in ("nvml", "nvmlgate", "networkread", "rdmasysfs")),
     "pynvml",
 )

@@ -5,6 +5,9 @@ from typing import Literal
 from hostagent.evidence import Evidence
 from hostagent.facts.frozen import frozen
 
+#: Where its files are, and its record, if nothing else is said. The second has nothing of an installation: its folder is closed to
+#: everybody but root.
+RUN, KEPT = "/run/hostagent", "/var/lib/hostagent-daemon"
 Wish = Literal["auto", "on", "off"]
 
 

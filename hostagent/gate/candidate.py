@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from hostagent.facts.unread import Unread, Why
+from hostagent.typed import finite
 
 if TYPE_CHECKING:
     from hostagent.gate.answer import Reason
@@ -101,22 +101,6 @@ def parse_candidate(summary: Mapping[str, Any], source: str = "") -> Candidate:
         devices=devices if devices in ("plain", "dra") else "numa",
         numa_gpus=_numa(of_kubelet("numa")),
     )
-
-
-def finite(found: Any) -> float | None:
-    """A finite number; true and false are none, nor is an integer that no float can hold.
-
-    >>> finite(9), finite("9"), finite(True), finite(float("nan")), finite(10**400)
-    (9.0, None, None, None, None)
-    """
-    if type(found) is float:
-        return found if isfinite(found) else None
-    if type(found) is int:
-        try:
-            return float(found)
-        except OverflowError:
-            return None
-    return None
 
 
 def rank(observed_at: float | None, single_node: "str | Unread", multi_node: "str | Unread") -> tuple[float, int, int]:

@@ -5,11 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from hostagent.facts.frozen import frozen
-from hostagent.gate.candidate import badness, finite, rank
+from hostagent.gate.candidate import badness, rank
 from hostagent.gate.classes import CUT_INPUT, RELEASE
 from hostagent.gate.eligibility import AHEAD_S
 from hostagent.gate.wording import not_read
 from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS, release
+from hostagent.typed import finite
 from hostagent.visible import visible
 
 SCHEMA_VERSION = 1

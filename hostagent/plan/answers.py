@@ -3,9 +3,12 @@
 from collections.abc import Iterable
 
 from hostagent.facts.unread import need
-from hostagent.plan.driver.origins import is_cuda, is_toolkit
 from hostagent.plan.model import Given, Part, PlannedPackage
 from hostagent.plan.offers import Transaction
+
+#: What the address of a repository of NVIDIA's with the driver has, on the network or unpacked from its package.
+_CUDA_ADDRESSES = ("/compute/cuda/repos/", "/nvidia-driver-local-repo", "/cuda-repo-")
+_TOOLKIT_ADDRESS = "/libnvidia-container/"
 
 
 def moved_by(given: Given, argv: tuple[str, ...], part: Part) -> "tuple[PlannedPackage, ...] | None":
@@ -53,3 +56,22 @@ def origin_of(given: Given, url: str) -> str:
 def size_of(given: Given, name: str, version: str) -> "int | None":
     found = (one.size_bytes for one in given.offers.candidates.get(name, ()) if one.version == version and one.size_bytes)
     return next(found, None)
+
+
+def is_cuda(url: str, mirrors: Iterable[str]) -> bool:
+    """Whether a repository is NVIDIA's with the driver, or a mirror of it.
+
+    >>> is_cuda("https://mirror/nvidia/", ["https://mirror/nvidia"]), is_cuda("http://mirror.example/debian/", ["https://mirror/nvidia"])
+    (True, False)
+    """
+    return any(part in url for part in _CUDA_ADDRESSES) or _plain(url) in {_plain(one) for one in mirrors if one}
+
+
+def is_toolkit(url: str, mirrors: Iterable[str]) -> bool:
+    """The same of the toolkit's."""
+    return _TOOLKIT_ADDRESS in url or _plain(url) in {_plain(one) for one in mirrors if one}
+
+
+def _plain(url: str) -> str:
+    """``file:///srv`` and ``file:/srv/`` are one."""
+    return url.replace("file:///", "file:/", 1).rstrip("/")

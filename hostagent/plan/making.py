@@ -23,7 +23,7 @@ from hostagent.plan.model import (
     Refusal,
     ToolkitChoice,
 )
-from hostagent.plan.refusals.preconditions import refused_after, refused_before
+from hostagent.plan.preconditions import refused_after, refused_before
 from hostagent.plan.refusals.words import unread
 from hostagent.plan.repositories import repository_steps
 from hostagent.plan.runtime import runtime_steps

@@ -9,6 +9,7 @@ from hostagent.smallfile import is_absent, read_small, reason
 #: Where the built-in profiles are.
 BUILT_IN = os.path.dirname(__file__)
 MAX_BYTES = 256 * 1024
+NEXT_STEP = "See 'hostagent schema profile'; 'hostagent profile init' prints every key with what it means"
 _SUFFIX = ".json"
 _BUILT_IN_PREFIX = "built-in:"
 #: The fingerprint of a file that is not there.

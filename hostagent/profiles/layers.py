@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hostagent.errors import HostagentError, did_you_mean
 from hostagent.profiles import files
+from hostagent.profiles.files import NEXT_STEP
 from hostagent.profiles.format import Rename, known
 from hostagent.smallfile import STANDARD_INPUT, NotOwnError, is_absent, read_standard_input, reason
 
 if TYPE_CHECKING:
     from hostagent.profiles.mistakes import Place
 
-NEXT_STEP = "See 'hostagent schema profile'; 'hostagent profile init' prints every key with what it means"
 OWN = "What root obeys only root may write, nor put anything in its place: copy it to /etc/hostagent, as root"
 _MAX_PARENTS = 16
 #: Lines without content; more than ASCII is left to YAML, which refuses some of it.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from hostagent.errors import HostagentError, at_once
-from hostagent.profiles.layers import NEXT_STEP
+from hostagent.profiles.files import NEXT_STEP
 from hostagent.typed import Mistake, dotted, shown
 
 _VERSIONS = {("driver", "version"), ("driver", "install"), ("toolkit", "version"), ("toolkit", "install"), ("cuda", "toolkit")}

@@ -1,7 +1,7 @@
 """A report as a tired reader wants it: what happened, what to do, then the findings, equal ones as one."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from hostagent.report import PLACEABLE, Judgement, Report
 from hostagent.report.hostcoverage import gap_in_words, gap_word
@@ -11,17 +11,26 @@ from hostagent.report.told import NOTHING, Group, Told, devices, first_steps, gr
 from hostagent.sinks.counts import counts
 from hostagent.sinks.words import SAID, WORDS
 from hostagent.visible import visible
-from hostagent.vocabulary import Verdict
-
-if TYPE_CHECKING:
-    from hostagent.plan.document import Document as PlanDocument
-    from hostagent.topology.document import Document
+from hostagent.vocabulary import Kind, Verdict
 
 _READ_FROM = {"host-root": "a live host below another root", "image": "an image, which is not running"}
 #: Characters of one text, of a name and a command that a page shows: JSON has them whole.
 _TEXT, _NAME = 400, 100
 #: Causes of one check and of all, and findings of one check under one cause, that are told in full.
 _CAUSES, _ALL_CAUSES, _FINDINGS = 4, 32, 12
+
+
+class Observed(Protocol):
+    """What a report, a plan and the map of a host say of when and of what they were made."""
+
+    @property
+    def observed_at(self) -> float: ...
+    @property
+    def read_from(self) -> Kind: ...
+    @property
+    def replayed(self) -> bool: ...
+    @property
+    def simulated(self) -> bool: ...
 
 
 class Statement(NamedTuple):
@@ -150,7 +159,7 @@ def gpu_lines(report: Report) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def read_line(report: "Report | Document | PlanDocument", now: float = 0) -> str:
+def read_line(report: Observed, now: float = 0) -> str:
     """When and of what the report was made, and how long before `now`: on top, so that nobody takes an old one for today's."""
     kind = "a made-up host" if report.simulated else _READ_FROM.get(report.read_from, "")
     when = moment(report.observed_at)

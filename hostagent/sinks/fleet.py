@@ -1,20 +1,18 @@
 """A fleet as text for a person at a terminal, as one page of HTML, or as JSON."""
 
-from collections.abc import Iterator, Sequence
 from typing import Literal, get_args
 
-from hostagent.gate.fleet import Cause, Class, Counts, Fleet, State
+from hostagent.gate.fleet import Fleet
 from hostagent.gate.wording import count_of, names_of
+from hostagent.sinks.fleetwords import NAMES, WORDS, differences, headline, headline_of, in_words, more, reason_of, short, states_of
 from hostagent.sinks.page import Page
 
 Format = Literal["text", "html", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-#: States in the order and the words in which they are printed.
-WORDS: dict[State, str] = {"ready": "ready", "degraded": "degraded", "not_ready": "not ready", "unknown": "unknown", "stale": "stale"}
-#: Names of nodes that are printed before a count of the others; causes, classes, domains and lines below a class.
-NAMES, _CAUSES, _CLASSES, _DOMAINS, _DIFFERENCES, _ODD = 10, 30, 20, 20, 5, 10
-#: Letters of a value, and of a name: a class is any text.
-_VALUE, _NAME = 80, 64
+#: That are printed before a count of the others.
+_CAUSES, _CLASSES, _DOMAINS = 30, 20, 20
+#: Letters of a name, and of a sentence: a class is any text.
+_NAME, _SENTENCE = 64, 320
 _COLOURS = {"critical": "BLOCKS JOBS", "warning": "TO LOOK AT", "": "NOT CHECKED"}
 _BELOW = "    "
 
@@ -32,69 +30,6 @@ def render_fleet(found: Fleet, form: Format, *, colour: bool = False, width: int
     return _text(found, Page(colour, width))
 
 
-def short(text: str, most: int = _VALUE) -> str:
-    """`text`, cut where it is long."""
-    return text if len(text) <= most else f"{text[:most]}…"
-
-
-def headline(counts: Counts) -> str:
-    """The fleet in one sentence."""
-    if not counts.nodes:
-        return "No node: found no report"
-    several = f", {counts.multi_node} of them jobs on several nodes" if counts.single_node else ""
-    return f"{counts.single_node} of {count_of(counts.nodes, 'node')} may take jobs{several}"
-
-
-def states_of(found: Fleet) -> "dict[str, State]":
-    """By node."""
-    return {one.node: one.state for one in found.nodes}
-
-
-def in_words(names: Sequence[str], states: "dict[str, State]") -> str:
-    """Such as 6 ready, 1 stale."""
-    those = [states[name] for name in names]
-    return ", ".join(f"{those.count(state)} {word}" for state, word in WORDS.items() if state in those)
-
-
-def reason_of(cause: Cause) -> str:
-    """Check and code; empty where the summary itself is the cause."""
-    return f"{cause.id} {cause.code}".strip() if cause.id else ""
-
-
-def headline_of(cause: Cause) -> str:
-    """What happened, and where, if it is not the same on all nodes."""
-    if not cause.headline:
-        return reason_of(cause)
-    return f"{cause.headline} ({cause.headline_of})" if cause.headlines > 1 else cause.headline
-
-
-def differences(one: Class, others: int) -> "list[str]":
-    """What sets a class apart from the largest one, which has `others` nodes, and what sets nodes apart inside."""
-    found = [f"{each.name} {_value(each.found)} {count_of(others, 'other')} {short(each.wanted)}" for each in one.differs]
-    if one.differs_hidden:
-        found.append(f"differs from the largest class by {one.differs_hidden}")
-    odd = [
-        f"{each.fact} {short(each.found)} on {names_of(each.nodes)}; {count_of(each.others, 'other')} {short(each.wanted)}"
-        for each in one.odd
-    ]
-    return [*_first(found, _DIFFERENCES), *_first(odd, _ODD)]
-
-
-def _first(lines: Sequence[str], most: int) -> Iterator[str]:
-    yield from lines[:most]
-    if len(lines) > most:
-        yield f"and {_more(len(lines) - most, 'difference')}"
-
-
-def _value(text: str) -> str:
-    """With the mark that ends it."""
-    return f"{short(text)}{';' if ',' in text else ','}"
-
-
-def _more(count: int, word: str) -> str:
-    return f"{count} more {word}{'' if count == 1 else 'es' if word.endswith('s') else 's'}"
-
-
 def _text(found: Fleet, page: Page) -> str:
     page.add(headline(found.counts), style="ready" if found.counts.single_node else "not_ready")
     for state, word in WORDS.items():
@@ -105,13 +40,13 @@ def _text(found: Fleet, page: Page) -> str:
     if found.without_class:
         page.heading("NODES WITHOUT A CLASS")
         for one in found.without_class[:_CLASSES]:
-            page.add(f"{count_of(len(one.nodes), 'node')}: {short(one.why, 4 * _VALUE)}", "  ", _BELOW)
+            page.add(f"{count_of(len(one.nodes), 'node')}: {short(one.why, _SENTENCE)}", "  ", _BELOW)
             page.add(names_of(one.nodes), _BELOW)
         _put_rest(len(found.without_class) - _CLASSES, "reason", page)
     if found.warnings:
         page.heading("FILES THAT DO NOT COUNT")
         for text in found.warnings[:NAMES]:
-            page.add(short(text, 4 * _VALUE), "  ", _BELOW)
+            page.add(short(text, _SENTENCE), "  ", _BELOW)
         _put_rest(len(found.warnings) - NAMES, "file", page)
     return "\n".join(page.lines) + "\n"
 
@@ -144,4 +79,4 @@ def _put_classes(found: Fleet, page: Page) -> None:
 
 def _put_rest(count: int, word: str, page: Page) -> None:
     if count > 0:
-        page.add(f"and {_more(count, word)}; --format json has all", _BELOW)
+        page.add(f"and {more(count, word)}; --format json has all", _BELOW)

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hostagent.gate.fleet import Cause, Class, Domain, Fleet, Node, State, WithoutClass
 from hostagent.gate.wording import count_of, names_of
-from hostagent.sinks.fleet import NAMES, WORDS, differences, headline, headline_of, in_words, reason_of, short, states_of
-from hostagent.sinks.fleetstyle import STYLE
+from hostagent.sinks.fleetwords import NAMES, WORDS, differences, headline, headline_of, in_words, reason_of, short, states_of
 from hostagent.sinks.markup import escaped
-from hostagent.sinks.stylesheet import STYLE as SHARED
+from hostagent.sinks.stylesheet import STYLE
 
 #: The second lock, behind the escaping of every text: a browser runs and fetches nothing here.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -18,6 +17,24 @@ _COLOURS = {"critical": "bad", "warning": "warn", "info": "note"}
 _ONE_NODE = "not for jobs on several nodes"
 #: Files that are shown.
 _FILES = 50
+#: Beside what all pages share: small tiles in a grid, each with a sign as well as a colour.
+_STYLE = """
+body { max-width: 84rem; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fill, 1.5rem); gap: .2rem; margin: .4rem 0 .8rem; padding: 0; list-style: none; }
+.tile { display: block; width: 1.5rem; height: 1.5rem; border-radius: .25rem; text-align: center; flex: none;
+  font: 700 .8rem/1.5rem system-ui, sans-serif; text-decoration: none; overflow: hidden; }
+.tile.ready { background: var(--good); } .tile.degraded { background: var(--warn); } .tile.not_ready { background: var(--bad); }
+.tile.unknown { background: var(--unknown); } .tile.stale { background: var(--note); }
+.tile, a.tile { color: var(--page); } .tile.one { outline: .1rem dashed var(--page); outline-offset: -.2rem; }
+a.tile:hover, a.tile:focus { outline: .15rem solid var(--text); outline-offset: 0; text-decoration: none; }
+.legend { display: flex; flex-wrap: wrap; gap: .4rem 1.5rem; padding: 0; margin: 1rem 0; list-style: none; }
+.legend li { display: flex; align-items: center; gap: .5rem; }
+h3 small, h4 small { font-size: .875rem; font-weight: 400; color: var(--quiet); } h3 { margin-top: 1rem; } article h3 { margin-top: 0; }
+h4 { font-size: .9375rem; font-weight: 400; color: var(--quiet); margin: .4rem 0 0; }
+.differences { padding-left: 1.25rem; font-size: .9375rem; }
+section > details { margin: 0 0 .8rem; font-size: .9375rem; } section > details > summary { color: var(--quiet); }
+@media print { .tile { print-color-adjust: exact; -webkit-print-color-adjust: exact; break-inside: avoid; } .tiles { gap: .15rem; } }
+"""
 
 
 def render_html(found: Fleet) -> str:
@@ -31,7 +48,7 @@ def render_html(found: Fleet) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>{SHARED}{STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{title}</title>\n<style>{STYLE}{_STYLE}</style>\n</head>\n<body>\n"
         f'<header>\n<h1>{title}</h1>\n<p class="quiet">As of {_utc(found.made_at)}</p>\n{_legend(found)}</header>\n<main>\n'
         f"{_section('Nodes', classes + without)}{_section('Causes', causes)}{_files(found.warnings)}</main>\n</body>\n</html>\n"
     )

@@ -3,24 +3,17 @@
 import contextlib
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hostagent.report import Report
 from hostagent.typed import plain
 
 #: What the text of half a surrogate pair contains; that of a whole pair, too.
 _HALVES = "\\ud"
 
-if TYPE_CHECKING:
-    from hostagent.nccl.environment import Environment
-    from hostagent.nccl.explanation import Explanation
-    from hostagent.plan.document import Document as PlanDocument
-    from hostagent.topology.document import Document
 
-
-def render_json(report: "Report | Document | Explanation | Environment | PlanDocument | Any", indent: int | None = 2) -> str:
+def render_json(document: Any, indent: int | None = 2) -> str:
     """ASCII, so that no terminal and no locale can spoil it; keys in the order of the schema. Without `indent` it is one line."""
-    data = plain(report)
+    data = plain(document)
     separators = (",", ":") if indent is None else None
     with contextlib.suppress(ValueError):  # NaN, infinity
         text = json.dumps(data, indent=indent, separators=separators, allow_nan=False)

@@ -12,12 +12,27 @@ Ask = Callable[..., Any]
 CALL_S = 1.0
 #: Seconds to load this program's own parts: a cold or throttled disk, never the kernel driver.
 LOAD_S = 10.0
+#: Seconds to read the product data (VPD) of a card, which hands them out four bytes at a time.
+VPD_S = 5.0
+#: How the labels of what takes longer than a call begin.
+ENTERING, LOADING, PRODUCT_DATA = "entering the cage", "loading", "product data (VPD) of"
 #: What a worker does first: it waits for another one, as long as the run lasts.
 LOCKING = "waiting for the lane's lock"
 #: And before that: whether there is anything to ask.
 LOOKING = "looking for devices"
 #: Nobody's question: a worker tells so in which cage its library is asked.
 CAGE = ("cage",)
+
+
+def allowed_s(question: tuple[str, ...], label: str) -> float:
+    """Seconds that a call may take, by its label: of a lane without times of its own.
+
+    >>> allowed_s((), "loading psutil"), allowed_s(("network", "devices"), "list /sys/class/net")
+    (10.0, 1.0)
+    """
+    if label.startswith(PRODUCT_DATA):
+        return VPD_S
+    return LOAD_S if label.startswith((ENTERING, LOADING)) else CALL_S
 
 
 class Rights(NamedTuple):

@@ -39,7 +39,7 @@ def installed():
 
 
 def only_verbs(ask, files, root):
-    rdmaverbs.answer_all(ask, files, root, [("mlx5_0", "1")])
+    rdmaverbs.answer_all(ask, files, root, RIGHTS, [("mlx5_0", "1")])
 
 
 #: What comes of opening its node, and then the name that udev gives it.

@@ -54,7 +54,7 @@ def test_a_signal_after_the_answer_ends_the_process_at_once(number):
     """As Python imports, or does anything else, on its way out: nothing is left to take an exception."""
     script = (
         "import os, signal, sys\nfrom hostagent import __main__\nfrom hostagent.cli import run\n"
-        f"told = run.run\ndef late(arguments):\n    code = told(arguments)\n    signal.raise_signal({int(number)})\n    return code\n"
+        f"told = run.run\ndef late(*given):\n    code = told(*given)\n    signal.raise_signal({int(number)})\n    return code\n"
         "run.run = late\nsys.argv = ['hostagent', '--version']\n__main__.main()\n"
     )
     done = ran(script)

@@ -266,7 +266,7 @@ def test_the_parents_faulthandler_does_not_live_on_in_the_worker(tree):
 def test_closing_what_was_inherited_takes_no_longer_with_a_high_limit():
     """Where Python cannot use close_range(2), closing up to the limit takes minutes: it is not asked to."""
     script = (
-        "import os, resource, time; from hostagent.source.settle import close_all_but\n"
+        "import os, resource, time; from hostagent.source.child import close_all_but\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (limit := resource.getrlimit(resource.RLIMIT_NOFILE)[1], limit))\n"
         "os.closerange = None; high = os.dup2(1, limit - 1); began = time.monotonic(); close_all_but((0, 1, 2))\n"
         "print(time.monotonic() - began < 0.05, [name for name in os.listdir('/proc/self/fd') if int(name) > 3])"
@@ -281,7 +281,7 @@ import atexit, os, sys
 from hostagent.source import worker
 from hostagent.source.questions import DOMAINS
 atexit.register(print, "the end of", "the caller")
-sys.modules["hostagent.source.settle"] = None
+sys.modules["hostagent.source.rights"] = None
 lane = worker.Worker(DOMAINS.lanes["nvidia"])
 try:
     lane.start()

@@ -1,15 +1,16 @@
-"""The driver's packages that a host has."""
+"""The driver's packages that a host has, and where they come from."""
 
 from typing import NamedTuple
 
 from hostagent.derived.once import once
 from hostagent.facts.installation import Installation, InstalledPackage
-from hostagent.facts.packages import Packages, VersionLock, names
+from hostagent.facts.packages import Package, Packages, VersionLock, names
 from hostagent.facts.unread import Unread, need
 from hostagent.facts.version import compare_upstream, upstream
 from hostagent.knowledge.driver import floor
 from hostagent.knowledge.driverpackages import PINNING, belongs
-from hostagent.knowledge.packages import SEPARATE_IN_DISTRIBUTIONS, driver_part
+from hostagent.knowledge.packages import MODULES_BESIDE_CUDA, SEPARATE_IN_DISTRIBUTIONS, driver_part, is_driver_version
+from hostagent.plan.answers import is_cuda
 from hostagent.plan.view import View
 
 #: The plan's own preferences: what they pin is not held by anybody else.
@@ -17,6 +18,10 @@ PIN_FILE = "/etc/apt/preferences.d/hostagent-driver"
 #: dpkg's words for a package of which no file is on disk.
 _GONE = ("config-files", "not-installed")
 _NVIDIAS = ("nv", "cuda")
+#: Names that only NVIDIA's repository for Debian has, and that only Debian's archive has.
+_OF_CUDA = ("nvidia-driver-cuda", "nvidia-kernel-open-dkms", "nvidia-open", "cuda-drivers")
+_OF_DEBIAN = ("nvidia-open-kernel-dkms", "nvidia-alternative")
+_SERVER = "-server"
 
 
 class Have(NamedTuple):
@@ -85,3 +90,27 @@ def _counts(one: Have, origin: str) -> bool:
 def _takes(pattern: str, version: str) -> bool:
     """Whether a lock's version is this one: any that it begins."""
     return names(f"{pattern.rstrip('*')}*", version) or names(f"{pattern.rstrip('*')}*", version.partition(":")[2])
+
+
+def installed_origins(view: View) -> tuple[str, ...]:
+    """``cuda``, ``distribution``, both or none: where the installed packages of the driver come from. Raises ``UnreadError``."""
+    parts = [
+        one
+        for one in need(need(view.packages).installed)
+        if driver_part(one.name) and is_driver_version(need(one.upstream)) and not one.name.startswith(MODULES_BESIDE_CUDA)
+    ]
+    known = {one.origin for one in parts if one.origin in ("cuda", "distribution")}
+    if parts and not known:
+        return (_by_name(view, parts),)
+    return tuple(sorted(known))
+
+
+def _by_name(view: View, parts: list[Package]) -> str:
+    """Of packages that nothing says it of: their names, then the sources that the host has."""
+    names = {one.name for one in parts}
+    if names & set(_OF_DEBIAN) or any(_SERVER in name for name in names):
+        return "distribution"
+    if names & set(_OF_CUDA) or need(need(view.packages).manager) == "rpm":
+        return "cuda"
+    sources = need(need(view.packages).apt_sources)
+    return "cuda" if any(one.enabled and is_cuda(one.uri, ()) for one in sources) else "distribution"

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_deb, compare_rpm, upstream
+from hostagent.plan.answers import is_cuda, is_toolkit
 from hostagent.plan.driver.named import Named, mirrors
-from hostagent.plan.driver.origins import is_cuda, is_toolkit
 from hostagent.plan.driver.situation import Situation
 from hostagent.plan.offers import Candidate
 

@@ -6,22 +6,17 @@ goes into an ioctl: the kernel would load a module of that name.
 
 from hostagent.facts.unread import Unread
 from hostagent.source.files import Files
-from hostagent.source.lane import CALL_S, LOAD_S, Ask, Lane, Rights
+from hostagent.source.lane import Ask, Lane, Rights, allowed_s
 from hostagent.source.lanereading import read_lane
 from hostagent.source.paths import Root
 
 _METHOD = "network"
-LOADING = "loading psutil"
 #: Of every kernel, with a file or without: what the lane's lock asks for where there can be a driver that hangs.
 _MODULE = "kernel"
 
 
 def _is_wanted(path: str) -> bool:
     return False
-
-
-def _allowed_s(question: tuple[str, ...], label: str) -> float:
-    return LOAD_S if label == LOADING else CALL_S
 
 
 def _ask_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
@@ -50,7 +45,7 @@ NETWORK = Lane(
     directories=(),
     is_wanted=_is_wanted,
     lock=_lock,
-    allowed_s=_allowed_s,
+    allowed_s=allowed_s,
     rights=_NO_RIGHTS,
     ask_all=_ask_all,
     end=_end,

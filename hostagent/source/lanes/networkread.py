@@ -29,10 +29,9 @@ from hostagent.facts.unread import Unread
 from hostagent.knowledge.network import JOB_PORTS
 from hostagent.source.attributes import told
 from hostagent.source.files import Files, unread
-from hostagent.source.lane import LOAD_S, Ask
+from hostagent.source.lane import LOAD_S, LOADING, Ask
 from hostagent.source.lanes import listeners, netaddresses, netdevs, netlink
 from hostagent.source.lanes.netdevs import CLASS, Interface
-from hostagent.source.lanes.network import LOADING
 from hostagent.source.leastrights import network_worker
 from hostagent.source.namespaces import enter_network_namespace
 from hostagent.source.paths import Root
@@ -85,7 +84,7 @@ def answer_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
     ask(("network", "settings"), "reading /proc/sys/net", partial(_settings, root, files, space))
     ask(("network", "listeners"), f"reading {space.net}/tcp", partial(listeners.listeners, root, files, space.net, JOB_PORTS))
     if space.unasked is None:
-        psutil: Any = ask((), LOADING, _load, LOAD_S)
+        psutil: Any = ask((), f"{LOADING} psutil", _load, LOAD_S)
         ask(("network", "addresses"), "net_if_addrs", partial(netaddresses.by_psutil, psutil))
     else:
         ask(("network", "addresses"), f"reading {space.net}/fib_trie", partial(netaddresses.by_tables, files, space.net))

@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 from hostagent.facts.unread import Unread, Why
 from hostagent.source.answers import Answer
 from hostagent.source.files import Files
-from hostagent.source.lane import CAGE, CALL_S, LOAD_S, Ask, Rights
+from hostagent.source.lane import CAGE, CALL_S, ENTERING, LOAD_S, LOADING, Ask, Rights
 from hostagent.source.lanes.nvmlgate import driver_root
-from hostagent.source.lanes.nvmllibrary import Loader
-from hostagent.source.lanes.nvmltimes import BINDING, ENTERING, FIRST_INIT_S, LIBRARY
+from hostagent.source.lanes.nvmllibrary import LIBRARY, Loader
+from hostagent.source.lanes.nvmltimes import FIRST_INIT_S
 from hostagent.source.paths import Root
 
 PERSISTENCE_SOCKET = "/run/nvidia-persistenced/socket"
@@ -53,10 +53,10 @@ def answer_all(ask: Ask, files: Files, root: Root, rights: Rights) -> "Unread | 
     socket = ask((), f"stat {PERSISTENCE_SOCKET}", partial(files.stat, PERSISTENCE_SOCKET))
     awake = isinstance(socket, dict) and socket["kind"] == "socket"
     first_s = CALL_S if awake else FIRST_INIT_S
-    pynvml = ask((), BINDING, _binding, LOAD_S)
+    pynvml = ask((), f"{LOADING} the NVML binding", _binding, LOAD_S)
     loader = Loader(driver_root(root), rights)
     cage = ask(CAGE, ENTERING, loader.enter, LOAD_S)
-    problem: Unread | None = cage if isinstance(cage, Unread) else ask((), LIBRARY, partial(loader.load, pynvml), LOAD_S)
+    problem: Unread | None = cage if isinstance(cage, Unread) else ask((), f"{LOADING} {LIBRARY}", partial(loader.load, pynvml), LOAD_S)
     if problem is None:
         asked = partial(_asked, pynvml)
         started = ask(("nvml", "init"), "nvmlInit", partial(asked, "nvmlInit", pynvml.nvmlInitWithFlags, 0), first_s)

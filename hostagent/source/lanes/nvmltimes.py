@@ -1,10 +1,9 @@
 """How long NVML's calls may take. The worker and who waits for it go by one table: a worker grants itself no time."""
 
-from hostagent.source.lane import CALL_S, LOAD_S
+from hostagent.source import lane
 
 #: Seconds for initialising NVML, and for the first call to each GPU, where no persistence daemon keeps the GPUs awake.
 FIRST_INIT_S = 10.0
-BINDING, ENTERING, LIBRARY = "loading the NVML binding", "entering the cage", "loading libnvidia-ml.so.1"
 
 
 def allowed_s(question: tuple[str, ...], label: str) -> float:
@@ -15,4 +14,4 @@ def allowed_s(question: tuple[str, ...], label: str) -> float:
     """
     if question == ("nvml", "init") or (question[:2] == ("nvml", "device") and question[3:] == ("handle",)):
         return FIRST_INIT_S
-    return LOAD_S if label in (BINDING, ENTERING, LIBRARY) else CALL_S
+    return lane.allowed_s(question, label)

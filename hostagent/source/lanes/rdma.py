@@ -21,29 +21,20 @@ from collections.abc import Mapping
 from hostagent.facts.unread import Unread
 from hostagent.source.answers import MIB, Answer
 from hostagent.source.files import Files
-from hostagent.source.lane import CALL_S, LOAD_S, Ask, Lane, Rights
+from hostagent.source.lane import Ask, Lane, Rights, allowed_s
 from hostagent.source.lanereading import read_lane
 from hostagent.source.paths import Root
 
-DEVICES = "/sys/class/infiniband"
-#: What takes longer than a call: this program's own parts, and the product data of a card, which it hands out four bytes at a time.
-ENTERING, LIBRARY, PRODUCT_DATA = "entering the cage", "loading libibverbs.so.1", "product data (VPD) of"
-VPD_S = 5.0
+_DEVICES = "/sys/class/infiniband"
 
 
 def _is_wanted(path: str) -> bool:
     return False
 
 
-def _allowed_s(question: tuple[str, ...], label: str) -> float:
-    if label.startswith(PRODUCT_DATA):
-        return VPD_S
-    return LOAD_S if label in (ENTERING, LIBRARY) else CALL_S
-
-
 def _idle(files: Files) -> "Mapping[tuple[str, ...], Answer | Unread] | None":
     """A host without RDMA devices needs no worker: the kernel's list, which asks no firmware, is the whole answer."""
-    names = files.list(DEVICES)
+    names = files.list(_DEVICES)
     if isinstance(names, Unread) and names.why != "absent":
         return {("rdma", "devices"): names, ("rdma", "library"): names}
     return {("rdma", "devices"): []} if isinstance(names, Unread) or not names else None
@@ -52,7 +43,7 @@ def _idle(files: Files) -> "Mapping[tuple[str, ...], Answer | Unread] | None":
 def _ask_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
     from hostagent.source.lanes import rdmasysfs
 
-    return rdmasysfs.answer_all(ask, files, root)
+    return rdmasysfs.answer_all(ask, files, root, RIGHTS)
 
 
 def _lock(root: Root, ends: float) -> "Unread | None":
@@ -88,7 +79,7 @@ RDMA = Lane(
     directories=(),
     is_wanted=_is_wanted,
     lock=_lock,
-    allowed_s=_allowed_s,
+    allowed_s=allowed_s,
     rights=RIGHTS,
     ask_all=_ask_all,
     end=_end,

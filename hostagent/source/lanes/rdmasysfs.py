@@ -12,12 +12,11 @@ from hostagent.facts.unread import Unread
 from hostagent.knowledge.fabric import has_hidden_switches
 from hostagent.source.attributes import Attributes
 from hostagent.source.files import Files, unread
-from hostagent.source.lane import Ask
+from hostagent.source.lane import PRODUCT_DATA, VPD_S, Ask, Rights
 from hostagent.source.lanes import rdmaverbs
-from hostagent.source.lanes.rdma import DEVICES, PRODUCT_DATA, VPD_S
 from hostagent.source.paths import Root
 
-_PCI, _VERBS = "/sys/bus/pci/devices", "/sys/class/infiniband_verbs"
+_PCI, _DEVICES, _VERBS = "/sys/bus/pci/devices", "/sys/class/infiniband", "/sys/class/infiniband_verbs"
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
 _NVIDIA = "0x10de"
 #: ConnectX-7, the only card that bridges to NVLink 5 switches: its product data then has this mark.
@@ -32,9 +31,9 @@ _PORT_WORDS = ("state", "phys_state", "rate", "link_layer", "lid", "sm_lid")
 Value = Any
 
 
-def answer_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
+def answer_all(ask: Ask, files: Files, root: Root, rights: Rights) -> "Unread | None":
     """Ask about every device, then about every port: what tells which device it is comes first. Why nothing could be asked, if so."""
-    names = ask(("rdma", "devices"), f"list {DEVICES}", partial(files.list, DEVICES))
+    names = ask(("rdma", "devices"), f"list {_DEVICES}", partial(files.list, _DEVICES))
     if isinstance(names, Unread):
         return names
     reader = Reader(files, root)
@@ -49,7 +48,7 @@ def answer_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
             ports += [(name, number) for number in found["ports"]]
     for name, number in ports:
         ask(("rdma", "port", name, number), f"port {name}:{number}", partial(reader.port, name, number))
-    rdmaverbs.answer_all(ask, files, root, ports)
+    rdmaverbs.answer_all(ask, files, root, rights, ports)
     return None
 
 
@@ -87,20 +86,20 @@ class Reader:
 
     def may_be_bridge(self, name: str) -> Value:
         """Product data are slow, need root, and say nothing on any other host: False where they need not be asked for."""
-        device = self._word(f"{DEVICES}/{name}/device/device", absent="")
+        device = self._word(f"{_DEVICES}/{name}/device/device", absent="")
         if not isinstance(device, str):
             return device
         return self._on_baseboard if device == _BRIDGE else False
 
     def manages_nvlink(self, name: str) -> Value:
         """Of a ConnectX-7 on a board with such switches."""
-        data = self._files.read(f"{DEVICES}/{name}/device/vpd", str(_VPD_BYTES))
+        data = self._files.read(f"{_DEVICES}/{name}/device/vpd", str(_VPD_BYTES))
         if isinstance(data, Unread):
             return False if data.why == "absent" else _plain(data)
         return _MARK in data
 
     def device(self, name: str, manages: Value) -> "dict[str, Any] | Unread":
-        directory = f"{DEVICES}/{name}"
+        directory = f"{_DEVICES}/{name}"
         if not self._root.exists(directory):
             return Unread("error", f"{name} went while it was read")
         pci = self._function(directory)
@@ -119,7 +118,7 @@ class Reader:
         }
 
     def port(self, name: str, number: str) -> "dict[str, Any] | Unread":
-        directory = f"{DEVICES}/{name}/ports/{number}"
+        directory = f"{_DEVICES}/{name}/ports/{number}"
         if not self._root.exists(directory):
             return Unread("error", f"{name}:{number} went while it was read")
         return {
@@ -127,7 +126,7 @@ class Reader:
             "pkeys": self._pkeys(f"{directory}/pkeys"),
             "gids": self._gids(directory),
             "link_downed": self._word(f"{directory}/counters/link_downed"),
-            "traffic_class": self._word(f"{DEVICES}/{name}/tc/{number}/traffic_class"),
+            "traffic_class": self._word(f"{_DEVICES}/{name}/tc/{number}/traffic_class"),
         }
 
     def _function(self, directory: str) -> Value:

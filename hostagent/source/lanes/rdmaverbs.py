@@ -11,9 +11,8 @@ from typing import Any
 
 from hostagent.facts.unread import Unread
 from hostagent.source.files import Files, unread
-from hostagent.source.lane import CAGE, LOAD_S, Ask
-from hostagent.source.lanes.rdma import ENTERING, LIBRARY, RIGHTS
-from hostagent.source.lanes.rdmalibrary import Loader
+from hostagent.source.lane import CAGE, ENTERING, LOAD_S, LOADING, Ask, Rights
+from hostagent.source.lanes.rdmalibrary import LIBRARY, Loader
 from hostagent.source.paths import Root
 
 #: More than struct ibv_port_attr has in any release; what is asked stands in its first words.
@@ -31,11 +30,11 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 Port = tuple[str, str]  # device and number
 
 
-def answer_all(ask: Ask, files: Files, root: Root, ports: Sequence[Port]) -> None:
+def answer_all(ask: Ask, files: Files, root: Root, rights: Rights, ports: Sequence[Port]) -> None:
     """Ask each port, in a cage. No device is opened that has none of `ports`."""
-    loader = Loader(files, root, RIGHTS)
+    loader = Loader(files, root, rights)
     cage = ask(CAGE, ENTERING, loader.enter, LOAD_S)
-    loaded = cage if isinstance(cage, Unread) else ask((), LIBRARY, loader.load, LOAD_S)
+    loaded = cage if isinstance(cage, Unread) else ask((), f"{LOADING} {LIBRARY}", loader.load, LOAD_S)
     found = loaded if isinstance(loaded, Unread) else _told(*loaded)
     ask(("rdma", "library"), "ibv_reg_dmabuf_mr", lambda: found)
     devices: Any = found if isinstance(found, Unread) else ask((), "ibv_get_device_list", Verbs(loaded[1]).devices)

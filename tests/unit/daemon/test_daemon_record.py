@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.cli.daemon import KEPT
 from hostagent.cli.daemonhistory import command
 from hostagent.daemon import record
+from hostagent.daemon.settings import KEPT
 from hostagent.install.runs import FOLDER
 from hostagent.kube.nodestatus import event
 from hostagent.log import Log

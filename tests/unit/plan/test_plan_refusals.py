@@ -9,8 +9,8 @@ from hostagent.facts.unread import Unread
 from hostagent.plan.model import Asked, Choices, DriverChoice, Given, Portion, Probe, Run, ToolkitChoice, Undo
 from hostagent.plan.model import PlanStep as Step
 from hostagent.plan.offers import NOT_ASKED, Moved, Offers, RefreshFault, Transaction
+from hostagent.plan.preconditions import refused_after, refused_before
 from hostagent.plan.refusals.packages import held_lock
-from hostagent.plan.refusals.preconditions import refused_after, refused_before
 from hostagent.plan.refusals.words import refusal
 from hostagent.steps import Step as Remedy
 from tests.plan_hosts import made_view

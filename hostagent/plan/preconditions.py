@@ -5,9 +5,9 @@ from functools import partial
 from itertools import chain
 
 from hostagent.facts.unread import UnreadError
+from hostagent.plan.driver.refused import of_secure_boot, of_use
 from hostagent.plan.model import Choices, Given, Portion, Refusal
 from hostagent.plan.refusals.host import of_cloud_init, of_gpus, of_names, of_runfile
-from hostagent.plan.refusals.module import of_secure_boot, of_use
 from hostagent.plan.refusals.packages import of_fault, of_install, of_locks, of_other_drivers, of_security, of_space, of_transactions
 from hostagent.plan.refusals.system import of_driver_container, of_owners, of_system
 from hostagent.plan.refusals.words import unread
