@@ -49,7 +49,7 @@ def _get_ready() -> None:
     from hostagent.source.lanes import nvml  # noqa: F401
 
 
-#: What NVML needs, and what it does not, is told in DESIGN.md, "NVML in a cage".
+#: What NVML needs, and what it does not: docs/adr/0006-nvml-in-a-sandbox.md.
 RIGHTS = Rights(
     capabilities=("sys_admin",),  # whom the driver takes for an administrator
     sockets=True,  # to the persistence daemon: whether it keeps a GPU awake is asked there first
