@@ -78,6 +78,14 @@ def test_pages_that_are_read_whole_stay_short():
     assert {name: size for name in SIZES if (size := (ROOT / name).stat().st_size) > SIZES[name]} == {}
 
 
+def test_each_domain_has_a_page_of_at_most_twenty_lines():
+    lines = {
+        page.parent.name: len(page.read_text(encoding="utf-8").splitlines()) for page in (ROOT / "hostagent/domains").glob("*/README.md")
+    }
+    assert sorted(lines) == ["driver", "gpu", "kubelet", "nccl", "network", "packages", "runtime", "system", "topology"]
+    assert max(lines.values()) <= 20
+
+
 def test_each_decision_has_its_number_its_parts_and_a_line_in_the_list():
     rows = re.findall(r"^\| (\d{4}) \| \[(.+)\]\((.+)\) \|$", (ROOT / "docs/adr/README.md").read_text(encoding="utf-8"), re.MULTILINE)
     listed = sorted(rows)
