@@ -6,6 +6,8 @@ processor's (`processor_limit`): on a busy machine they take longer, and no more
 What is stuck in one system call or one call of C code is not reached: that is what a child process is for.
 """
 
+# While a processor timer runs, CLOCK_PROCESS_CPUTIME_ID moves in steps of the kernel's tick: measure by the thread's clock.
+
 import signal
 import time
 from types import FrameType

@@ -1,5 +1,8 @@
 """Facts meet checks. ``skip`` and ``unknown`` are decided here and nowhere else."""
 
+# A collection is annotated `tuple[Gpu, ...] | Unread` if it can only excuse: in an image, which has none, and where it is unread,
+# nothing is excused and the check works all the same.
+
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping

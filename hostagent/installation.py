@@ -1,5 +1,7 @@
 """How this copy of hostagent was installed, and the program that starts it."""
 
+# pip's metadata of a copy: PEP 610. `daemon --print-unit` refuses a copy that others than root may change, and one below /tmp.
+
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple

@@ -14,7 +14,7 @@ ROUND_S = 20
 FOUND = """
 A property does not hold: see 'Failing test case' (or 'Falsifying example') above.
 1. Write the example down: @example(...) with these arguments above the test's @given, so that every run tries it; a host, a file or a
-   command line becomes a case of the test that is about it. CONTRIBUTING.md, 'Fuzz', has an example.
+   command line becomes a case of the test that is about it. docs/dev/testing.md, 'Fuzz', has an example.
 2. See the test fail without 'make fuzz', mend the cause, see it pass.
 The example is also kept in .hypothesis: the next 'make fuzz' on this machine tries it first.
 """

@@ -8,11 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+FACTS = (ROOT / "docs/dev/facts.md").read_text(encoding="utf-8")
+#: What maintainers read.
+PAGES = [TEXT, FACTS, *((ROOT / "docs/dev" / name).read_text(encoding="utf-8") for name in ("checks.md", "testing.md", "releases.md"))]
 SHOWN = re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", TEXT, re.DOTALL)
-LINES = re.findall(r"<!-- in: (\S+) -->\n +```\w+\n +(.*?)\n +```", TEXT)
+LINES = re.findall(r"<!-- in: (\S+) -->\n +```\w+\n +(.*?)\n +```", FACTS)
 #: Seconds that the steps may take on a busy machine.
 LIMIT_S = 800
 
@@ -32,11 +36,23 @@ def test_the_way_of_a_fact_is_shown_from_the_class_to_the_reader():
     assert [path.split("/")[1] for path, _ in LINES] == ["facts", "collect", "collect"]
 
 
-def test_every_path_and_target_that_is_named_exists():
-    for path in re.findall(r"`((?:hostagent|tests|checks|docs)/[a-z_0-9./]+?)/?`", TEXT):
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.partition("\n")[0])
+def test_every_path_and_target_that_is_named_exists(page):
+    for path in re.findall(r"`((?:hostagent|tests|checks|docs)/[a-z_0-9./]+?)/?`", page):
         assert (ROOT / path).exists(), path
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    assert set(re.findall(r"\bmake ([a-z-]+)\s+#", TEXT)) | set(re.findall(r"`make ([a-z-]+)`", TEXT)) <= targets
+    assert set(re.findall(r"\bmake ([a-z-]+)\s+#", page)) | set(re.findall(r"`make ([a-z-]+)`", page)) <= targets
+
+
+def test_the_hooks_before_a_commit_are_those_of_lint():
+    """By the programs of .venv, so that a commit and the gate have one version of each."""
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    hooks = [hook for repository in config["repos"] for hook in repository["hooks"]]
+    lint = re.search(r"^lint:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[1]
+    wanted = [line.strip().replace("$(BIN)", ".venv/bin") for line in lint.splitlines()]
+    assert {repository["repo"] for repository in config["repos"]} == {"local"}
+    assert {(hook["language"], hook["pass_filenames"]) for hook in hooks} == {("system", False)}
+    assert [hook["entry"] for hook in hooks] == [line for line in wanted if "lint-imports" not in line]
 
 
 @pytest.fixture

@@ -13,8 +13,14 @@ README, REFERENCE = (page.read_text(encoding="utf-8") for page in PAGES)
 DOCUMENTS = [
     *PAGES,
     *(ROOT / name for name in ("DESIGN.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "changes/README.md")),
+    *(ROOT / name for name in ("tests/README.md", "tests/bench/RESULTS.md")),
     *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / "hostagent").rglob("*.md"),
 ]
+#: One decision each; `README.md` lists them.
+DECISIONS = sorted((ROOT / "docs/adr").glob("[0-9]*.md"))
+#: Bytes that a page may have, so that people read it whole.
+SIZES = {"DESIGN.md": 15_000, "CONTRIBUTING.md": 5_120} | {str(page.relative_to(ROOT)): 1_536 for page in DECISIONS}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -66,6 +72,27 @@ def anchors(text):
     return {
         re.sub(r"[^\w -]", "", line.lstrip("# ")).strip().lower().replace(" ", "-") for line in text.splitlines() if line.startswith("#")
     }
+
+
+def test_pages_that_are_read_whole_stay_short():
+    assert {name: size for name in SIZES if (size := (ROOT / name).stat().st_size) > SIZES[name]} == {}
+
+
+def test_each_domain_has_a_page_of_at_most_twenty_lines():
+    lines = {
+        page.parent.name: len(page.read_text(encoding="utf-8").splitlines()) for page in (ROOT / "hostagent/domains").glob("*/README.md")
+    }
+    assert sorted(lines) == ["driver", "gpu", "kubelet", "nccl", "network", "packages", "runtime", "system", "topology"]
+    assert max(lines.values()) <= 20
+
+
+def test_each_decision_has_its_number_its_parts_and_a_line_in_the_list():
+    rows = re.findall(r"^\| (\d{4}) \| \[(.+)\]\((.+)\) \|$", (ROOT / "docs/adr/README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    listed = sorted(rows)
+    assert [(number, name) for number, _, name in listed] == [(page.name[:4], page.name) for page in DECISIONS]
+    parts = r"# (\d{4}): (.+)\n\nDate: \d{4}-\d\d-\d\d\n\n\*\*Context\.\*\* .+\n\n\*\*Decision\.\*\* .+\n\n\*\*Alternatives\.\*\* .+"
+    for (number, title, name), page in zip(listed, DECISIONS, strict=True):
+        assert re.findall(rf"\A{parts}\Z", page.read_text(encoding="utf-8"), re.DOTALL) == [(number, title)], name
 
 
 def test_every_profile_key_and_check_of_the_site_file_example_exists(tmp_path):

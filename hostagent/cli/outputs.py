@@ -1,5 +1,8 @@
 """Where a command writes what it was asked for: formats and files, what is written first, and how long that may take."""
 
+# Files are written before standard output: its reader may end the run. `-` is standard input and output wherever a file is read
+# or written. FORCE_COLOR colours no file.
+
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -1,5 +1,8 @@
 """``hostagent topology``."""
 
+# The pods of the profile are placed each by itself on the node without its pods (`emptied`), as `kubelet.full_node` does; those
+# of --pod one after the other on the node as it is.
+
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any

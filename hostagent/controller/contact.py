@@ -1,5 +1,8 @@
 """Contact with the API server: silence of an agent counts only while the controller would have heard it."""
 
+# Silence is the monotonic time since a heartbeat was seen to change, counted while answers are at most 10 s apart; a new term
+# starts all times again. A node without a new heartbeat in the watch is listed again, once a minute at most.
+
 import threading
 from collections.abc import Callable
 

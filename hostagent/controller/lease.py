@@ -3,6 +3,9 @@
 Source: Kubernetes, "Leases"; client-go ``tools/leaderelection``. Times of other machines are never compared with a clock here.
 """
 
+# 10 s after the beginning of the last granted renewal the lease is no longer held, and others wait 15 s: a stopped process that
+# goes on sends at most the request that it was in.
+
 import contextlib
 import time
 from collections.abc import Callable

@@ -3,6 +3,9 @@
 Source: node-readiness-controller 0.5.0, ``readiness.node.x-k8s.io/v1alpha1`` NodeReadinessRule; Kubernetes, "Labels and Selectors".
 """
 
+# While a rule with our key is being deleted, and ten seconds longer, a tainted node is read again with each change of it:
+# metadata does not say which. The rule's owner removes its taint with it (a finalizer).
+
 from collections.abc import Iterable, Mapping
 from typing import Any
 

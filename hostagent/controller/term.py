@@ -1,5 +1,8 @@
 """One term of leadership: what the watches report comes in by a queue, and one thread decides and writes, one node after the other."""
 
+# A turn writes to 20 nodes at most; a write that is refused, conflicts eight times, or succeeded a second ago makes its node
+# wait. The probe of contact has a thread of its own, because a write that hangs would be a hole in contact.
+
 import functools
 import itertools
 import queue

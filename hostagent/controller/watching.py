@@ -1,5 +1,9 @@
 """Threads that list and watch the metadata of the selected nodes, and the rules of node-readiness-controller, into one queue."""
 
+# A full read is as of its first page: a node that is gone since, or an older version, whatever its uid, does not count. Only a
+# list after 410, or after watches that were refused, may bring older versions: a restored etcd has them. Label selectors have no
+# "or": two that do not overlap make one.
+
 import contextlib
 import queue
 import random

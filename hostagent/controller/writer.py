@@ -1,5 +1,7 @@
 """Carries out what the controller decides: PATCHes of nodes and Events, or in a dry run nothing but a record of what they would be."""
 
+# A dry run lays what it would write over what it reads, so that limits count as they would.
+
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Protocol

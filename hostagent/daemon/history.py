@@ -4,6 +4,9 @@ A fault that the kernel log has lost since goes on, until a later record of the 
 end: of each list some of the newest are kept.
 """
 
+# A log that reaches back to a fault and does not have it is another log (a simulation): the fault is forgotten. Link downs are
+# the state at each pass, and the card's own count between passes, spread evenly over the time between.
+
 import json
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar

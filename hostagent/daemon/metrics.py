@@ -1,5 +1,7 @@
 """What ``/metrics`` says: the report's own metrics, and those of the daemon. Text exposition format of Prometheus."""
 
+# The daemon's own use is read from /proc: psutil would take half a MiB for four numbers.
+
 from collections.abc import Iterable, Mapping
 
 from hostagent.daemon.board import Delivery

@@ -1,5 +1,10 @@
 """One pass of the daemon: what ``hostagent check`` does, with what outlives a pass."""
 
+# The first collector process says which modules it imported (some 210); the loop imports them and reads the first answers once
+# more from memory, so that every later one has modules and compiled patterns from the fork. A worker that hung in this pass is
+# not started again when the collector is replaced. Between two passes no process of ours has a device of the driver open or its
+# lock.
+
 import contextlib
 import importlib
 import time

@@ -3,6 +3,9 @@
 Of each list the newest `MOST` are kept.
 """
 
+# The numbers of Events go on for good, so one that was sent twice is one. Restarts, boots and silence are no special cases:
+# statuses published last are compared with those now.
+
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -3,6 +3,9 @@
 Each file is written whole or not at all. One that cannot be written (a full disk) costs no pass: it stays as it was, and expires.
 """
 
+# A pod's state file lists no profile files: names of files in a pod say nothing on the host. What is read back has to be root's,
+# of this boot, and of the right shape.
+
 import contextlib
 import json
 import os

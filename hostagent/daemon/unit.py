@@ -1,5 +1,9 @@
 """The systemd unit of the daemon, for one copy of hostagent: the shipped file, with the program and options of that copy."""
 
+# ProtectClock is not set: its filter refuses adjtimex, also the question whether the clock is synchronised, and before systemd
+# 252 it implies a rule on one device, which closes all others (247: /dev/kmsg is EPERM). With ProtectKernelTunables a unit gets a
+# /proc of its own, without what is mounted below the host's. Judge: tests/real/machine.py.
+
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,5 +1,10 @@
 """The ways in which GPUs reach the containers of a runtime: several at once, and only those that this runtime can use."""
 
+# The toolkit's hook counts for Docker, and for CRI-O if a file in one of its hooks_dir names it (OpenShift under an Operator
+# without CDI); in mode cdi it refuses to run like this. In an image the specification that an enabled nvidia-cdi-refresh makes at
+# the first boot counts as present. What makes MIG slices (the DRA driver, nvidia-mig-manager, mig-partition, the Operator's
+# mig-manager) turns MIG without slices into information.
+
 from collections.abc import Callable
 from typing import NamedTuple
 

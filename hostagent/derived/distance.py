@@ -5,6 +5,16 @@ between a Grace CPU and its GPU, the NIC at that CPU; PHB over one host bridge; 
 nodes; NV18 between GPUs over 18 NVLinks.
 """
 
+# A path begins with the root port; each switch is two bridges (upstream port, downstream port). Two devices below one switch
+# share its upstream port as deepest bridge and have one bridge more each: PIX. Further bridges on a branch are further switches:
+# PXB. Deepest common bridge a root or downstream port: functions below one port, PIX when directly there.
+# In a virtual machine root ports are made up: only a shared switch (two common bridges) counts, all else is not-supported. NUMA
+# node -1 on a host with several CPU nodes is not-supported too. P2C: a Grace board's GPU (`knowledge.pci.COHERENT`) and a NIC on
+# its CPU node without a shared switch.
+# NV18 and its like: both GPUs in one fabric (completed, same cluster and clique), or eight or more on a board with NVSwitches
+# (A100 says nothing of its fabric), or just two GPUs with as many links each. Links that lead elsewhere
+# (nvmlDeviceGetNvLinkRemotePciInfo is not asked) make the pair not-supported, not a PCI class.
+
 from collections.abc import Mapping
 from typing import NamedTuple
 

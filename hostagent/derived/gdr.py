@@ -1,5 +1,9 @@
 """By which ways network cards reach GPU memory on this host: peer memory, DMA-BUF."""
 
+# The release of RHEL 8 (4.18 with drivers of 5.x) does not say whether DMA-BUF is there: unknown unless peer memory works. A host
+# without libibverbs runs jobs in containers that bring their own. EFA: efa_nv_peermem, DMA-BUF, else skipped, because older EFA
+# drivers had a way that nothing shows.
+
 from typing import NamedTuple
 
 from hostagent.facts.driver import Driver

@@ -6,6 +6,9 @@ NVIDIA/nccl, src/transport/net_ib). A slot with an IPv6 address is taken at inde
 addresses, or RoCE v1.
 """
 
+# An IPv6 address is taken at index 0 alone: on a fabric of IPv6 NCCL stays with the link-local v1 of slot 0 (ncclUpdateGidIndex).
+# Empty slots read as zeros.
+
 from typing import NamedTuple
 
 from hostagent.facts.rdma import Gid, RdmaPort

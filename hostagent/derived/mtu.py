@@ -1,5 +1,10 @@
 """Which MTU a job gets between nodes, and whether all rails agree."""
 
+# The active MTU is what libibverbs says. Where that is missing, or the right to open the device, the kernel's formula answers for
+# RoCE (`derived`); a call that hung, failed or was not recorded is not replaced. InfiniBand: in state ACTIVE alone. EFA: its
+# driver's. A RoCE port that is down without an interface here is in a pod: mlx5 then reports DOWN and 256, which is no
+# disagreement.
+
 from typing import Literal, NamedTuple
 
 from hostagent.derived.gids import chosen

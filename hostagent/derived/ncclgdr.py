@@ -4,6 +4,10 @@ Sources: NVIDIA/nccl, src/graph/paths.cc (ncclTopoCheckGdr), src/transport/net_i
 alone: no library here has a GPU.
 """
 
+# A way in (peer memory, DMA-BUF unless NCCL_DMABUF_ENABLE=0, EFA's own), then per GPU the distance to the nearest opened port by
+# the level that counts. P2C counts as C2C from 2.26 with NCCL_NET_GDR_C2C, and by the level since 2.29.2. `mixed` is some GPUs,
+# or one direction alone (NCCL_NET_GDR_READ=0; GPUs before Ampere without NVLink).
+
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -3,6 +3,11 @@
 Sources: NVIDIA/nccl, src/net.cc and src/plugin/net.cc (ncclNetInit), src/transport/net_ib (ncclIbInit). Tested by cases alone.
 """
 
+# NCCL_IBEXT_DISABLE=1 alone lets the plug-in's init fail, and NCCL's own IB takes over; NCCL_IB_DISABLE=1 has no effect next to
+# such a plug-in. NCCL_NET keeps one network, and NCCL stops where that one finds nothing. PyTorch finds its own libnccl by
+# RUNPATH, which comes after LD_LIBRARY_PATH. NCCL's packages ask for no libibverbs: a host without it runs over sockets,
+# silently.
+
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 

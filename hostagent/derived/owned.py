@@ -1,5 +1,9 @@
 """What somebody else than the host's own administrator has brought, by what lies in its place."""
 
+# EKS installs its module at the first boot: an image is checked by the archive named after its kernel and by the unit that
+# installs it. Drivers in trees below /opt/nvidia that are mounted at boot are checked on a running host only. A driver
+# container's marks (.driver-ctr-ready, an empty root) excuse nothing, its complete libraries do.
+
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.platform import Part, Platform
 from hostagent.facts.unread import Unread, need

@@ -1,5 +1,8 @@
 """The container runtimes that serve jobs: one answer for every check, by what a profile wants and by who starts containers here."""
 
+# A kubelet's endpoint is its flag, else its file with the drop-ins of --config-dir, else its distribution's place; if it is down,
+# its unit's flags and environment files. A host that has joined no cluster, and an image, count as one without a kubelet.
+
 from typing import NamedTuple
 
 from hostagent.facts.runtime import Launcher, Launchers, Runtime

@@ -3,6 +3,9 @@
 For a process with mounts of its own (`hostagent.source.namespaces.own_mounts`): nobody else sees them, and they go with it.
 """
 
+# An image's resolv.conf is of where it will run, or a link into an empty /run, so this machine's is mounted over it. An image
+# without any has no name servers: a repository by name is unreachable, refused before anything changes.
+
 import contextlib
 import os
 import stat

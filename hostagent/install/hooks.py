@@ -1,5 +1,8 @@
 """The profile's own programs before the first change and after the last: on the machine that runs hostagent."""
 
+# `before` runs before anything is written (the lock file goes again where it fails), `after` after a run that went well, also
+# where a reboot is due.
+
 import os
 import shutil
 import subprocess

@@ -1,5 +1,7 @@
 """The one transaction that takes packages back to how they were: from kept files, without a network. Pure."""
 
+# An apt without sources asks no repository: a version that left every mirror comes back from the kept files.
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

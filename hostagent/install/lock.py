@@ -1,5 +1,8 @@
 """One run at a time on one host: a lock on a file of the host, and what a killed run left under way."""
 
+# The token is random and 0600, so no mark that an ordinary user can set, or learn as `_apt`, stops a run; what writes neither to
+# a pipe nor to a terminal is a service that a package started, and is not waited for.
+
 import contextlib
 import errno
 import os

@@ -1,5 +1,8 @@
 """How a run ends: exit codes are a contract."""
 
+# An `install` that could not begin (2, or 5 before there is a plan) writes no JSON. `rollback` never exits 3: a driver that is
+# still loaded is found by the next check. What goes wrong in the check after a live run is exit 1 of the run.
+
 from dataclasses import dataclass
 from typing import Protocol
 

@@ -1,5 +1,10 @@
 """One call of ansible-runner: the steps of one part, by the playbook. In the process that owns the mounts, and nowhere else."""
 
+# ansible-runner leaves variables, environment and the command on the disk, so it gets a private directory in memory.
+# `ansible-playbook -e @file` trusts the file: Jinja in a text is computed ({{ 1+1 }}, measured), so texts with its marks go as
+# __ansible_unsafe; the playbook alone (`-e @plan.json`) still computes them. The ansible-playbook of a virtual environment names
+# a Python that may have moved, so a script of three lines takes its place. Times: tests/bench/RESULTS.md.
+
 import json
 import os
 import re

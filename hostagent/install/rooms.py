@@ -4,6 +4,9 @@ Of a live host nothing is mounted but a directory in memory for Ansible's files,
 gets /proc, /sys, /dev and /run of its own, process numbers of its own, and a policy-rc.d that lets no package start a service.
 """
 
+# The directory is /run/hostagent-install, of this use alone: to clear /run/hostagent would take the mount away. A package's
+# `killall` or `sysctl` would reach this machine, so an image has PID numbers of its own and /proc/sys read-only.
+
 import contextlib
 import os
 import shutil

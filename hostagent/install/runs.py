@@ -9,6 +9,9 @@ A journal has one JSON object a line, each on the disk before the next thing hap
     {"event": "undo"}, {"event": "undone", "kept": []}
 """
 
+# `runs/.new` is renamed to N once the state before is on the disk: a kill before that leaves no run. A copy, a kept package and a
+# line of the journal that a kill or a full disk cut are none, and are made again. Any link below runs/ is an error.
+
 import contextlib
 import io
 import json

@@ -1,5 +1,9 @@
 """What a host has before a run, so that a rollback can restore it: files, links and directories with mode and owner, and packages."""
 
+# Left out because others write them while a run works: ld.so.cache, resolv.conf, mtab, adjtime, /etc/kubernetes, cni, rancher,
+# NetworkManager, netplan, lvm's archives. Maintainer scripts change files that no plan names (passwd, alternatives, enabled
+# units), so all of /etc is kept. Extended attributes and access lists are not.
+
 import hashlib
 import os
 import stat

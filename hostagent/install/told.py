@@ -1,5 +1,8 @@
 """What a failed program said, in one sentence."""
 
+# ENOSPC anywhere in what a failed program printed comes first, because the other errors come from it; dpkg's own reason before
+# apt's.
+
 import re
 from collections.abc import Mapping
 from typing import Any

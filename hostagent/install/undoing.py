@@ -1,5 +1,9 @@
 """One rollback: the newest run that was not undone is taken back, from what it kept."""
 
+# dpkg --configure -a, one apt transaction with --purge from the kept files, then files, marks and holds, ldconfig, what steps
+# say, and a proof by a new pass. What differs from what the run left is another's: it stays and is named; exit 1 where the run
+# itself had written it. Packages are taken back by apt alone.
+
 import json
 import os
 import shutil

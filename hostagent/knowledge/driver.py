@@ -6,6 +6,8 @@ and from distributions' packages, 2026-11; CUDA levels from the CUDA Toolkit rel
 Corresponding Driver Versions"; return codes from nvml.h, nvmlReturn_t.
 """
 
+# GPU Operator 26.3's own 580.126.20 is below the newest floor of branch 580 (580.178.04, bulletin 5861): an advisory.
+
 from typing import NamedTuple
 
 

@@ -6,6 +6,12 @@ their names), NVIDIA IMEX Service Guide, open-gpu-kernel-modules linux_nvswitch.
 switch NVLinks off); PCI ids from the PCI ID database and lspci of p4d, p5e and HGX hosts. State of 2026-11.
 """
 
+# HGX-2: 16 GPUs on two boards and 12 switches, or 8 and 6 on one; HGX A100 8 and 6; HGX H100 and H200 8 and 4; HGX B200 and B300
+# 8, and PCI shows no switch: GPUs with these ids on bare metal, or bridges in a virtual machine, make the board, found by the VPD
+# of ConnectX-7 bridges, which may need root. Full passthrough: A100 with 4 GPUs and 3 switches, or 2 and 1; H100 the whole board
+# alone. A800 and H800 have eight links. HGX boards with four GPUs have no switches. A B200 host in a virtual machine without its
+# bridges shows no board.
+
 from typing import NamedTuple
 
 MANAGER_UNIT = "nvidia-fabricmanager"

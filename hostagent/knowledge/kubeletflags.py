@@ -4,6 +4,8 @@ Read from the sources of Kubernetes 1.29.6 to 1.37.2 (cmd/kubelet/app/options), 
 field's path or ``.`` where it sets none, and the minor versions that know it, where not all do.
 """
 
+# `kubelet --help` of 1.35.4 has the same flags, and the same alpha and beta gates.
+
 #: What a flag takes: s text, b true or false, i32 i64 u32 whole numbers, d a duration, q a quantity, ip an address, sl words and commas,
 #: ms ``key=value`` pairs, mn one pair per use, mb pairs of true and false, ml ``signal<value`` pairs, mm ``key:value`` pairs,
 #: rm reservations of memory, rt taints, x what is not looked at.

@@ -8,6 +8,10 @@ Blackwell have no proprietary one; the last branches from NVIDIA's page of legac
 Maxwell, Pascal and Volta. Ranges, not single ids, so that a card that is newer than the list is still known.
 """
 
+# A display card is left out by what was found: class 0300, nouveau or no driver, an architecture that the loaded branch or
+# flavour does not support, and another GPU that NVIDIA's driver has and NVML lists. A card that the driver could serve and
+# nouveau has is a fault.
+
 from typing import Literal, NamedTuple
 
 Flavour = Literal["open", "proprietary"]

@@ -11,6 +11,9 @@ kubernetes/kubernetes, pkg/kubelet/kubelet_pods.go (the file of hosts), Docker a
 systemd.exec(5) and systemd, src/basic/virt.c (/run/systemd/container), Linux kernel, include/linux/proc_ns.h.
 """
 
+# Systems that are replaced as a whole have a remedy by name: GKE, Talos, Bottlerocket, Flatcar, Red Hat CoreOS. The GPU
+# Operator's directory makes no place known; its version and mode are not read, because nothing uses them.
+
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 

@@ -11,6 +11,8 @@ read 2026-11. The words are ours. Codes that the catalog marks as unused are lef
 - ``notice``: nothing happened to the GPU.
 """
 
+# The device plug-in and the DRA driver let the GPU continue after some codes (109) that the catalog calls critical.
+
 from typing import Literal, NamedTuple
 
 from hostagent.knowledge.ladder import LOST, REBOOT, REPLACE_IF_BACK, RESET, RESET_ALL, RESET_LATER

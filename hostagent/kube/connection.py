@@ -1,5 +1,7 @@
 """The connection of one request: TLS by what the kubeconfig says, and an end that another thread can make of it."""
 
+# No timeout of a library ends an answer that sends a byte now and then, so the connection is shut down after 10 s.
+
 import contextlib
 import os
 import socket

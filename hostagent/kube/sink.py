@@ -1,5 +1,8 @@
 """When the node's status is written, and what then: nothing where nothing changed, everything at a heartbeat, and never too often."""
 
+# A node with another uid, or a reply with another `ready` than was written, gets everything once more, no sooner than after a
+# failure: an admission webhook would change our words each time.
+
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 

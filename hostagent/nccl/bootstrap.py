@@ -1,5 +1,9 @@
 """Which interface the ranks of a job should meet over, and how NCCL_SOCKET_IFNAME names it on all nodes: or node by node."""
 
+# One name on all hosts is `=name`; else a prefix of two characters or more that takes exactly one listed interface of each host
+# and none that no report lists (lo, veth, cali, docker); else each host's own. Order: without an RDMA device, then those before
+# rails, then a network that all hosts share, then the kernel's order. Whether hosts reach each other there is not tested.
+
 import contextlib
 import ipaddress
 from collections.abc import Mapping, Sequence

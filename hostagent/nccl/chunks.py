@@ -1,5 +1,8 @@
 """Bytes of a log as blocks of whole lines, in bounded memory: compressed or not, in UTF-16, with lines of any length."""
 
+# A .gz that unpacks to more than 256 MiB at more than 300 times its size is refused. Patterns run over blocks of a megabyte,
+# never over lines. Figures: tests/bench/RESULTS.md.
+
 import codecs
 import zlib
 from collections.abc import Iterable, Iterator

@@ -4,6 +4,10 @@ What the nodes have in common is judged before anything is emitted (`hostagent.n
 variables would only hide which one that is.
 """
 
+# Not emitted: GDR levels (no report holds a measured pair), NCCL_CROSS_NIC (which rails reach each other needs a probe),
+# NCCL_DEBUG. NCCL_TOPO_FILE is repeated where /etc/nccl.conf of every host names one: a container does not see that file. Not
+# compared, because no report has them: IMEX domains, builds of OFED, CPU governors, policies of the topology.
+
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -4,6 +4,9 @@ Source: NVIDIA/nccl, src/misc/utils.cc (parseStringList, matchIfList) and src/tr
 HCAs only where there are some.
 """
 
+# At most 16 HCAs, from 2.19 on 32, names of the list too; by PCI address from 2.29.7 on (unless NCCL_IB_DEVICE_PCI_ORDER=0),
+# before in libibverbs' order. `mlx5_0:` is port 0 before 2.30 and every port since; `mlx5_0:1:RAIL:PLANE` since 2.30.
+
 import re
 from collections.abc import Iterator
 

@@ -4,6 +4,13 @@ Source: NVIDIA/nccl, src/bootstrap.cc (bootstrapNetInit), src/misc/socket.cc and
 library itself agrees on generated sets of interfaces and settings (tests/real/test_libnccl.py).
 """
 
+# The kernel's order is IPv4 of all interfaces, then IPv6, each by interface index; kernels before 6.9 list indexes modulo 256
+# (their source, not measured). Addresses keep their labels (`eth0:1` is a name to NCCL). RUNNING counts from 2.28.3. NCCL_COMM_ID
+# makes NCCL ignore list, family and RUNNING; 2.29.2 to 2.29.7 compare its IPv4 network the wrong way round and take the first
+# interface that is not in it (mostly lo), which is documented nowhere. A host's name in NCCL_COMM_ID is not resolved. Names
+# beyond 1,023 bytes become garbage in NCCL, interface lists with names beyond 63 characters overrun its buffer; neither is
+# reported.
+
 import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Literal

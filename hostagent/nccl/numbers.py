@@ -1,5 +1,8 @@
 """Numbers as NCCL reads them in its settings: with ``strtoll``, base 0 (NVIDIA/nccl, src/misc/param.cc, ncclLoadParam)."""
 
+# "yes" is 0 and "1M" is 1, as the C library reads them. A word where a number belongs is 0 up to 2.30.7, and the default in
+# 2.32.3; 2.31 was not asked.
+
 import re
 
 _NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?)(?:0[xX]([0-9a-fA-F]+)|0([0-7]*)|([1-9][0-9]*))")

@@ -4,6 +4,9 @@ Sources: NVIDIA/nccl, src/net.cc, src/plugin/{net,plugin_open}.cc; aws/aws-ofi-n
 src/ib_plugin.c; Google Cloud, GPUDirect-TCPXO and gIB. No library here can be asked: NCCL opens them where it has a GPU.
 """
 
+# NCCL_NET_PLUGIN is a middle of a name before 2.21, a file since, a list since 2.27; 2.27.3 takes no paths (NVIDIA/nccl issue
+# 1732). A plug-in with a missing library is passed over, as dlopen does. libnccl-net.so is often a link, and NCCL looks by name.
+
 from hostagent.knowledge.ncclchanges import PLUGIN_FILES, PLUGIN_LISTS, Version
 from hostagent.knowledge.ncclvendors import EFA_STACK, GIB, TCPX, TCPXO, stack_of
 

@@ -1,5 +1,9 @@
 """A value as a shell, a Kubernetes ``env:`` list and a conf file of NCCL hold it. It may come from anybody's report."""
 
+# zsh makes a path of `=name`, so shells get single quotes always. Kubernetes expands `$(NAME)`, so `$` is doubled in YAML. The
+# first of a name counts in a conf file, so our lines come first; a comment has no equals sign, which NCCL before 2.26.2 takes for
+# a variable. A conf file holds no line end and at most 1,024 bytes a line.
+
 from typing import Literal, get_args
 
 from hostagent.knowledge.ncclchanges import CUT

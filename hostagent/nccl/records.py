@@ -4,6 +4,10 @@ A record is ``HOST:PID:TID [DEVICE] [FILE:LINE ]NCCL LEVEL TEXT``. Launchers wri
 line, or the next record. Only records that mean something here are looked at; a record that does not match is dropped alone.
 """
 
+# A record ends with its line, or two spaces before the next one; without a space the host's name says where. A record that may be
+# cut counts without `/GDRDMA` only where no other has it. The last line of a file without its end is left out, but for warnings.
+# NCCL writes a host's name up to its first dot.
+
 import re
 from collections.abc import Iterable, Iterator
 from itertools import takewhile

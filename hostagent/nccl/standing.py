@@ -1,5 +1,8 @@
 """What speaks against a report or a node before anything is derived: age, findings, other settings that stand there."""
 
+# Two reports of one host and boot are refused, as is one that expired; one replayed from a snapshot is as old as the snapshot. Of
+# the family nccl an unknown finding does not refuse a host, since what it lacks is refused where it is read.
+
 import re
 from collections import Counter
 from collections.abc import Sequence

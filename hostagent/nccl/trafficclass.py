@@ -4,6 +4,9 @@ The upper six bits of a traffic class are the DSCP, the lower two the marks of E
 takes the upper three bits of the DSCP for the priority; with one, what is not in it has priority 0.
 """
 
+# Several DSCPs lead to one priority in a card's own table: 26 is taken where it does, as NVIDIA's guides and switches have it.
+# 106 is a common value of NCCL_IB_TC; its last two bits 3 would say "congestion experienced".
+
 from hostagent.facts.cpulist import format_cpulist
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
 from hostagent.knowledge.rdma import ETHERNET

@@ -1,5 +1,9 @@
 """Which network a job used: the first of the rules that holds, with the lines that prove it."""
 
+# `wrong type X != Y` makes *mixed*; with an error trace or result text it is *failed*, the first rule. A version that NCCL calls
+# mismatched is *failed*, versions that merely differ are *mixed*. GPUDirect-TCPX prints `/GDRDMA` and is tcp_plugin all the same;
+# channels of an unknown plug-in with it are rdma_gdr.
+
 import re
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,5 +1,8 @@
 """The device manager: which NUMA nodes can give devices of a resource, and which devices it gives, the lowest first."""
 
+# A real plug-in may prefer devices by their links. What a container gets of reusable devices when it takes fewer than the init
+# containers had is the order of a map in the kubelet; the model takes the lowest.
+
 from hostagent.facts.kubelet import Device
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.placement.masks import FEW, Hints, NoHints, TooManyError, fewest, mask_of, subsets

@@ -1,5 +1,9 @@
 """The fewest changes by which a rejected pod is admitted, each proved by the model."""
 
+# A drop-in merges maps, so an option is set to false and not left out; our drop-in has a name after those that are read, else the
+# last of them is named. At most three fields change, the gentlest first (pod's CPUs, scope, topology options, full-pcpus-only,
+# memory policy, policy), never an alpha option (align-by-socket); distribute-cpus-across-numa is proposed by no fix.
+
 from collections.abc import Iterator
 from itertools import combinations, product
 from typing import NamedTuple

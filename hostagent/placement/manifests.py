@@ -1,5 +1,10 @@
 """Pods out of manifests: a Pod, anything that has pod templates, and lists of these."""
 
+# Manifests are read as the API server reads them: devices in parts, a request of devices or huge pages without an equal limit, a
+# request over its limit are mistakes. Devices by resource claims cannot be counted. Memory in parts of a byte (`100m`) is
+# rejected by the static memory manager; an empty spec.resources makes a pod BestEffort. A resource that is not registered is
+# ignored by the kubelet (it may be the cluster's), and the scheduler never sends such a pod.
+
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 

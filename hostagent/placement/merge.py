@@ -1,5 +1,10 @@
 """How the topology manager makes one answer of the hints of all resources."""
 
+# Where no preferred set exists, the hint under best-effort is what the kubelet's comparison ends with: of the size of the widest
+# resource's narrowest set, else the next smaller, else the smallest; then the lowest number, or the shortest distances. The
+# kubelet itself does not end with more than about 18 NUMA nodes under any policy but none, whatever max-allowable-numa-nodes
+# says.
+
 from typing import NamedTuple
 
 from hostagent.placement.compromise import reachable

@@ -1,5 +1,12 @@
 """Admission as the kubelet does it: the topology manager with its three providers, then the predicate."""
 
+# `width` counts all registered devices (taken and unhealthy too), all CPUs (reserved too), allocatable memory. Memory without a
+# fitting set gives no hint: the memory manager leaves the resource out, so the pod is rejected by the allocation
+# (UnexpectedAdmissionError) and not by the policy (measured). Versions before 1.35 follow their documents.
+# Not modelled: uncore caches (they changed no verdict of the generated cases), ephemeral storage, node affinity, taints; requests
+# of running pods beyond the state files (OutOfcpu and OutOfmemory count them, so a node busy with Burstable pods may still
+# refuse).
+
 from collections.abc import Callable
 from typing import NamedTuple
 

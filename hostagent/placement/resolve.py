@@ -1,5 +1,9 @@
 """Words of a shape that only the node can fill: all GPUs, its one NIC resource."""
 
+# gpus=N is nvidia.com/gpu, else the one GPU resource that is registered; 0 is all. nics=N is the one registered resource with a
+# network card's name (rdma/, openshift.io/, mellanox.com/, EFA, or rdma, hca, sriov, mlnx, roce, infiniband, nic in it): none is
+# not admitted, several are unread.
+
 from collections.abc import Mapping
 
 from hostagent.facts.unread import Unread, UnreadError, need

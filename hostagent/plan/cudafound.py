@@ -1,5 +1,7 @@
 """Whether a CUDA toolkit on the host is the one that is wanted, and the transaction that brings it."""
 
+# The distribution's own toolkit (/usr/lib/cuda) counts only where /usr/local/cuda leads to it.
+
 from hostagent.facts.cuda import CudaToolkit
 from hostagent.facts.unread import Unread, need
 from hostagent.facts.version import satisfies, upstream

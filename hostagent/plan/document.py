@@ -1,5 +1,9 @@
 """The document of ``hostagent plan``: what is published, kept with a run, and carried out by ``playbooks/apply.yaml``."""
 
+# `-o FILE` is 0600, because the document holds whole files; `files[].diff` is for people and has no secrets (they are removed
+# before the diff is made; a change of a secret alone is named by its settings). A reboot that is due is in the plan even where
+# nothing is to do: exit 3 of every install until it happened.
+
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,5 +1,9 @@
 """Facts, offers and a profile to a plan: the deciders, one after the other."""
 
+# What forbids any change ends the plan first, with nothing chosen or asked; else driver, toolkit, the steps of each part, then
+# what forbids this plan. A decider that lets an UnreadError out is refused (plan.unread). Deciders are a parameter, so that tests
+# need no patch.
+
 from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import NamedTuple, TypeVar

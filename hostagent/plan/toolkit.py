@@ -1,5 +1,8 @@
 """The NVIDIA Container Toolkit: four packages at one version."""
 
+# It stays where all packages of it (of CDI alone the base package) have one version that `toolkit.version` takes, and where
+# programs without packages do (Docker's snap). Some of the four: their own version is completed, if the profile takes it.
+
 from hostagent.derived.toolkitneed import reached_without
 from hostagent.derived.upgrades import moves
 from hostagent.facts.packages import Package

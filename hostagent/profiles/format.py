@@ -4,6 +4,9 @@ what no profile may say.
 Pure: mistakes and warnings are returned.
 """
 
+# A parameter that is a list of whole numbers is a list; text with commas, as older profiles have it, is read too. `install: ""`
+# says none; an `install` version that its own `version` refuses is a mistake, also where one of them is inherited.
+
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping

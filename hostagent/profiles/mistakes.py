@@ -1,5 +1,8 @@
 """What is wrong with the files of a profile: all of it at once, each with its file, line and key, and how to write it."""
 
+# Lines and hints are looked up only where there is a mistake. After 100 mistakes nothing more is looked at (difflib takes a
+# millisecond per name); 20 are shown. Our own catalogue alone is imported for the ids of a wrong profile.
+
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 

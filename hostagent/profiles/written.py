@@ -1,5 +1,8 @@
 """Profiles as YAML that people edit: the default one with its comments to start from, and any one with all its values."""
 
+# default.yaml, the only YAML in the wheel, is written under the new name with `extends: default`, so that a key of a later
+# version is no mistake there. All that any YAML could read as something else than text is quoted.
+
 import os
 import re
 from typing import Any

@@ -1,5 +1,9 @@
 """The report: judgements, verdicts, coverage. Its JSON is API: versioned, only ever extended."""
 
+# Where no check of scope node was selected (`--only nccl`), the selected checks decide both verdicts; a whole run always has
+# checks of the node, so there `multi_node` needs `single_node`. If no check that counts passed, failed or warned, the verdict is
+# unknown.
+
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace

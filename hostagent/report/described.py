@@ -1,5 +1,8 @@
 """What each field of a report says, for its schema: by the path of its names."""
 
+# Times are seconds and ISO 8601. The board's serial number is read for -v, HTML and JSON; a snapshot replaces it by its question,
+# since no pattern recognises one.
+
 from collections.abc import Mapping
 from typing import Any
 

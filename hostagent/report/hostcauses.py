@@ -1,5 +1,8 @@
 """What the reports of hosts say about what a job's log says: which of their findings explain it."""
 
+# A host of its own connections with GPUDirect is not asked why others have none. A host that no record names is reported all the
+# same: containers and redacted snapshots have other names.
+
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,5 +1,7 @@
 """What a host is made of, on one line: from the facts of its report, so that whoever has the report can say it."""
 
+# The line does not name NCCL: jobs in containers bring another one.
+
 from collections.abc import Mapping
 from typing import Any
 

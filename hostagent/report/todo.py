@@ -1,5 +1,9 @@
 """How the steps of several causes become one list."""
 
+# Equal steps are one, by the order of the actions (files and packages, services, resets); a larger recovery takes in the smaller,
+# one reboot does for all, one drain before the first step that ends jobs; what is for a fault that comes back is last. On an
+# image nothing is restarted or rebooted.
+
 from collections.abc import Iterable
 
 from hostagent.knowledge.ladder import ENDS_JOBS, TAKES_IN

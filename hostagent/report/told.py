@@ -1,5 +1,8 @@
 """What a report tells, and in which order: causes with what is told under them, what is not checked, what to do."""
 
+# A cause is the first check of `because` with a finding about the same device, its parent, or the host; what concerns the host is
+# never listed under one device. Groups that are alike on several devices are one.
+
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple

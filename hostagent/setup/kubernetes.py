@@ -1,5 +1,7 @@
 """What Kubernetes has to give away: this node's, where its name is known. It sets no exit code."""
 
+# kubectl's answer for this node, else for all; else what the kubelet has given to its device plug-ins' devices.
+
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.unread import Unread

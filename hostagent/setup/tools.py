@@ -1,5 +1,8 @@
 """What the script asks of the tools of this machine, and what their answers say."""
 
+# All tools start at once before the pass, five seconds, 4 MiB; never with --from, --root or --host-root. Variables go to sudo as
+# arguments, without a shell.
+
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

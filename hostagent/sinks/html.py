@@ -1,5 +1,8 @@
 """The report as one page of HTML that needs nothing else: to attach to a ticket or open in a browser."""
 
+# Open folds on paper need `details::details-content` in current browsers. Chromium makes no window narrower than 500 px, so `make
+# look` takes a phone's picture in an iframe. No published page of a check exists: the page names `hostagent checks show ID`.
+
 import re
 from collections.abc import Iterable, Sequence
 

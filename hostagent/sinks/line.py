@@ -1,5 +1,8 @@
 """The report on one line: for a drain reason, the message of the day, Nagios."""
 
+# Inventory when READY, else headline and first steps; at most 200 characters, cut at a word with three ASCII dots. The line of a
+# recorded host is the same an hour later (clock, repeated log lines, grown counters, other pids).
+
 from collections.abc import Mapping
 
 from hostagent.report import Report

@@ -1,5 +1,9 @@
 """The report for a person at a terminal: what happened and what to do, readable in ten seconds."""
 
+# Order of Python's own programs: --color, NO_COLOR, FORCE_COLOR, TERM=dumb, else a terminal has colour. A file has it with
+# `--color always` only, because FORCE_COLOR is set for a whole CI job and means its log. Lines are wrapped from 20 columns on,
+# commands never.
+
 from collections.abc import Iterable, Sequence
 
 from hostagent.report import Report

@@ -1,5 +1,9 @@
 """A node as ``scontrol show node -o`` prints it."""
 
+# 22.05 prints a node as JSON by sinfo alone, which asks for all nodes, and shapes differ between releases, so the text is read.
+# Free texts come last, and each may hold what looks like the next field: a reason ends at its [user@time], a comment at the last
+# ` Extra=`. 24.11 leaves a reason on a node in service after RESUME, and slurmctld's next drain has the old text and time.
+
 import re
 from collections.abc import Iterator
 

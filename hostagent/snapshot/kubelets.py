@@ -1,5 +1,8 @@
 """Filter of a KubeletConfiguration: all keys, the values that its facts are made of, of others the type; and what is wrong with it."""
 
+# Repeated keys of YAML are in a first member, in hexadecimal, because redaction takes `key "x"` for a secret; a document that
+# does not decode is a zero byte and its error.
+
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,5 +1,9 @@
 """A tape of a job names nobody in paths, redacted or not: its settings and its libraries may lie in a person's directories."""
 
+# A user's name that is also a directory below /usr, /etc, /lib, /bin, /sbin, /boot, /dev, /proc or /sys stays there, that of a
+# service's account (nvidia, slurm) everywhere. Redaction goes by the variable: NCCL_IB_PKEY=3 is no key, a host's name in
+# NCCL_COMM_ID is one; NCCL_HOSTID and NCCL_SOCKET_MAGIC are not kept.
+
 import hashlib
 import hmac
 from collections.abc import Callable, Collection, Mapping

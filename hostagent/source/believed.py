@@ -4,6 +4,10 @@ Any user, and any pod, may run a program called containerd. They do not choose t
 them into, whether their process ids are the host's, or that they are nobody's root but their own.
 """
 
+# The cgroup is anchored at that of process 1, because a kind node has a systemd with the same names; of two hierarchies the older
+# counts, because containers may stay in their runtime's group in the newer. chronyd and the persistence daemon have user ids of
+# their own. Talos runs its kubelet in a container, so it is not taken for one.
+
 import re
 from collections.abc import Collection
 from typing import Literal, Protocol

@@ -5,6 +5,10 @@ has another name may lie on a file system that does not answer. What is mapped a
 (/sys/module/nvidia/refcnt) has it, and where that is 0 nobody is looked for.
 """
 
+# lsof and fuser find a part of it (a node made in another mount namespace they miss). DRM's nodes count where the driver is
+# nvidia. A process in another PID namespace (a container without the host's) is not seen; one that hides its files makes the
+# answer denied. A snapshot names programs `program-xxxxxx`, but NVIDIA's and the runtimes' daemons.
+
 import os
 import re
 import stat

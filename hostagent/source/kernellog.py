@@ -4,6 +4,9 @@ Each has an escaping of its own, and one parser here that ends a record where it
 says. Records of user space, which anybody with the rights to write to /dev/kmsg can make, are dropped.
 """
 
+# syslog(2) prints the prefix again for each line of a message, so lines with one time are one record. Every live root is of this
+# kernel, so where /dev/kmsg is denied, as in each container without privileges, the call serves below --host-root too.
+
 import errno
 import json
 import os

@@ -4,6 +4,10 @@ PCI Local Bus Specification, section 6.7 (the list of capabilities); PCI Express
 7.6.3 (the extended list) and 7.7.11.3 (ACS Control); Linux kernel, ABI/testing/sysfs-bus-pci-devices-aer_stats.
 """
 
+# A runtime-suspended function is not-supported, because a read would resume it. An ordinary user gets the 64 bytes of the header,
+# so the first function with capabilities makes the whole question denied. Extended space that the kernel does not reach (256
+# bytes) is an error, not "no ACS".
+
 import os
 import re
 from collections.abc import Callable, Iterable

@@ -4,6 +4,9 @@ Its answers name pods and containers; only resources, device ids, NUMA nodes and
 Fields: k8s.io/kubelet, pkg/apis/podresources/v1/api.proto.
 """
 
+# The first socket below the known roots that is root's in directories of root's is asked; SO_PEERCRED says who listens. Judges:
+# grpcio's server, and the kubelet with stub device plug-ins (tests/real/test_placement.py).
+
 import os
 import socket
 import stat

@@ -1,5 +1,8 @@
 """Listening unix sockets: those alone that only root can have put where they are."""
 
+# The kernel lists the path that a program gave, in whatever namespace that was; it is read in pieces, however long. Each
+# directory is looked at once, and only if the one above is root's.
+
 import os
 import re
 import stat

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("gcc"), re
 ROWS = {**held_trees.BARE, **held_trees.ODD}
 FEWEST = 44
 DEADLINE_S = 8
-#: Beyond the deadline, by what DESIGN.md promises; a busy machine may have to wait for a processor.
+#: Beyond the deadline, as docs/adr/0012 limits evaluation and writing; a busy machine may have to wait for a processor.
 GRACE_S = 3 + 2
 #: For what is only long: its reader is linear, and need not be stopped by the deadline.
 QUICK_S = 5

@@ -1,5 +1,7 @@
 """One CDI specification: YAML or JSON to what a check asks of it, refused where the CDI library refuses it."""
 
+# Two CDI files of one directory that define the same device remove it, even if a later directory defines it again (measured).
+
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

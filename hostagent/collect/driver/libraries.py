@@ -1,5 +1,8 @@
 """The driver's user libraries: what the dynamic linker finds, and other copies in the library directories."""
 
+# A library is there if a loader can load it: an ELF file of the host's architecture with segments that end within it. Its version
+# is that of its name.
+
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,5 +1,8 @@
 """GPUs: what PCI, /proc/driver/nvidia and NVML know of each, joined by PCI address and never by index."""
 
+# `link_speed_max` and `link_width_max` are the lower of card and port. `gpu.pcie_speed` compares what the cards offer
+# (`link_speed_card`): with the slots' limits in it, a workstation with two kinds of slots would be degraded.
+
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,5 +1,7 @@
 """PCI functions as sysfs shows them: addresses, classes, and whether a device still answers."""
 
+# Configuration space takes up to 10 ms per read: only for a GPU with a link that looks dead, or that NVML or /proc lack.
+
 import re
 from typing import Any, NamedTuple
 

@@ -1,5 +1,9 @@
 """Docker's containers while it restarts: how many run, and whether they go on."""
 
+# A shim lives as long as its container, whether dockerd runs or not, so no container's configuration, which holds its
+# environment, is opened. live_restore in a file newer than the running dockerd is an error: dockerd may not have read it. A
+# dockerd with a renamed --containerd-namespace is not found.
+
 import json
 from typing import Any
 

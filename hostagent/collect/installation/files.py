@@ -1,5 +1,8 @@
 """Files that a plan may change, whole: a live host's alone. A tape keeps of them what checks read, and says that it has no more."""
 
+# `Installation.folders` are directories in which every file was looked at: a path in one of them without an entry is absent, a
+# path elsewhere is not-recorded. Of a snapshot `ConfigFile.text` is not-recorded, "a snapshot has no whole PATH".
+
 from collections.abc import Iterator
 
 from hostagent.collect.parsing import stops_at_unread

@@ -1,5 +1,7 @@
 """Keys that this host signs kernel modules with, and whether its kernel will load what they signed."""
 
+# Not looked at: hash entries of MokListRT, and keys compiled into the kernel. The kernel log says whether a key is enrolled.
+
 from hostagent.collect.parsing import stops_at_unread
 from hostagent.facts.unread import Unread, need
 from hostagent.source.base import Source

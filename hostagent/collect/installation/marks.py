@@ -1,5 +1,9 @@
 """Which packages came as somebody's dependency: the marks that apt, dnf 5 and zypper keep beside their databases."""
 
+# apt marks a package for all architectures under the host's own (measured against apt-mark with two architectures). dnf 5
+# (packages.toml) and zypper (AutoInstalled) keep reasons in text; dnf 4 keeps them in SQLite, which is not opened because its
+# content decides what SQLite does: not-supported there.
+
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

@@ -1,5 +1,8 @@
 """Repositories of dnf, zypper and tdnf: INI files, a section for each."""
 
+# A snapshot keeps of repositories that are not NVIDIA's the host alone: a path may be all that it takes to get in. `gpgkey` is no
+# secret.
+
 import re
 from collections.abc import Iterator, Mapping
 

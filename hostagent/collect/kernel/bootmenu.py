@@ -1,5 +1,8 @@
 """GRUB's menu on this host: grub.cfg, the environment block, Boot Loader Specification entries, and what update-grub would make."""
 
+# Only where no menu is written yet (an image) does /etc/default/grub count. The reader takes the lines that decide and drops the
+# rest before parsing, so a host and its snapshot (no passwords, no kernel arguments) are read from one text.
+
 import functools
 import re
 from collections.abc import Iterator

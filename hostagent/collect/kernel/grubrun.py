@@ -1,5 +1,9 @@
 """What a grub.cfg comes to: its menu and its default, after the environment block and the conditions in it."""
 
+# grub-emu boots each menu of tests/real/test_grub.py, and the same kernel is named here. The order of blscfg, and that it takes
+# ids before numbers, is Fedora's patch. A function that makes entries is not followed; fallback entries after a failed boot,
+# LoaderEntryDefault of the firmware and extlinux are not read.
+
 import re
 from collections.abc import Mapping
 from typing import NamedTuple

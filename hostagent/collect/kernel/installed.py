@@ -1,5 +1,9 @@
 """One installed kernel: its image, its initramfs, and the nvidia module that modprobe loads under it."""
 
+# A module compressed with xz, gzip or zstd is decompressed as a whole: 40 to 180 ms, some 30 MiB for 14 MiB. The content of an
+# initramfs is not read, only its time. A directory of modules counts as a kernel also if only DKMS and headers made it, if no
+# other is there; without any image the running kernel came from the network or the hypervisor.
+
 import re
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,5 +1,8 @@
 """modprobe's configuration: the directories and file order of modprobe.d(5)."""
 
+# Debian's `nvidia-current*` come out of alias and install lines with modules.dep, and options are those of that name. A name that
+# leads to no file is no module.
+
 import re
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,5 +1,9 @@
 """A kubelet's command line as its unit would start it, with variables expanded as systemd does (systemd.service(5), systemd.exec(5))."""
 
+# A command line that Source may have cut (64 words, or a word of 4 KiB) is unread. A unit may start its kubelet by another
+# program (OpenShift's kubenswrapper, numactl): the words from the kubelet's own on count; a start that is not understood (`sh
+# -c`, `snap run`) is unread, never rejected, and so is an EnvironmentFile with a pattern.
+
 import re
 from collections.abc import Iterable, Mapping
 

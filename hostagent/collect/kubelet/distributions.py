@@ -3,6 +3,11 @@
 Sources (2026-11): k3s, pkg/daemons/agent/agent_linux.go and docs, Configuration File; RKE2 docs; canonical/microk8s (args/kubelet).
 """
 
+# k3s and RKE2 pass kubelet-arg on (config.yaml, config.yaml.d; `kubelet-arg+` adds) and have drop-ins below
+# agent/etc/kubelet.conf.d. A process called kubelet in their cgroup (RKE2, k0s) is read by its own command line. k0s writes its
+# kubelet's configuration only as it starts: not-running while it is stopped. Talos runs its kubelet in a container of containerd:
+# not-supported, never absent. Other roots than the usual (--data-dir) are not found.
+
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple

@@ -4,6 +4,13 @@ Measured against the kubelet 1.35.4 (tests/real/test_kubelet_configz.py). Other 
 certificates, kubeconfig, sockets, swap and what only the machine's cgroups decide are no part of `state`.
 """
 
+# Older than 1.29 is evaluated by 1.29's rules (`older`), newer than 1.37 by 1.37's (`newer`), an unread version by 1.37's
+# (`unknown`); a rejection then counts only if every known version rejects, and an unknown gate, flag, policy or option leaves
+# `state` unread for older and newer. Also left out of `state`: failCgroupV1, syntax of node labels (unknown kubernetes.io labels
+# are in it), taints, tracing, sysctls, finer options of the log format.
+# configz serves what the kubelet changes later: with reservedSystemCPUs, `cpu` disappears from kubeReserved and
+# systemReserved.cpu becomes their number, but a systemReserved that was not there stays absent. Facts have it so.
+
 import re
 from typing import NamedTuple
 

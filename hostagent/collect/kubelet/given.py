@@ -1,5 +1,10 @@
 """What a kubelet has given away: its two state files and the device managers' checkpoint, plain JSON below its root."""
 
+# The device checkpoint registers healthy devices alone: what a container has and it does not register is unhealthy. Its checksum
+# does not matter (the kubelet goes on without it). AllocResp and pods never leave the host. Devices keep the order in which they
+# were answered, because pseudonyms sort otherwise. NVIDIA's plug-in names a GPU by its UUID (`::3` for the third that shares it),
+# GKE's does not (nvidia0).
+
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet

@@ -1,5 +1,11 @@
 """Files, drop-ins and flags become one configuration, in the order in which the kubelet reads them."""
 
+# A file of --config comes back from the merge as JSON, which drops what is empty: `enforceNodeAllocatable: []` is [pods] again as
+# soon as there is a --config-dir. Feature gates of flags win over those of the file by key, though documents say they are lowest.
+# Without --config there are no eviction thresholds at all. Before 1.32 drop-ins merge into Go's own field names (maps only grow,
+# null does nothing, no defaults afterwards), before 1.30 they need a variable; gates end the kubelet while defaults are set from
+# 1.32 on.
+
 import posixpath
 from typing import Any, NamedTuple
 

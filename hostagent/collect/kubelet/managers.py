@@ -1,5 +1,10 @@
 """The topology, CPU and memory managers, and what is reserved: whether they start with a configuration on a machine."""
 
+# Measured, and in no document: `reservedMemory: 0.5Gi` in a file with the policy Static is refused ("could not covert": the
+# quantity is not held as a whole number) and accepted from a drop-in, where it became 512Mi in between. CPUs that the static
+# policy reserves by itself (no reservedSystemCPUs) are not computed, so "not all reserved cpus are present" is known only where
+# they are named.
+
 from typing import Any, NamedTuple
 
 from hostagent.collect.kubelet.gates import Gates, UnknownNameError

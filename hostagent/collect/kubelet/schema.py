@@ -3,6 +3,11 @@
 A structure is a dictionary by field, without the fields that have Go's zero value by never being set; durations are nanoseconds.
 """
 
+# What is refused depends on Go's decoder: null for a duration is an error, for a number nothing, for a pointer the default; a
+# number in a map of text is an error; `maxPods: 1e2` is 100 in YAML and refused in JSON; a key that is twice in a file is lenient
+# (JSON merges maps, YAML replaces them), in a drop-in refused; unknown fields are refused nowhere; names in a drop-in match in
+# any case, in a file only as written.
+
 import functools
 import re
 from collections.abc import Iterable

@@ -1,5 +1,7 @@
 """What the kubelet checks of its configuration before it looks at the machine, in its order and its words."""
 
+# More than 65,535 pods are refused because of user namespaces (measured, 1.35.4).
+
 from collections.abc import Iterator
 
 from hostagent.collect.kubelet.gates import Gates, UnknownNameError, aggregate, shown

@@ -1,5 +1,9 @@
 """NCCL's settings: a job's environment where one was given, and the files, by the precedence of the version found."""
 
+# Quotes belong to a value: `env` and `docker --env-file` take lines as they are, so `NCCL_IB_HCA="mlx5_0"` is a fault that NCCL
+# sees. Before 2.30.3 NCCL takes the home from passwd by the user of the process, which an environment does not say: a container
+# that sets HOME reads another file. A host without any library is judged by the newest precedence.
+
 from hostagent.collect.nccl.job import Job, read_job
 from hostagent.collect.parsing import stops_at_unread
 from hostagent.facts.nccl import NcclLibrary, NcclSetting

@@ -1,5 +1,8 @@
 """Who may write a file: one that only root may change speaks for the host."""
 
+# The owner of `/` of the judged tree counts as root, because an unpacked image may be any user's copy. A writable directory could
+# make the search endless (loops, thousands of names).
+
 from hostagent.facts.unread import NOT_THERE, Unread, need
 from hostagent.source.answers import Stat
 from hostagent.source.base import Source

@@ -1,5 +1,9 @@
 """Interfaces of the host's network namespace, from what the network lane says of each."""
 
+# sysfs does not show the kinds dummy, ifb and ipvlan; RTM_GETLINK does. Only interfaces of RoCE rails are evaluated: docker0,
+# Calico, Cilium and IPoIB have any MTU they like. A port of a bridge or bond may have a smaller MTU than the one above (measured:
+# a bridge keeps an MTU that was set); of macvlan and VLAN the kernel refuses it.
+
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, cast, get_args

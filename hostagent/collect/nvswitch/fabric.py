@@ -1,5 +1,9 @@
 """NVSwitches, the fabric manager's log, and IMEX."""
 
+# A100's GPUs report nothing about the fabric to NVML: errors in the fabric manager's log after its start and no "Successfully
+# configured" fail. Without a line of its start (LOG_LEVEL above INFO) errors warn. All NVSwitches gone from PCI looks like a
+# board of four GPUs (the fabric's state fails on H100).
+
 import re
 from collections.abc import Callable
 from typing import Any

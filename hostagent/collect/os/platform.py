@@ -1,5 +1,10 @@
 """Which platform a host is, by two marks, what it runs in, and whose its parts are."""
 
+# If many hosts have the id (ubuntu, amzn), the mark is a file with content, and the board has no other maker. A container with a
+# system of its own (LXC, Incus, nspawn) is known by /run/systemd/container and by process 1 not being in the first PID namespace.
+# /.dockerenv is left behind on hosts too: where kernel threads are seen (/proc/2/stat, PF_KTHREAD) it is no container. A
+# container without its manager's mark is taken for a host. WSL2 and Jetson have no known place; Thor is treated like Orin.
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,9 @@
 """RDMA ports by sysfs and libibverbs, as the lane read them (Linux kernel, ABI/stable/sysfs-class-infiniband; ibv_query_port(3))."""
 
+# A device without an answer is still a port (`NAME:1`), without any value. The interface of a port is that of the first slot of
+# its GID table (a bond where it is part of one), else that of its function with its dev_port. traffic_class 0: the driver has the
+# file and no value was set. Words are parsed without patterns: compiling them took longer than all ports together.
+
 from collections.abc import Callable
 from typing import Any, TypeVar
 

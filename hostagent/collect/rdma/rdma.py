@@ -1,5 +1,9 @@
 """The host's RDMA stack: devices, mode, library, peer memory, limits, and who brings its modules."""
 
+# Peer memory is usable by the three files that NCCL looks for; the module may be loaded without one of them. A module with a
+# version of its own is not the kernel's: where DOCA-OFED's is on the disk and the kernel's is loaded, the initramfs had it. The
+# Network Operator's mark is /run/mellanox/drivers/.driver-ready; modules that it loads are not counted as the host's.
+
 from collections.abc import Callable
 from typing import Any
 

@@ -4,6 +4,10 @@ Learned by asking the programs (``config dump``) and by starting them; `hostagen
 by version, and tests/real/test_containerd.py repeats the questions.
 """
 
+# In 1.6 and 1.7 a file that names only the nvidia runtime replaces the built-in runc; `config dump` accepts it and the daemon
+# then runs without CRI: rejected. SystemdCgroup unset is cgroupfs on 2.1, also on a systemd host. 2.0 and 2.2 are taken to behave
+# as 2.1, 1.5 and older as 1.6.
+
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

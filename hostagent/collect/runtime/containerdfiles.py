@@ -1,5 +1,11 @@
 """containerd's main file and what it imports, in the order in which that version merges them."""
 
+# Measured (84 written and 60 generated configurations, `config dump` and the started daemon of each version): 1.7 looks only at
+# the last `version` line over all files, 2.1 takes the highest, 1.6 never looks; 2.1 migrates no version 1 or unversioned file,
+# so nvidia entries in it are ignored, as are v2 names in a v3 file and a v2 drop-in into a v3 file. 2.x reads nothing behind an
+# import that names a file that is not there, without a message (2.1.4, 2.3.7). 2.3.0 to 2.3.4 refuse a drop-in with a newer
+# version than the main file; 2.3.5 merges by file again.
+
 import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

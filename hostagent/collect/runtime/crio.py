@@ -1,5 +1,7 @@
 """CRI-O's configuration: crio.conf and, over it, the drop-ins of crio.conf.d in the order of their names (crio.conf.d(5))."""
 
+# CRI-O follows its documents alone: no program of it was measured.
+
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

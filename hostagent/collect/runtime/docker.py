@@ -4,6 +4,9 @@ What it refuses was learned by starting dockerd 26.1.5, and is repeated by tests
 knows is refused by dockerd and not by us: the list of keys changes with each version.
 """
 
+# `dockerd --validate` accepts runtimes that the daemon refuses, so the tests ask the started daemon. dockerd refuses to start if
+# default runtime, exec-opts or hosts are in file and flags; runtimes of both are merged since 18.09.
+
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

@@ -1,5 +1,9 @@
 """Where container runtimes live, whether they are there, and which version they are."""
 
+# K3s, RKE2 and k0s unpack their containerd and write its configuration when they first start: before that, and in an image,
+# `state` is not-running and `handlers` has the one entry that is known to come (k3s and RKE2 find the toolkit).
+# `Runtime.installed` is apart from `state`, so an unread file does not hide whether the runtime runs.
+
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 

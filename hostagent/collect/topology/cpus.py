@@ -4,6 +4,10 @@ A host has thousands of CPUs at times, so nothing is asked of each: a package is
 no core has a second thread.
 """
 
+# A package is asked once (package_cpus_list, before Linux 5.3 core_siblings_list), a core once (thread_siblings_list of its first
+# CPU), no core where smt/active is 0. A cpufreq policy is asked once; which CPUs it governs is asked only where there are fewer
+# policies than CPUs (else policyN governs CPU N).
+
 import re
 
 from hostagent.collect.parsing import parse_number, stops_at_unread

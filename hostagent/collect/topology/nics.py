@@ -4,6 +4,11 @@ The directories ``net`` and ``infiniband`` of a PCI function are the kernel's ow
 card's firmware at times, and nothing of it is read here.
 """
 
+# A virtual function is asked for device id, driver, net, infiniband and physfn alone: NUMA node, CPUs and vendor are its card's,
+# and it has no link (a card may have 256). virtio has `net` below its virtio device. Not read: /sys/kernel/pci_switch_link (fused
+# Broadcom switches), deep idle states; the link above a switch is not evaluated. The ConnectX-7 functions of HGX B200 that lead
+# to NVLink switches become rails where a host has no other RDMA NIC.
+
 import re
 from collections.abc import Callable
 from typing import Any

@@ -3,6 +3,9 @@
 The directories say which nodes there are: the kernel has one for each that is online, and the file ``online`` came later.
 """
 
+# A kernel without NUMA is one node 0 with all CPUs, MemTotal of /proc/meminfo and distance (10,). Free huge pages are asked where
+# there are any.
+
 import re
 
 from hostagent.collect.parsing import stops_at_unread

@@ -1,5 +1,8 @@
 """Nodes of a Kubernetes cluster, in pages: those that may serve first, those that explain a refusal last."""
 
+# Heartbeats are compared with the Date of the API server's answer: the clock of a submitter's laptop counts for nothing.
+# Selectors order the reading; nodes without the labels are read before a refusal.
+
 import re
 import threading
 import time

@@ -1,5 +1,8 @@
 """A Slurm cluster as candidates: what slurmctld would start at once, and the verdict of each node in its Extra or in a report."""
 
+# `Extra` is the verdict that `hostagent slurm health` keeps there, with hostagent_multi for jobs on several nodes. It has no
+# time: it is as old as the last health check.
+
 import math
 import time
 from collections import Counter

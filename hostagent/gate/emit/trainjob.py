@@ -1,5 +1,7 @@
 """A TrainJob of Kubeflow Trainer, as each version of its API has it."""
 
+# Trainer 2.0 and Kueue cannot ask for one pod per node: an error where two pods of a job would fit on one.
+
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,5 +1,7 @@
 """dnf and tdnf of the target, asked in a room."""
 
+# dnf and zypper pass over a repository that cannot be read and exit 0; their words say it. tdnf follows its source alone.
+
 from collections.abc import Iterable, Mapping
 from functools import cmp_to_key
 from typing import ClassVar

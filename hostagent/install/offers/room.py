@@ -3,6 +3,11 @@
 As root it is the first of its own process numbers, so with it ends all that was started there; it ends with this process.
 """
 
+# mount_setattr(2) needs Linux 5.12; on older kernels directories next to the covered ones are not read-only, and no package
+# manager writes there when asked. What is mounted below a covered directory is hidden by the overlay, so each such mount is put
+# back: covered where a package manager writes (/var/lib/dpkg, /var/cache/apt, a keyring directory), bound where it only reads.
+# /run stays the host's: sockets of resolvers are there. SELinux labels of overlays were not tried.
+
 import contextlib
 import os
 import stat

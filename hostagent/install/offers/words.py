@@ -1,5 +1,9 @@
 """What a package manager says, as it may be shown: without credentials, on one line, not without end."""
 
+# A key that is bound by SHA-1 is taken by apt 2, which NVIDIA's older repositories need, and refused by apt 3: apt decides. gpgv
+# counts a signature made with SHA-1 as "invalid" with a bare fingerprint behind it, which no other fault has. Codes come from
+# what apt 2.6 (gpgv) and apt 3 (sqv) print, each tried with a repository made for it.
+
 import re
 from collections.abc import Iterable
 from typing import Literal

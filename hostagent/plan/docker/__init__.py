@@ -1,5 +1,10 @@
 """Docker's engine of the distribution, and the group whose members use it: only where ``Asked.docker`` says so."""
 
+# docker.io, docker, or moby-engine with moby-cli or docker-cli, whichever the repositories have. Any engine that is there stays
+# (Docker's own, a snap's, one without a package). Red Hat's family has none: Docker's own packages where the host has that
+# repository, else a refusal: a third party's key is an administrator's decision. Podman's `docker` is no engine. Not in a plan
+# unless asked for.
+
 from hostagent.facts.unread import need
 from hostagent.knowledge.dockerpackages import OWN_REPOSITORIES, STAND_INS, Groups, engine
 from hostagent.plan.answers import moved_by, named, space_of

@@ -1,5 +1,12 @@
 """What becomes of the driver: it stays, or which packages at which version take its place."""
 
+# Order of decisions: is it ours to install; origin (`origins`); flavour (`flavours`); it stays (`staying`); names
+# (`driverpackages`, `named`); version (`versions`: the first that one origin has as a whole, each package with its own revision;
+# a module package has its kernel's version, and one that is missing makes the next row be tried, DKMS); removal (`removal`). A
+# version with an advisory does not stay where the profile's `security` is critical. NVIDIA's add-ons that nothing here needs (a
+# fabric manager without switches) count for nothing; names "beside" the required ones come where the origin has them, because not
+# every mirror does.
+
 from typing import NamedTuple
 
 from hostagent.facts.unread import need

@@ -1,5 +1,9 @@
 """Holds: lifted by the transaction, put back at the new version."""
 
+# A transaction of apt lifts the hold of each package it moves (dpkg sets the selection to install, also by --reinstall), so a
+# hold's probe is true only once the package is at its version. unattended-upgrades leaves held packages alone, so its blacklist
+# is not written.
+
 from hostagent.knowledge.driverpackages import meta_flavour, module_stream
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part
 from hostagent.plan.driver import probes

@@ -1,5 +1,8 @@
 """The kernels that get a module, what each of them has of it, and the packages with their headers."""
 
+# Metapackages (headers, signed modules) are taken at the newest version that is no newer than the installed kernel's metapackage,
+# so that nothing comes for a kernel that is not there.
+
 import re
 from typing import NamedTuple
 

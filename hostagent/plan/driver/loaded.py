@@ -1,5 +1,8 @@
 """The module that is loaded now: whether it is the plan's, who uses it, and what it takes to have the other one."""
 
+# nvidia-persistenced, the fabric manager and IMEX are no users of the driver: they are stopped for an exchange of the module. Not
+# proved by a test: the exchange on a live kernel, which in the tests has no loadable modules.
+
 from collections.abc import Iterator
 
 from hostagent.facts.gpu import Gpu

@@ -1,5 +1,8 @@
 """Which installed packages go: those of other branches and of the other flavour, and no others."""
 
+# 595 down to 580 on Ubuntu: installed names that the target version does not have go too, as do NVIDIA's pinning packages of
+# another branch.
+
 from hostagent.knowledge.driverpackages import branch_in, flavour_in
 from hostagent.plan.driver.installed import Have, pinning_of
 from hostagent.plan.driver.situation import Situation

@@ -1,5 +1,9 @@
 """Whether the driver that is installed is what the profile asks for, as a whole: by what lies on the disk, not by names of packages."""
 
+# Fit is one version in the same-version set, every part installed and configured, a module of that version for each kernel, both
+# libraries, the needed add-ons, the profile's constraint met. A database that says installed proves no file: where libraries are
+# gone the packages come once more (--reinstall).
+
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
 from hostagent.knowledge.driverpackages import PINNED, addons
 from hostagent.knowledge.packages import driver_part

@@ -1,5 +1,10 @@
 """The steps that bring the driver to what was chosen, in the order in which they are done."""
 
+# `dkms autoinstall` may end with any code, because it fails for modules of others too, and dkms exits 0 without headers: the
+# module that depmod lists for a kernel is the proof. DKMS calls an empty nvidia.ko built (its cp may fail unseen), so that
+# kernel's build is forgotten first; of a cut nvidia-uvm.ko the plan knows nothing. Transaction 2 names the packages of
+# transaction 1 as well: asked about alone, apt would bring another compiler for DKMS than it does later.
+
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,5 +1,9 @@
 """The package database that an interrupted run left half-way."""
 
+# `dpkg --configure -a` exits 1 after a kill between two unpackings, which is no failure: then `apt-get --fix-broken --no-remove
+# install`. While dependencies are unmet apt answers no question about other packages (2.6, measured), so questions name what
+# --fix-broken would add.
+
 from hostagent.facts.unread import need
 from hostagent.plan import aptcommands
 from hostagent.plan.model import Given, PlanStep, Probe, Run, Undo

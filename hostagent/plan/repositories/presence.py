@@ -1,5 +1,8 @@
 """Whether a repository is there already, and which of the host's own sources stand against it."""
 
+# apt refuses two sources of one repository with different keys or trust ("Conflicting values set for option Signed-By" or
+# "Trusted", 2.6), so both stop working.
+
 from typing import NamedTuple
 
 from hostagent.facts.installation import Repository

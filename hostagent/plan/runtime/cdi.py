@@ -1,5 +1,8 @@
 """nvidia-ctk's CDI specification: its refresh out of an ordering cycle, and made again where it is of another driver."""
 
+# The ordering cycle is the toolkit's 1.19.0: After=multi-user.target of nvidia-cdi-refresh.service, where a unit waits for the
+# refresh.
+
 import re
 
 from hostagent.derived.access import ctk_specs

@@ -5,6 +5,9 @@ hides each later change; 2.x merges key by key. A drop-in has the version of the
 below old names from moving (containerd, 1.6 to 2.3, by ``config dump``).
 """
 
+# 1.x drops the built-in runc entry as soon as the file has any runtime, so runc's is written too. Where an import names a missing
+# file, ours goes in front of it: 2.x reads nothing behind.
+
 import posixpath
 from collections.abc import Mapping
 from fnmatch import fnmatchcase

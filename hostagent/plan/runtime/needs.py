@@ -1,5 +1,9 @@
 """Which runtimes serve jobs here and do not give them every GPU yet, and what of their configuration that is."""
 
+# An entry works with its program, a type, and the cgroup driver of the kubelet, else of the default runtime. The answer is from
+# the begin of a run: a continued run knows its steps (`Asked.continued`), because half-way the facts would say that CDI does it.
+# microk8s, k0s and Docker's snap are refused with their own command.
+
 from typing import NamedTuple
 
 from hostagent.derived.access import CTK_KIND, ways

@@ -1,5 +1,8 @@
 """``fabric``: interfaces, RDMA ports with what a job gets of each, GPUDirect, and the MTU."""
 
+# Without loopback and veth: a Kubernetes node has hundreds, with their other ends in pods. The text of `mtu` is the last line of
+# `hostagent topology`, unwrapped, so that `tail -n 1` has it.
+
 from collections.abc import Mapping
 from typing import Any, get_args
 

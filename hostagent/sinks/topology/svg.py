@@ -1,5 +1,8 @@
 """The map as a picture: packages, NUMA nodes, switches, GPUs and NICs as boxes. Colour is the severity of findings and nothing else."""
 
+# Every second bridge after the root port is an upstream port, so a switch. Literal colours with prefers-color-scheme and classes
+# that begin with `t-`: the same element is in a file and in a page. Links of switches and NVLinks between GPUs are not drawn.
+
 from collections.abc import Iterator
 
 from hostagent.sinks import digest

@@ -1,5 +1,9 @@
 """The map for a person at a terminal: a matrix as ``nvidia-smi topo -m`` prints it, the NUMA nodes, and an answer for each pod."""
 
+# No NIC rows (the same cells again; NIC-NIC distances are not in the data). GPU columns that all say the same (NV18) are one
+# column, so 16 GPUs and 16 NICs take three blocks at 80 columns. NUMA nodes without CPUs that are alike take one line (GB200:
+# "2-17"). Virtual functions are counted.
+
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,5 +1,9 @@
 """HealthCheckProgram: drains a node that is not ready, and resumes it when its fault has gone. What others have set stays."""
 
+# Slurm has no compare-and-set: a person's drain between our read and write is overwritten, some milliseconds; the node is read
+# again and the log says so. A refusal counts once; a check that began before one resumes nothing. A dead daemon's verdict counts
+# for 150 s: two intervals and a deadline.
+
 import json
 import re
 import time

@@ -4,6 +4,10 @@ Slurm drains a node whose prolog fails, and holds the job or queues it again. So
 itself is what fails, the site says what happens (``--on-own-fault``).
 """
 
+# Python exits 1 where it cannot start, a shell 127 where a program is missing, and Slurm drains for each: only a refusal has its
+# own code (--refusal-code), which the wrappers let through. `Prolog error` has no author: it is ours where a prolog left a record
+# of its refusal at that time.
+
 import contextlib
 import time
 from collections.abc import Callable, Mapping

@@ -1,5 +1,8 @@
 """What is known of a node without a new look: the daemon's state file, and the verdict that our own programs leave."""
 
+# Whether slurmd runs is left out: slurmd has started this program, and a daemon that saw it stopped during a restart would drain
+# the node.
+
 import json
 import os
 import re

@@ -4,6 +4,9 @@ There IPv6 addresses stand with their interfaces. IPv4 ones do not: an address i
 interfaces are in one network the kernel's tables leave open which of them has which address, and so does the answer.
 """
 
+# GID tables settle which of several interfaces in one network has an IPv4 address, for those with an RDMA device; for others it
+# stays unread. A link that is down is in neither fib_trie nor route.
+
 import ipaddress
 import re
 import socket

@@ -4,6 +4,10 @@ The description is light; what it needs is imported in the worker. No library of
 goes into an ioctl: the kernel would load a module of that name.
 """
 
+# Reading `speed`, a dump of links and DCB take the lock of all interfaces (rtnl), which a driver that waits for its firmware
+# holds; MTU, operstate, flags, master and sysctls take none and are asked first. SIOCGIFINDEX and its like load a kernel module
+# of the interface's name for root. sock_diag loads tcp_diag.
+
 from hostagent.facts.unread import Unread
 from hostagent.source.files import Files
 from hostagent.source.lane import Ask, Lane, Rights, allowed_s

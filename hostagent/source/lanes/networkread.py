@@ -21,6 +21,10 @@ setns(2), where it has CAP_SYS_ADMIN and may open /proc/1/ns/net (CAP_SYS_PTRACE
 Then it gives up what asking does not need.
 """
 
+# Two namespaces are one if /proc/1/net/dev below the root and /proc/self/net/dev have one inode: stat(2) needs no right, readlink
+# of /proc/1/ns/net is denied in a container (measured). psutil, netlink and /proc/sys/net are always those of the reading
+# process. sysfs shows the namespace it was mounted in, so its names are compared with /proc/1/net/dev before and after.
+
 import os
 from functools import partial
 from typing import Any, NamedTuple

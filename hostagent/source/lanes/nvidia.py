@@ -1,5 +1,11 @@
 """NVIDIA's lane: /proc/driver/nvidia and NVML. The description is light; what it needs is imported in the worker."""
 
+# The driver recognises an administrator by CAP_SYS_ADMIN alone (NV_IS_SUSER, open kernel modules, 550.163.01). Of the
+# capabilities that are dropped its modules look only at CAP_SYS_NICE and CAP_PERFMON, which set priorities and read profiles.
+# NVML asks nvidia-persistenced over its socket before the driver whether a GPU is kept awake (nvmlDeviceGetPersistenceMode,
+# 550.163.01); the daemon keeps the device open and sets no mode, and sees user 65533. Without the socket persistence would read
+# as off.
+
 from hostagent.facts.unread import Unread
 from hostagent.source.answers import MIB
 from hostagent.source.files import Files
@@ -50,7 +56,7 @@ def _get_ready() -> None:
     from hostagent.source.lanes import nvml  # noqa: F401
 
 
-#: What NVML needs, and what it does not, is told in DESIGN.md, "NVML in a cage".
+#: What NVML needs, and what it does not: docs/adr/0006-nvml-in-a-sandbox.md.
 RIGHTS = Rights(
     capabilities=("sys_admin",),  # whom the driver takes for an administrator
     sockets=True,  # to the persistence daemon: whether it keeps a GPU awake is asked there first

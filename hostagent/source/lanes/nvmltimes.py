@@ -1,5 +1,8 @@
 """How long NVML's calls may take. The worker and who waits for it go by one table: a worker grants itself no time."""
 
+# Waking a GPU happens in the handle call, not in init: without a persistence daemon the first nvmlDeviceGetHandleByIndex of each
+# GPU is as slow as nvmlInit.
+
 from hostagent.source import lane
 
 #: Seconds for initialising NVML, and for the first call to each GPU, where no persistence daemon keeps the GPUs awake.

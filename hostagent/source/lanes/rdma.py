@@ -56,7 +56,7 @@ def _end() -> None:
     """Each device was closed as soon as its ports were asked."""
 
 
-#: What libibverbs needs, and what it does not, is told in DESIGN.md, "RDMA in a cage".
+#: What libibverbs needs, and what it does not: docs/adr/0007-libibverbs-in-a-sandbox.md.
 RIGHTS = Rights(
     capabilities=(),
     sockets=False,

@@ -1,5 +1,13 @@
 """RDMA devices and their ports by sysfs (Linux kernel, ABI/stable/sysfs-class-infiniband), in the worker of their lane."""
 
+# EINVAL of a slot, and zeros, are an empty slot; EINVAL of gid_attrs/ndevs is a GID without an interface (InfiniBand). Each other
+# errno is in the answer. A port that was listed and is gone when it is read is an error, not absent: absent would skip the checks
+# of a card that fell off. The PCI function is the last address on the path of `device` (subfunctions are below their card), ""
+# where the kernel has `parent` (rxe) or no `device`. The node comes from infiniband_verbs/*/ibdev, because several devices may
+# share a function's directory.
+# Product data (VPD) of a ConnectX-7 are read only where a GPU of HGX B200 or B300 is on PCI: with SW_MNG in them the function
+# manages an NVLink switch, and its ports are not read.
+
 import errno
 import os
 import re

@@ -1,4 +1,4 @@
-"""The table of DESIGN.md: what the installer does about each check of the families that it serves."""
+"""The table of docs/dev/installer-coverage.md: what the installer does about each check of the families that it serves."""
 
 import ast
 import functools
@@ -11,8 +11,7 @@ from tests.over import over
 ROOT = Path(__file__).parents[3]
 FAMILIES = ("os", "kernel", "driver", "nvswitch", "toolkit", "runtime", "cdi")
 ROW = re.compile(r"^\| `([a-z]+\.[a-z_]+)` \| ((step|refusal|not:) .+) \|$", re.MULTILINE)
-TABLE = (ROOT / "DESIGN.md").read_text(encoding="utf-8").partition("### What the installer does about each check\n")[2].partition("\n#")[0]
-ROWS = ROW.findall(TABLE)
+ROWS = ROW.findall((ROOT / "docs/dev/installer-coverage.md").read_text(encoding="utf-8"))
 
 
 @functools.cache
