@@ -5,7 +5,6 @@ the next call of either kind removes first.
 """
 
 import contextlib
-import errno
 import os
 import time
 from collections.abc import Iterator
