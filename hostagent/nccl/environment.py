@@ -26,8 +26,11 @@ class Variable:
     """One for all nodes of a list, or for one node."""
 
     name: str
+    """The variable."""
     value: str
+    """Its value, without quotes."""
     why: str
+    """Why, in one sentence."""
 
 
 @frozen
@@ -35,7 +38,9 @@ class NodeVariables:
     """What is one node's own: it goes into that node's conf file."""
 
     node: str
+    """The host."""
     variables: tuple[Variable, ...]
+    """Its own variables."""
 
 
 @frozen
@@ -43,9 +48,13 @@ class Provider:
     """A provider's network, which chooses its own settings."""
 
     name: str
+    """Its name."""
     plugin: str
-    script: str  # "" where the plug-in needs none
+    """Its plug-in for NCCL."""
+    script: str
+    """The script that a job sources; empty where the plug-in needs none."""
     text: str
+    """What a job needs, in one sentence."""
 
 
 @frozen
@@ -53,14 +62,23 @@ class Environment:
     """The answer. Where anything is refused, nothing is emitted."""
 
     schema_version: int
+    """The version of this schema."""
     emitted: bool
+    """Whether there is an environment; false where something is refused."""
     nodes: tuple[str, ...]
+    """The hosts that it is for."""
     nccl_version: str  # or unknown
+    """The version of NCCL that it is for; unknown: what is emitted is known to every version from 2.18 on."""
     variables: tuple[Variable, ...]
+    """What every node gets."""
     by_node: tuple[NodeVariables, ...]
+    """What only one node gets, for its conf file."""
     provider: Provider | None
+    """The provider's network that the nodes have, which chooses its own settings; null for none."""
     refusals: tuple[Refusal, ...]
+    """Why nothing is emitted; empty where something is."""
     notes: tuple[str, ...]
+    """What is worth a look and refuses nothing."""
 
 
 def derive(nodes: Sequence[Node], version: "Version | None" = None, now: "float | None" = None) -> Environment:

@@ -199,7 +199,7 @@ def _act(act, bank, number, happens):
         os._exit(int(count[0] >= number))
 
 
-def _each_step(tmp_path, files, act, happens, shims=False):
+def _each_step(tmp_path, files, act, happens, *, shims=False):
     """The bank after each step at which that happens, until there is no such step."""
     status, number = -1, 0
     while status:
@@ -232,7 +232,7 @@ def test_a_failure_at_any_step_leaves_the_bank_as_it_was(name, tmp_path):
 @pytest.mark.parametrize("name", ["empty", "today", "older"])
 def test_a_kill_at_any_step_leaves_each_place_whole_and_the_next_call_finishes(name, first, tmp_path):
     before = _files(_bank(tmp_path / "before", BANKS[name]))
-    for number, bank in _each_step(tmp_path, BANKS[name], _write if first == "write" else remove_shims, _kill, first == "remove"):
+    for number, bank in _each_step(tmp_path, BANKS[name], _write if first == "write" else remove_shims, _kill, shims=first == "remove"):
         for one in _shims(bank):
             was = f"{one.relative_to(bank)}" in before
             assert not was or one.exists(), f"killed at step {number}"
