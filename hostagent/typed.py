@@ -267,7 +267,7 @@ UNREAD_SCHEMA = {
 
 
 def schema(kind: Any, *, partial: bool = False, texts: "Texts | None" = None) -> dict[str, Any]:
-    """JSON Schema (2020-12) of what `build` accepts. `partial`: no key is required (an overlay). `texts`: what a class says of its fields."""
+    """JSON Schema (2020-12) of what `build` accepts. `partial`: no key is required (an overlay). `texts`: what each field says."""
     below = functools.partial(schema, partial=partial, texts=texts)
     origin = typing.get_origin(kind)
     arguments = typing.get_args(kind)
@@ -282,7 +282,7 @@ def schema(kind: Any, *, partial: bool = False, texts: "Texts | None" = None) ->
         return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
     if origin in (dict, Mapping):
         return {"type": "object", "additionalProperties": below(arguments[1])}
-    if is_dataclass(kind):
+    if isinstance(kind, type) and is_dataclass(kind):
         return _dataclass_schema(kind, below, partial=partial, texts=texts(kind) if texts else {})
     names = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
     return {} if kind is Any else {"type": names[kind]}
