@@ -275,11 +275,11 @@ def coverage(judgements: tuple[Judgement, ...]) -> Coverage:
     by_check: dict[str, set[Outcome]] = {}
     for one in judgements:
         by_check.setdefault(one.id, set()).add(one.outcome)
-    kinds = [_counted(outcomes) for outcomes in by_check.values()]
+    kinds = [_coverage_of(outcomes) for outcomes in by_check.values()]
     return Coverage(*(kinds.count(kind) for kind in ("judged", "unknown", "skipped", "off")))
 
 
-def _counted(outcomes: set[Outcome]) -> str:
+def _coverage_of(outcomes: set[Outcome]) -> str:
     if "unknown" in outcomes:
         return "unknown"
     if outcomes & {"pass", "warn", "fail"}:

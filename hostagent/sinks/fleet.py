@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal, get_args
 
+from hostagent.derived.words import counted
 from hostagent.gate.fleet import Cause, Class, Counts, Fleet, State
-from hostagent.gate.wording import count_of, names_of
+from hostagent.gate.wording import names_of
 from hostagent.sinks.page import Page
+from hostagent.visible import cut
 
 Format = Literal["text", "html", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -34,7 +36,7 @@ def render_fleet(found: Fleet, form: Format, *, colour: bool = False, width: int
 
 def short(text: str, most: int = _VALUE) -> str:
     """`text`, cut where it is long."""
-    return text if len(text) <= most else f"{text[:most]}…"
+    return cut(text, most + 1)
 
 
 def headline(counts: Counts) -> str:
@@ -42,7 +44,7 @@ def headline(counts: Counts) -> str:
     if not counts.nodes:
         return "No node: found no report"
     several = f", {counts.multi_node} of them jobs on several nodes" if counts.single_node else ""
-    return f"{counts.single_node} of {count_of(counts.nodes, 'node')} may take jobs{several}"
+    return f"{counts.single_node} of {counted(counts.nodes, 'node')} may take jobs{several}"
 
 
 def states_of(found: Fleet) -> "dict[str, State]":
@@ -70,11 +72,11 @@ def headline_of(cause: Cause) -> str:
 
 def differences(one: Class, others: int) -> "list[str]":
     """What sets a class apart from the largest one, which has `others` nodes, and what sets nodes apart inside."""
-    found = [f"{each.name} {_value(each.found)} {count_of(others, 'other')} {short(each.wanted)}" for each in one.differs]
+    found = [f"{each.name} {_value(each.found)} {counted(others, 'other')} {short(each.wanted)}" for each in one.differs]
     if one.differs_hidden:
         found.append(f"differs from the largest class by {one.differs_hidden}")
     odd = [
-        f"{each.fact} {short(each.found)} on {names_of(each.nodes)}; {count_of(each.others, 'other')} {short(each.wanted)}"
+        f"{each.fact} {short(each.found)} on {names_of(each.nodes)}; {counted(each.others, 'other')} {short(each.wanted)}"
         for each in one.odd
     ]
     return [*_first(found, _DIFFERENCES), *_first(odd, _ODD)]
@@ -105,7 +107,7 @@ def _text(found: Fleet, page: Page) -> str:
     if found.without_class:
         page.heading("NODES WITHOUT A CLASS")
         for one in found.without_class[:_CLASSES]:
-            page.add(f"{count_of(len(one.nodes), 'node')}: {short(one.why, 4 * _VALUE)}", "  ", _BELOW)
+            page.add(f"{counted(len(one.nodes), 'node')}: {short(one.why, 4 * _VALUE)}", "  ", _BELOW)
             page.add(names_of(one.nodes), _BELOW)
         _put_rest(len(found.without_class) - _CLASSES, "reason", page)
     if found.warnings:
@@ -120,7 +122,7 @@ def _put_causes(found: Fleet, page: Page) -> None:
     if found.causes:
         page.heading("CAUSES")
     for one in found.causes[:_CAUSES]:
-        page.add(f"{count_of(len(one.nodes), 'node')}: {headline_of(one)}", "  ", _BELOW, _COLOURS.get(one.severity, ""))
+        page.add(f"{counted(len(one.nodes), 'node')}: {headline_of(one)}", "  ", _BELOW, _COLOURS.get(one.severity, ""))
         named = reason_of(one)
         page.add(f"{named}: {names_of(one.nodes)}" if named and one.headline else names_of(one.nodes), _BELOW)
     _put_rest(len(found.causes) - _CAUSES, "cause", page)
@@ -132,7 +134,7 @@ def _put_classes(found: Fleet, page: Page) -> None:
         page.heading("CLASSES")
     for one in found.classes[:_CLASSES]:
         what = f": {short(one.gpus)}" if one.gpus else ""
-        page.add(f"{count_of(len(one.nodes), 'node')}{what}", "  ", _BELOW)
+        page.add(f"{counted(len(one.nodes), 'node')}{what}", "  ", _BELOW)
         page.add(f"class {short(one.fabric_class, _NAME)}: {in_words(one.nodes, states)}", _BELOW)
         for domain in one.domains[:_DOMAINS]:
             page.add(f"domain {short(domain.domain, _NAME)}: {names_of(domain.nodes)}" if domain.domain else names_of(domain.nodes), _BELOW)
