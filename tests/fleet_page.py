@@ -8,10 +8,10 @@ from xml.sax.saxutils import escape
 import click
 
 from hostagent.cli.gate import command as gate
+from hostagent.derived.words import counted
 from hostagent.gate.answer import Code
 from hostagent.gate.described import CODES
 from hostagent.gate.fleet import Fleet, State, fleet
-from hostagent.derived.words import counted
 from hostagent.sinks.fleet import WORDS, differences, headline
 from hostagent.sinks.fleethtml import SIGNS
 from hostagent.sinks.gate import ADVICE, IN_CLUSTER
