@@ -246,7 +246,7 @@ def _import(module: str, catalogue: str, path: str = "") -> ModuleType:
         if catalogue != OURS:
             from hostagent.lawful import import_lawfully
 
-            return import_lawfully(module, catalogue)
+            return import_lawfully(module)
         return _load(module, path) if path and module not in sys.modules else importlib.import_module(module)
     except HostagentError:
         raise

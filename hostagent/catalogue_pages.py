@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from hostagent.check import Check, Step, id_of
+from hostagent.derived.words import joined
 from hostagent.facts.frozen import called_of
 from hostagent.knowledge.ladder import ENDS_JOBS
 from hostagent.links import parts
@@ -159,7 +160,7 @@ def _folded(text: str, folds: bool) -> str:
 
 def _names(ids: Sequence[str], folds: bool, last: str) -> str:
     named = [f"[{name}]({name}.md)" if folds else name for name in ids]
-    return f" {last} ".join(filter(None, (", ".join(named[:-1]), named[-1])))
+    return joined(named, last)
 
 
 def _link(text: str, url: str, folds: bool) -> str:

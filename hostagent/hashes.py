@@ -20,3 +20,8 @@ def hexdigest(algorithm: Literal["sha1", "sha256"], data: bytes) -> str:
     import hashlib
 
     return hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
+
+
+def short_digest(text: str) -> str:
+    """16 digits that stand for a text: a part of any name that Kubernetes takes."""
+    return hexdigest("sha256", text.encode())[:16]

@@ -111,7 +111,7 @@ def thresholds(inputs: Inputs, given: Mapping[str, Any], where: str) -> Any:
         if name not in hints:
             raise ShapeError(f"{where}: found {name!r}, wanted one of {', '.join(hints)}")
         try:
-            values[name] = build(hints[name], _listed(hints[name], value), f"{where}.{name}")
+            values[name] = build(hints[name], _numbers(hints[name], value), f"{where}.{name}")
         except OverflowError:  # a whole number that no float can hold
             values[name] = math.inf
         if not _is_finite(values[name]):  # every comparison with NaN is false
@@ -119,7 +119,7 @@ def thresholds(inputs: Inputs, given: Mapping[str, Any], where: str) -> Any:
     return kind()._replace(**values)
 
 
-def _listed(kind: Any, value: Any) -> Any:
+def _numbers(kind: Any, value: Any) -> Any:
     """A list of whole numbers may be a text with commas, as profiles had it: "62, 94"."""
     numbers = [one.strip() for one in value.split(",") if one.strip()] if isinstance(value, str) else []
     is_list = getattr(kind, "__origin__", None) is tuple and kind.__args__ == (int, ...)

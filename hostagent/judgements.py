@@ -14,7 +14,7 @@ from hostagent.facts.unread import Unread
 from hostagent.knowledge.ladder import where_it_runs
 from hostagent.report import Cause, Judgement
 from hostagent.steps import Step
-from hostagent.visible import visible
+from hostagent.visible import cut, visible
 from hostagent.vocabulary import SEVERITIES, WRONG, Outcome, Severity, Virtual
 
 _HEADLINE_CHARS = 90
@@ -165,5 +165,4 @@ def _shortened(text: str) -> str:
     >>> _shortened("GPU 4\n has  fallen off"), len(_shortened("x" * 200))
     ('GPU 4 has fallen off', 90)
     """
-    line = visible(" ".join(text[: 4 * _HEADLINE_CHARS].split()))
-    return line if len(line) <= _HEADLINE_CHARS else f"{line[: _HEADLINE_CHARS - 1]}…"
+    return cut(visible(" ".join(text[: 4 * _HEADLINE_CHARS].split())), _HEADLINE_CHARS)

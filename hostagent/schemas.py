@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hostagent.errors import HostagentError
+from hostagent.fieldtexts import field_texts
 from hostagent.typed import UNREAD_SCHEMA, schema
 
 if TYPE_CHECKING:
@@ -30,38 +31,49 @@ def _headed(name: str, version: int, title: str, description: str, body: Mapping
 
 def _report() -> dict[str, Any]:
     from hostagent.report import SCHEMA_VERSION, Report
-    from hostagent.report.described import DESCRIPTIONS, described
     from hostagent.report.facts import facts_schema
-    from hostagent.setup.document import DESCRIPTIONS as OF_SETUP
     from hostagent.setup.document import SetUp
 
-    body = schema(Report)
-    body["properties"]["facts"] = facts_schema()
-    body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
-    body["properties"]["setup"] = schema(SetUp)
+    body = schema(Report, texts=field_texts)
+    setup = {"description": "Of 'hostagent setup' alone: what TAO's host set-up would print about this host."}
+    body["properties"]["setup"] = {**schema(SetUp, texts=field_texts), **setup}
+    _fill(body, schema_version={"const": SCHEMA_VERSION}, facts=facts_schema())
     return _headed(
         "report",
         SCHEMA_VERSION,
         "hostagent report",
         "One run over one host. Names are only ever added: readers must accept those that they do not know. "
         "Times are seconds since 1970; a value that could not be read is an object with the key unread.",
-        described(_extensible(body), texts={**DESCRIPTIONS, **OF_SETUP}),
+        _explained(_extensible(body)),
     )
 
 
+def _fill(body: dict[str, Any], **shapes: Mapping[str, Any]) -> None:
+    """Puts these in the places of properties, below the description that is there."""
+    for name, shape in shapes.items():
+        text = body["properties"][name].get("description")
+        body["properties"][name] = {**shape, **({"description": text} if text else {})}
+
+
+def _explained(body: Any) -> Any:
+    """With the texts of facts, and of values that could not be read."""
+    from hostagent.report.facts.described import described
+
+    return described(body)
+
+
 def _summary() -> dict[str, Any]:
-    from hostagent.report.described import described
-    from hostagent.report.summary import DESCRIPTIONS, SCHEMA_VERSION, summary_schema
+    from hostagent.report.summary import SCHEMA_VERSION, summary_schema
 
     body = summary_schema()
-    body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
+    _fill(body, schema_version={"const": SCHEMA_VERSION})
     return _headed(
         "summary",
         SCHEMA_VERSION,
         "hostagent summary",
         "What whoever places jobs needs of one report, in at most 4 KiB. Names are only ever added: readers must accept those that they "
         "do not know. A value that could not be read is an object with the key unread.",
-        described(_extensible(body), texts=DESCRIPTIONS),
+        _extensible(body),
     )
 
 
@@ -119,85 +131,84 @@ def _snapshot() -> dict[str, Any]:
 
 
 def _topology() -> dict[str, Any]:
-    from hostagent.report.described import described
+    from hostagent.report import Judgement, Report
     from hostagent.report.facts import facts_schema
-    from hostagent.topology.described import DESCRIPTIONS
-    from hostagent.topology.document import PARTS, SCHEMA_VERSION, Document
+    from hostagent.topology.document import PARTS, SCHEMA_VERSION, Document, Found
 
-    facts = facts_schema()["properties"]
-    body, told = schema(Document), _whole(facts["topology"])["properties"]
-    body["properties"] |= {name: {"anyOf": [told.get(name, {}), UNREAD_SCHEMA]} for name in PARTS}
-    body["properties"]["fabric"] = {"anyOf": [_whole(facts["fabric"]), UNREAD_SCHEMA]}
-    body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
+    body = schema(Document, texts=_like({Document: Report, Found: Judgement}))
+    facts = _explained({"properties": {"facts": facts_schema()}})["properties"]["facts"]["properties"]
+    parts = {**_whole(facts["topology"])["properties"], "fabric": facts["fabric"]}
+    for name in (*PARTS, "fabric"):
+        text = parts[name].pop("description")
+        whole = _whole(parts[name]) if name == "fabric" else parts[name]
+        body["properties"][name] = {"anyOf": [whole, UNREAD_SCHEMA], "description": body["properties"][name].get("description", text)}
+    _fill(body, schema_version={"const": SCHEMA_VERSION})
     return _headed(
         "topology",
         SCHEMA_VERSION,
         "hostagent topology",
         "What a host is made of, as in a report's facts.topology and facts.fabric, and what its kubelet makes of some pods. Names are only "
         "ever added: readers must accept those that they do not know. A value that could not be read is an object with the key unread.",
-        described(_extensible(body), texts=DESCRIPTIONS),
+        _explained(_extensible(body)),
     )
 
 
-def _nccl() -> dict[str, Any]:
-    from hostagent.nccl.described import DESCRIPTIONS
-    from hostagent.nccl.explanation import SCHEMA_VERSION, Explanation
-    from hostagent.report.described import described
+def _like(others: Mapping[type, type]) -> Callable[[type], Mapping[str, str]]:
+    """What a field says; where it says nothing, what the field of that name says of the other class."""
+    return lambda kind: {**(field_texts(others[kind]) if kind in others else {}), **field_texts(kind)}
 
-    body = schema(Explanation)
-    for name in ("ranks", "nodes"):
-        body["properties"][name] = {"anyOf": [{"type": "integer", "minimum": 1}, {"const": "unknown"}]}
-    body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
+
+def _nccl() -> dict[str, Any]:
+    from hostagent.nccl.explanation import SCHEMA_VERSION, Explanation
+
+    number = {"anyOf": [{"type": "integer", "minimum": 1}, {"const": "unknown"}]}
+    body = schema(Explanation, texts=field_texts)
+    _fill(body, ranks=number, nodes=number, schema_version={"const": SCHEMA_VERSION})
     return _headed(
         "nccl",
         SCHEMA_VERSION,
         "hostagent nccl explain",
         "What the logs of one job say about the network that NCCL used. Names are only ever added: readers must accept those that they do "
         "not know.",
-        described(_extensible(body), texts=DESCRIPTIONS),
+        _extensible(body),
     )
 
 
 def _nccl_env() -> dict[str, Any]:
-    from hostagent.nccl.envdescribed import DESCRIPTIONS
     from hostagent.nccl.environment import SCHEMA_VERSION, Environment
 
     text = "What NCCL of a job is given on some hosts, or why nothing."
-    return _answer("nccl-env", SCHEMA_VERSION, text, Environment, DESCRIPTIONS)
+    return _answer("nccl-env", SCHEMA_VERSION, text, Environment)
 
 
 def _fleet() -> dict[str, Any]:
     from hostagent.gate.fleet import SCHEMA_VERSION, Fleet
-    from hostagent.gate.fleetdescribed import DESCRIPTIONS
 
-    return _answer("fleet", SCHEMA_VERSION, "Many nodes at one look, by their summaries.", Fleet, DESCRIPTIONS)
+    return _answer("fleet", SCHEMA_VERSION, "Many nodes at one look, by their summaries.", Fleet)
 
 
 def _gate() -> dict[str, Any]:
     from hostagent.gate.answer import SCHEMA_VERSION, Answer
-    from hostagent.gate.described import DESCRIPTIONS, with_codes
+    from hostagent.gate.described import with_codes
 
     text = "Whether a job may be placed, on which nodes, and if not, why. Codes are only ever added, too."
-    return with_codes(_answer("gate", SCHEMA_VERSION, text, Answer, DESCRIPTIONS))  # type: ignore[no-any-return]
+    return with_codes(_answer("gate", SCHEMA_VERSION, text, Answer))  # type: ignore[no-any-return]
 
 
-def _answer(name: str, version: int, text: str, kind: type, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Of a command whose document is one class: `text` says what it is, `texts` what each name in it is."""
-    from hostagent.report.described import described
-
-    body = schema(kind)
-    body["properties"]["schema_version"] = {"const": version}
+def _answer(name: str, version: int, text: str, kind: type) -> dict[str, Any]:
+    """Of a command whose document is one class: `text` says what it is."""
+    body = schema(kind, texts=field_texts)
+    _fill(body, schema_version={"const": version})
     description = f"{text} Names are only ever added: readers must accept those that they do not know."
-    return _headed(name, version, f"hostagent {name.replace('-', ' ')}", description, described(_extensible(body), texts=texts))
+    return _headed(name, version, f"hostagent {name.replace('-', ' ')}", description, _extensible(body))
 
 
 def _plan() -> dict[str, Any]:
-    from hostagent.plan.described import DESCRIPTIONS
     from hostagent.plan.document import SCHEMA_VERSION, Document
-    from hostagent.plan.model import OPERATIONS
-    from hostagent.report.described import described
+    from hostagent.plan.model import OPERATIONS, Refusal
+    from hostagent.report import Judgement, Report
 
-    body = described(_extensible(schema(Document)), texts=DESCRIPTIONS)
+    body = _extensible(schema(Document, texts=_like({Document: Report, Refusal: Judgement})))
     body["properties"]["schema_version"] |= {"const": SCHEMA_VERSION}
     step = body["properties"]["steps"]["items"]["properties"]
     for holder in (step, step["undo"]["properties"]):

@@ -11,9 +11,13 @@ class Step:
     """One thing to do."""
 
     action: Action
+    """What kind of step it is."""
     text: str
-    command: str = ""  # what a shell runs as it stands, "" where there is none
-    if_back: bool = False  # only if the fault comes back
+    """The step, for people."""
+    command: str = ""
+    """What a shell runs as it stands; <name> is what hostagent cannot know. Empty where there is none."""
+    if_back: bool = False
+    """Whether it is only for a fault that comes back."""
 
 
 def shell(words: str, *texts: str) -> str:

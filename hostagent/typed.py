@@ -17,6 +17,7 @@ from hostagent.errors import did_you_mean
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
 Missing = Callable[[str], Any]  # field name -> the value of a field that the data does not name
+Texts = Callable[[type], Mapping[str, str]]  # what each field of a class says
 Unknown = Callable[[tuple[Any, ...]], None]  # where a key stands that no field has: keys and list positions from the top
 #: Nobody reads more of them at once: after so many nothing more is looked at.
 MAX_MISTAKES = 100
@@ -282,34 +283,39 @@ UNREAD_SCHEMA = {
 }
 
 
-def schema(kind: Any, *, partial: bool = False) -> dict[str, Any]:
-    """JSON Schema (2020-12) of what `build` accepts. `partial`: no key is required (an overlay)."""
+def schema(kind: Any, *, partial: bool = False, texts: "Texts | None" = None) -> dict[str, Any]:
+    """JSON Schema (2020-12) of what `build` accepts. `partial`: no key is required (an overlay). `texts`: what each field says."""
+    below = functools.partial(schema, partial=partial, texts=texts)
     origin = typing.get_origin(kind)
     arguments = typing.get_args(kind)
     if origin in (Union, types.UnionType):
-        return {"anyOf": [UNREAD_SCHEMA if one is Unread else schema(one, partial=partial) for one in arguments]}
+        return {"anyOf": [UNREAD_SCHEMA if one is Unread else below(one) for one in arguments]}
     if origin is Literal:
         return {"enum": list(arguments)}
     if origin is tuple:
         if arguments[-1] is Ellipsis:
-            return {"type": "array", "items": schema(arguments[0], partial=partial)}
-        items = [schema(one, partial=partial) for one in arguments]
+            return {"type": "array", "items": below(arguments[0])}
+        items = [below(one) for one in arguments]
         return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
     if origin in (dict, Mapping):
-        return {"type": "object", "additionalProperties": schema(arguments[1], partial=partial)}
-    if is_dataclass(kind):
-        return _dataclass_schema(kind, partial)
+        return {"type": "object", "additionalProperties": below(arguments[1])}
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _dataclass_schema(kind, below, partial=partial, texts=texts(kind) if texts else {})
     names = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
     return {} if kind is Any else {"type": names[kind]}
 
 
-def _dataclass_schema(kind: Any, partial: bool) -> dict[str, Any]:
+def _dataclass_schema(kind: Any, below: Callable[[Any], dict[str, Any]], *, partial: bool, texts: Mapping[str, str]) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
+    properties = {_key(field): below(hints[field.name]) for field in fields(kind)}
+    for field in fields(kind):
+        if field.name in texts:
+            properties[_key(field)]["description"] = texts[field.name]
     required = [_key(field) for field in fields(kind) if field.default is MISSING and field.default_factory is MISSING]
     built: dict[str, Any] = {
         "type": "object",
         "additionalProperties": False,
-        "properties": {_key(field): schema(hints[field.name], partial=partial) for field in fields(kind)},
+        "properties": properties,
     }
     if required and not partial:
         built["required"] = required

@@ -10,3 +10,12 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many characters of it.
+
+    >>> cut("abc", 3), cut("abcd", 3)
+    ('abc', 'ab…')
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -8,10 +8,10 @@ from xml.sax.saxutils import escape
 import click
 
 from hostagent.cli.gate import command as gate
+from hostagent.derived.words import counted
 from hostagent.gate.answer import Code
 from hostagent.gate.described import CODES
 from hostagent.gate.fleet import Fleet, State, fleet
-from hostagent.gate.wording import count_of
 from hostagent.sinks.fleethtml import SIGNS
 from hostagent.sinks.fleetwords import WORDS, differences, headline
 from hostagent.sinks.gate import ADVICE, IN_CLUSTER
@@ -94,7 +94,7 @@ def picture() -> str:
         quiet = f"{lines[0]}{' …' if len(lines) > 1 else ''}" if lines else ""
         body.append(f'<text x="{_LEFT}" y="{top}"><tspan class="f-name">{escape(title)}</tspan>')
         body.append(
-            f'<tspan class="f-quiet" dx="10">{count_of(len(one.nodes), "node")}{escape(f": {quiet}" if quiet else "")}</tspan></text>'
+            f'<tspan class="f-quiet" dx="10">{counted(len(one.nodes), "node")}{escape(f": {quiet}" if quiet else "")}</tspan></text>'
         )
         for number, name in enumerate(one.nodes):
             left, down = _LEFT + number % _ROW * (_SIDE + _GAP), top + 10 + number // _ROW * (_SIDE + _GAP)

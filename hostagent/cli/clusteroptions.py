@@ -6,23 +6,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hostagent.kube.labelsyntax import KEY, VALUE, is_domain
+
 if TYPE_CHECKING:
     from hostagent.kube.config import Access
 
-_DOMAIN = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*"
-_PREFIX = re.compile(rf"(?=.{{1,253}}\Z){_DOMAIN}")
 #: Label selectors. Source: Kubernetes, "Labels and Selectors"; apimachinery ``labels.Parse``.
-_NAME = r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
-_KEY, _VALUE = rf"({_DOMAIN}/)?{_NAME}", rf"({_NAME})?"
-_VALUES = rf"\(\s*{_VALUE}(\s*,\s*{_VALUE})*\s*\)"
-_TERM = rf"\s*(!\s*{_KEY}|{_KEY}(\s*(=|==|!=)\s*{_VALUE}|\s+(in|notin)\s*{_VALUES}|\s*[<>]\s*[0-9]+)?)\s*"
+_VALUES = rf"\(\s*{VALUE}(\s*,\s*{VALUE})*\s*\)"
+_TERM = rf"\s*(!\s*{KEY}|{KEY}(\s*(=|==|!=)\s*{VALUE}|\s+(in|notin)\s*{_VALUES}|\s*[<>]\s*[0-9]+)?)\s*"
 _SELECTOR = re.compile(rf"{_TERM}(,{_TERM})*")
 _LONGEST = 4096
 
 
 def checked_prefix(_: object, __: object, value: str) -> str:
     """Raises ``click.UsageError`` for what is no DNS subdomain, or is Kubernetes' own."""
-    if not _PREFIX.fullmatch(value) or value.endswith(("kubernetes.io", "k8s.io")):
+    if not is_domain(value) or value.endswith(("kubernetes.io", "k8s.io")):
         raise click.UsageError(f"found --prefix {value!r:.80}, wanted a domain of your own, such as hostagent.dev")
     return value
 

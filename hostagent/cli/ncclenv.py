@@ -118,7 +118,7 @@ def _of_reports(paths: tuple[str, ...], place: Evidence, profile_name: str, vers
     if paths.count(STANDARD) > 1:
         raise click.UsageError("found - several times, wanted standard input at most once")
     saved = [
-        _Saved(one.name, None, one.report) if one.is_summary else _Saved(one.name, parse_node(one.report, one.name), _shortened(one.report))
+        _Saved(one.name, None, one.report) if one.is_summary else _Saved(one.name, parse_node(one.report, one.name), _as_text(one.report))
         for one in read_reports(paths, summaries=True)
     ]
     nodes = [one.node for one in saved if one.node]
@@ -137,7 +137,7 @@ class _Saved(NamedTuple):
     document: Mapping[str, Any] | str
 
 
-def _shortened(report: Mapping[str, Any]) -> str:
+def _as_text(report: Mapping[str, Any]) -> str:
     """As text, which takes less memory, and without findings that passed."""
     from hostagent.nccl.node import PASSED
 

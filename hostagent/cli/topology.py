@@ -86,7 +86,7 @@ def command(
 
     def rendered(kind: Format, path: str) -> str:
         look: dict[str, Any] = {"colour": colour_wanted(path, colour), "width": width}
-        return within_time(lambda: render_topology(found, kind, **look), lambda: render_topology(_short(found), kind, **look))
+        return within_time(lambda: render_topology(found, kind, **look), lambda: render_topology(_without_map(found), kind, **look))
 
     deliver_all(wanted, rendered, ends)
     return 1 if asked and any(one.admitted is not True for one in found.placeable) else 0
@@ -113,7 +113,7 @@ def mapped(reading: Reading, prepared: "Prepared", pods: "tuple[Pod, ...]") -> D
     return document(collected.facts, report, pods, shapes)
 
 
-def _short(found: Document) -> Document:
+def _without_map(found: Document) -> Document:
     """Without the parts that take long to write: the answers have to come out."""
     late = {"unread": "timeout", "detail": "the map is shortened"}
     parts: dict[str, Any] = dict.fromkeys(PARTS, late)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hostagent.controller.node import HEARTBEAT, KEYS, Whole, is_taint, parse_whole, texts
+from hostagent.controller.node import HEARTBEAT, KEYS, Whole, is_taint, parse_whole
+from hostagent.kube.parts import part, texts
 
 
 class Leftovers(NamedTuple):
@@ -26,12 +27,12 @@ class Leftovers(NamedTuple):
 def leftovers(item: Mapping[str, Any], prefix: str, *, with_taints: bool) -> Leftovers:
     """Of a whole node: names that begin with exactly ``<prefix>/``."""
     begins = f"{prefix}/"
-    metadata = item.get("metadata") or {}
+    metadata = part(item, "metadata")
     whole = parse_whole(item, prefix, ())
     taints = tuple(key for key in KEYS if whole and whole.has(key)) if with_taints else ()
     return Leftovers(
-        tuple(name for name in texts(metadata.get("labels")) if name.startswith(begins)),
-        tuple(name for name in texts(metadata.get("annotations")) if name.startswith(begins)),
+        tuple(name for name in texts(metadata, "labels") if name.startswith(begins)),
+        tuple(name for name in texts(metadata, "annotations") if name.startswith(begins)),
         tuple(f"{begins}{name}" for name in (whole.conditions if whole else ())),
         taints,
     )
@@ -39,7 +40,7 @@ def leftovers(item: Mapping[str, Any], prefix: str, *, with_taints: bool) -> Lef
 
 def heartbeat(item: Mapping[str, Any], prefix: str) -> str:
     """The agent's, "" for none."""
-    return texts((item.get("metadata") or {}).get("annotations")).get(f"{prefix}/{HEARTBEAT}", "")
+    return texts(part(item, "metadata"), "annotations").get(f"{prefix}/{HEARTBEAT}", "")
 
 
 def status_patch(item: Mapping[str, Any], found: Leftovers) -> Mapping[str, Any]:

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, NamedTuple
 
+from hostagent.kube.parts import part, rows, texts
+
 NOT_READY = "readiness.k8s.io/hostagent-not-ready"
 MULTI_NODE = "readiness.k8s.io/hostagent-multi-node-not-ready"
 #: The taints of hostagent, in the order in which they are set. Each has the effect NoSchedule.
@@ -79,8 +81,8 @@ class Whole(NamedTuple):
 
 def parse_node(item: Mapping[str, Any], prefix: str, keys: Collection[str]) -> "Node | None":
     """Of a Node or a PartialObjectMetadata; None for what is neither. `keys`: labels that rules select by."""
-    metadata = _part(item.get("metadata"))
-    labels, annotations = texts(metadata.get("labels")), texts(metadata.get("annotations"))
+    metadata = part(item, "metadata")
+    labels, annotations = texts(metadata, "labels"), texts(metadata, "annotations")
     name, uid = metadata.get("name"), metadata.get("uid")
     if not isinstance(name, str) or not isinstance(uid, str):
         return None
@@ -104,17 +106,12 @@ def parse_whole(item: Mapping[str, Any], prefix: str, keys: Collection[str]) -> 
     node = parse_node(item, prefix, keys)
     if node is None:
         return None
-    metadata, begins = _part(item.get("metadata")), f"{prefix}/"
-    listed = _rows(_part(item.get("status")).get("conditions"))
+    metadata, begins = part(item, "metadata"), f"{prefix}/"
+    listed = rows(part(item, "status"), "conditions")
     ours = {str(one["type"])[len(begins) :]: one for one in listed if str(one.get("type")).startswith(begins)}
-    why = texts(metadata.get("annotations")).get(f"{prefix}/{WHY}", "")
-    spec = _part(item.get("spec"))
-    return Whole(node, texts(metadata.get("labels")), _rows(spec.get("taints")), ours, why, spec.get("unschedulable") is True)
-
-
-def texts(value: Any) -> dict[str, str]:
-    """Labels or annotations: what is no text is no label."""
-    return {key: one for key, one in _part(value).items() if isinstance(one, str)}
+    why = texts(metadata, "annotations").get(f"{prefix}/{WHY}", "")
+    spec = part(item, "spec")
+    return Whole(node, texts(metadata, "labels"), tuple(rows(spec, "taints")), ours, why, spec.get("unschedulable") is True)
 
 
 def _readiness(label: "str | None") -> Readiness:
@@ -124,11 +121,3 @@ def _readiness(label: "str | None") -> Readiness:
 def is_taint(taint: Mapping[str, Any], key: str) -> bool:
     """Whether it is `key` with NoSchedule. Another effect under the same key is another taint."""
     return taint.get("key") == key and taint.get("effect") == EFFECT
-
-
-def _part(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _rows(value: Any) -> tuple[Mapping[str, Any], ...]:
-    return tuple(one for one in value if isinstance(one, Mapping)) if isinstance(value, list) else ()

@@ -4,8 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from hostagent.controller.node import KEYS, SUMMARY, Whole, parse_whole, texts
+from hostagent.controller.node import KEYS, SUMMARY, Whole, parse_whole
 from hostagent.errors import HostagentError
+from hostagent.kube.parts import part, texts
 from hostagent.visible import visible
 
 _HEADLINE = 300
@@ -39,7 +40,7 @@ def _agent(whole: Whole, item: Mapping[str, Any], prefix: str) -> list[str]:
         f"{name.removeprefix(prefix + '/')}={value}" for name, value in sorted(whole.labels.items()) if _is_verdict(name, prefix)
     )
     lines = [f"label      {visible(labels) or 'none'}", f"heartbeat  {visible(whole.node.heartbeat) or 'none'}"]
-    headline = _headline(texts((item.get("metadata") or {}).get("annotations")).get(f"{prefix}/{SUMMARY}", ""))
+    headline = _headline(texts(part(item, "metadata"), "annotations").get(f"{prefix}/{SUMMARY}", ""))
     lines += [f"verdict    {headline}"] if headline else []
     return lines + _conditions(whole)
 

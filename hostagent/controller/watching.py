@@ -13,10 +13,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hostagent.controller.contact import Contact
-from hostagent.controller.node import ANNOTATIONS, LONGEST, texts
+from hostagent.controller.node import ANNOTATIONS, LONGEST
 from hostagent.controller.rules import NONE, PATH, Rules, parse_rules
 from hostagent.kube.api import GONE, NOT_FOUND, Api, ApiError, Watch
 from hostagent.kube.nodestatus import NODES
+from hostagent.kube.parts import texts
 
 _PAGE = 500
 _KEPT = ("name", "uid", "resourceVersion", "labels")
@@ -116,7 +117,7 @@ class NodeWatcher(Watcher):
     def _once(self) -> None:
         if self._is_behind.is_set() or not self._version:
             self._is_behind.clear()
-            self._version = self._listed()
+            self._version = self._put_all()
             if self._is_behind.is_set():  # meanwhile
                 return
         for event in self._events(NODES, self._version, self._selector, random.randrange(240, 360)):  # noqa: S311  not all at once
@@ -140,7 +141,7 @@ class NodeWatcher(Watcher):
         if self._watch:
             self._watch.close()
 
-    def _listed(self) -> str:
+    def _put_all(self) -> str:
         """The version that a watch begins at."""
         is_restart = self._is_lost or self._failures >= _REFUSED
         self._put(Listed(self._selector, is_over=False, is_lost=self._is_lost, is_restart=is_restart))
@@ -232,9 +233,7 @@ def _slim(item: dict[str, Any]) -> dict[str, Any]:
     metadata = item.get("metadata")
     if not isinstance(metadata, dict):
         return {"metadata": {}}
-    annotations = {
-        name: text[:LONGEST] for name, text in texts(metadata.get("annotations")).items() if name.rpartition("/")[2] in ANNOTATIONS
-    }
+    annotations = {name: text[:LONGEST] for name, text in texts(metadata, "annotations").items() if name.rpartition("/")[2] in ANNOTATIONS}
     return {"metadata": {**{name: metadata.get(name) for name in _KEPT}, "annotations": annotations}}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 from hostagent.controller.node import HEARTBEAT
-from hostagent.hashes import hexdigest
+from hostagent.hashes import short_digest
 from hostagent.kube.api import CONFLICT, NOT_FOUND, Api, ApiError, Patch
 from hostagent.kube.nodestatus import EVENTS, node_path, stamp
 
@@ -81,7 +81,7 @@ class Live:
                     raise
                 name = ""
         if not name:
-            name, count = f"{_COMPONENT}-{_short(what.key)}-{int(now * 1000):x}", 0
+            name, count = f"{_COMPONENT}-{short_digest(what.key)}-{int(now * 1000):x}", 0
             try:
                 with self._leading():
                     self._api.create(_EVENTS, _event(what, name, at), may_send=self._may_write)
@@ -167,7 +167,3 @@ def _event(what: Notice, name: str, at: str) -> dict[str, Any]:
         "lastTimestamp": at,
         "count": 1,
     }
-
-
-def _short(key: str) -> str:
-    return hexdigest("sha256", key.encode())[:16]

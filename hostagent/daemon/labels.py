@@ -1,14 +1,12 @@
 """Labels and annotations of a node, from what is told of it. A value None is a name to be removed: nothing is said of what was not read."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from hostagent.daemon.told import State
+from hostagent.kube.labelsyntax import is_value
 from hostagent.report.nodewords import compact
 
-#: Kubernetes, "Labels and Selectors": at most 63 characters, which begin and end with a letter or a digit.
-_VALUE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _WORDS = {"ready": "true", "degraded": "true", "not_ready": "false"}
 #: Seconds: each change of a label wakes every scheduler.
 _STEP_S = 1800
@@ -54,7 +52,7 @@ def label_value(value: Any) -> str | None:
     """
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
-    return str(value) if _VALUE.fullmatch(str(value)) else None
+    return str(value) if str(value) and is_value(str(value)) else None
 
 
 def _branch(version: Any) -> str | None:

@@ -9,9 +9,11 @@ _UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 def counted(count: int, noun: str) -> str:
     """A count with its noun.
 
-    >>> counted(1, "memory error"), counted(12, "memory error"), counted(1, "NVSwitch"), counted(4, "NVSwitch")
-    ('1 memory error', '12 memory errors', '1 NVSwitch', '4 NVSwitches')
+    >>> counted(1, "memory error"), counted(12, "memory error"), counted(4, "NVSwitch"), counted(0, "security advisory")
+    ('1 memory error', '12 memory errors', '4 NVSwitches', '0 security advisories')
     """
+    if noun.endswith("ry") and count != 1:
+        return f"{count} {noun[:-1]}ies"
     return f"{count} {noun}{'' if count == 1 else 'es' if noun.endswith('ch') else 's'}"
 
 
@@ -23,6 +25,15 @@ def size(number: int) -> str:
     """
     name, unit = next(((name, unit) for name, unit in _UNITS if number >= unit), ("bytes", 1))
     return f"{number / unit:.1f}".removesuffix(".0") + f" {name}"
+
+
+def joined(names: Sequence[str], last: str = "and") -> str:
+    """All of a list.
+
+    >>> joined(["a"]), joined(["a", "b", "c"]), joined(["a", "b"], "or")
+    ('a', 'a, b and c', 'a or b')
+    """
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def first_of(names: Sequence[str], shown: int = _SHOWN) -> str:

@@ -1,5 +1,6 @@
 """One node as the gate sees it: the values of its summary that jobs depend on, each checked for its type and nothing else."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -14,6 +15,7 @@ _MISSING = Unread("not-recorded", "it is missing")
 _WRONG = Unread("error", "it has a type that it cannot have")
 _KNOWN: Mapping[str, Unread] = {why: Unread(why) for why in get_args(Why)}
 _NOTHING: Mapping[str, Any] = {}
+_NCCL = re.compile(r"NCCL_[A-Z0-9_]+")
 #: Of verdicts; any other one, and none, is as bad as unknown.
 _BADNESS: Mapping[str, int] = {"ready": 0, "degraded": 1, "unknown": 2, "not_ready": 3}
 _UNKNOWN = _BADNESS["unknown"]
@@ -145,11 +147,11 @@ def _gpus_of(entry: Any) -> int | None:
 
 
 def _env(found: Any) -> "dict[str, str] | Unread":
-    """Settings of NCCL: a name or a value that no environment can have makes all of them unread."""
+    """Settings of NCCL: a name that is none of its variables, or a value that no environment can have, makes all of them unread."""
     if type(found) is not dict or "unread" in found:
         return _unread(found)
     for name, value in found.items():
-        if type(name) is not str or type(value) is not str or not value.isprintable() or not (name.isascii() and name.isidentifier()):
+        if type(name) is not str or type(value) is not str or not value.isprintable() or not _NCCL.fullmatch(name):
             return _WRONG
     return found
 

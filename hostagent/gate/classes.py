@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
+from hostagent.derived.words import counted
 from hostagent.facts.unread import Unread
 from hostagent.gate.answer import Reason
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.request import Request
-from hostagent.gate.wording import NOT_THERE, count_of, predicate, shown
+from hostagent.gate.wording import NOT_THERE, predicate, shown
 from hostagent.nccl.classinputs import CLASS_INPUTS, CUT, HOST_INPUTS, VERSION, release
 
 NOT_READ = "not read"
@@ -114,7 +115,7 @@ def _excerpts(found: str, wanted: str) -> tuple[str, str]:
 def class_reason(grouping: Grouping, one: Candidate, largest: Sequence[Candidate]) -> Reason:
     """Why an eligible node is not in the largest class."""
     name, found, wanted, hidden = grouping.difference(one, largest)
-    others = f"{count_of(len(largest), 'other')} {wanted}"
+    others = f"{counted(len(largest), 'other')} {wanted}"
     message = f"{hidden} (class {found}, {others})" if hidden else f"{name} {found}, {others}"
     return Reason("NotInClass", message, found, wanted)
 

@@ -3,13 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
+from hostagent.derived.words import counted
 from hostagent.facts.unread import Unread
 from hostagent.gate.answer import Code, Reason, printable_reason
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.classes import Grouping
 from hostagent.gate.request import Request, product_key
 from hostagent.gate.versions import Demand, parse_demand, parse_version
-from hostagent.gate.wording import NOT_THERE, are, count_of, names_of, predicate, shown, span
+from hostagent.gate.wording import NOT_THERE, are, names_of, predicate, shown, span
 
 #: Seconds by which the clock of a host may be ahead.
 AHEAD_S = 300
@@ -107,12 +108,12 @@ class Judge:
     def _of_gpus(self, one: Candidate) -> Iterator[Reason]:
         request, count = self._request, one.gpu_count
         if isinstance(count, Unread) or count < request.gpus_per_node:
-            known = f"it has {count_of(0 if isinstance(count, Unread) else count, 'GPU')}"
+            known = f"it has {counted(0 if isinstance(count, Unread) else count, 'GPU')}"
             is_gap = isinstance(count, Unread) and count.why not in NOT_THERE
             message = f"the number of its GPUs was {shown(count)}" if is_gap else known
             yield printable_reason("TooFewGpus", message, shown(count), str(request.gpus_per_node))
         elif one.free_gpus is not None and one.free_gpus < request.gpus_per_node:
-            message = f"{max(one.free_gpus, 0)} of its {count_of(count, 'GPU')} {are(one.free_gpus)} free"
+            message = f"{max(one.free_gpus, 0)} of its {counted(count, 'GPU')} {are(one.free_gpus)} free"
             yield printable_reason("NoFreeGpus", message, str(max(one.free_gpus, 0)), str(request.gpus_per_node))
         if self._product and (isinstance(one.product, Unread) or product_key(one.product) != self._product):
             yield _differs("Product", "the GPU", one.product, request.product)

@@ -36,13 +36,21 @@ class Counts:
     """Nodes by state, and those that may take jobs of one node and of several."""
 
     nodes: int
+    """All nodes, each by its newest summary; of two of one time the worse counts."""
     ready: int
+    """Nodes whose summary counts and says so, for jobs of one node."""
     degraded: int
+    """The same: jobs may run, something is wrong."""
     not_ready: int
+    """The same: no job may run."""
     unknown: int
+    """The same: it could not be judged."""
     stale: int
+    """Nodes whose summary no longer counts, whatever it says."""
     single_node: int
+    """Nodes that may take jobs of one node: ready and degraded."""
     multi_node: int
+    """Those of them that may take part in jobs on several nodes."""
 
 
 @frozen
@@ -50,12 +58,19 @@ class Cause:
     """One reason with all nodes that name it; ``headline`` is that of ``headline_of``, the first node that has it first."""
 
     id: str
+    """The check; empty where the summary itself is the cause."""
     code: str
+    """Which of its findings; without a check: expired, future, no-time or no-reason."""
     severity: str
+    """How much it weighs, as the first node says; empty where the summary itself is the cause."""
     headline: str
+    """What happened, of the first node that has it as its first cause; empty where there is none."""
     headline_of: str
+    """That node."""
     headlines: int
+    """How many different headlines the nodes have that have it as their first cause."""
     nodes: tuple[str, ...]
+    """The nodes that name it among their causes; of a stale node no other cause counts."""
 
 
 @frozen
@@ -63,8 +78,11 @@ class Difference:
     """An input in which a class differs from the largest one; ``found`` and ``wanted`` as shown, also where one was not read."""
 
     name: str
+    """The input."""
     found: str
+    """Its value here, or why there is none."""
     wanted: str
+    """Its value in the largest class."""
 
 
 @frozen
@@ -72,10 +90,15 @@ class Odd:
     """A fact in which some nodes of a class differ from ``others`` of it."""
 
     fact: str
+    """driver, cuda, toolkit, firmware (of the rails), nccl, coverage, or an input of the host's class."""
     found: str
+    """Its value there, or why there is none."""
     wanted: str
+    """The value that most nodes have."""
     nodes: tuple[str, ...]
+    """The nodes that differ."""
     others: int
+    """How many nodes have the wanted value."""
 
 
 @frozen
@@ -83,7 +106,9 @@ class Domain:
     """Nodes of one class that NVLink connects; ``domain`` is empty for nodes without one."""
 
     domain: str
+    """The domain; empty for nodes without one."""
     nodes: tuple[str, ...]
+    """Its nodes."""
 
 
 @frozen
@@ -91,12 +116,19 @@ class Class:
     """Nodes that one job may use together."""
 
     fabric_class: str
+    """The class, as the summaries say it."""
     gpus: str
+    """How many GPUs each node has, and which; empty where that is not known."""
     nodes: tuple[str, ...]
+    """Its nodes."""
     domains: tuple[Domain, ...]
+    """The same nodes by the domain of NVLink."""
     differs: tuple[Difference, ...]
+    """The inputs in which the class differs from the largest one; of the largest none."""
     differs_hidden: str
+    """Why no input differs that the summaries show; empty where one does, and of the largest class."""
     odd: tuple[Odd, ...]
+    """Facts in which some nodes of the class differ from most of it."""
 
 
 @frozen
@@ -104,7 +136,9 @@ class WithoutClass:
     """Nodes that have no class for one and the same reason."""
 
     why: str
+    """The inputs that were not read."""
     nodes: tuple[str, ...]
+    """Those nodes."""
 
 
 @frozen
@@ -112,16 +146,27 @@ class Node:
     """One node by its newest summary; ``cause`` is the position of its first cause."""
 
     node: str
+    """Its name."""
     state: State
+    """stale where its summary no longer counts, else its verdict for jobs of one node."""
     single_node: str
+    """What its summary says of jobs of one node."""
     multi_node: str
+    """What its summary says of jobs on several nodes."""
     takes_multi_node: bool
+    """Whether it may take part in jobs on several nodes."""
     fabric_class: str
+    """The class of its fabric; empty where it has none."""
     domain: str
+    """Its domain of NVLink; empty where it has none."""
     headline: str
+    """What happened, of its first cause."""
     cause: int | None
+    """The position of its first cause in causes; null for none."""
     observed_at: float | None
+    """When it was read, in seconds since 1970; null where that is no finite number."""
     valid_until: float | None
+    """Until when the summary counts, in seconds since 1970; null where that is no finite number."""
 
 
 @frozen
@@ -129,13 +174,21 @@ class Fleet:
     """Times are seconds since 1970."""
 
     schema_version: int
+    """The version of this schema."""
     made_at: float
+    """When the summaries were read, in seconds since 1970."""
     counts: Counts
+    """How many nodes there are, each counted in one state."""
     causes: tuple[Cause, ...]
+    """What is wrong, the most frequent first."""
     classes: tuple[Class, ...]
+    """The nodes by the class of their fabric, the largest class first."""
     without_class: tuple[WithoutClass, ...]
+    """Nodes that have no class."""
     nodes: tuple[Node, ...]
+    """Each node, by name."""
     warnings: tuple[str, ...]
+    """Files that do not count, each with the reason."""
 
 
 class _NodeSummary:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import NamedTuple
 
+from hostagent.derived.words import counted
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
 from hostagent.gate.answer import SCHEMA_VERSION, Answer, Backend, Code, Examined, Pin, Reason, Refused
@@ -14,7 +15,7 @@ from hostagent.gate.eligibility import Judge
 from hostagent.gate.request import Request
 from hostagent.gate.scheduling import PREFIX, Scheduling, env_of
 from hostagent.gate.tolerations import toleration
-from hostagent.gate.wording import are, count_of, names_of, shown
+from hostagent.gate.wording import are, names_of, shown
 from hostagent.visible import visible
 
 
@@ -183,7 +184,7 @@ def _request_reasons(request: Request, choice: Choice, examined: Examined, terms
 
 def _request_reason(request: Request, choice: Choice, examined: Examined, terms: Terms) -> Reason:
     wanted = str(request.nodes)
-    eligible = f"{examined.eligible} of {count_of(examined.nodes, 'node')} {are(examined.eligible)} eligible"
+    eligible = f"{examined.eligible} of {counted(examined.nodes, 'node')} {are(examined.eligible)} eligible"
     if examined.eligible >= request.nodes:
         most, place = choice.most, "class and domain" if request.same_domain else "class"
         message = f"{eligible}, and at most {most} of one {place}"
@@ -203,7 +204,7 @@ def _outside(grouping: Grouping, choice: Choice, eligible: Sequence[Candidate]) 
             found[one.node] = (class_reason(grouping, one, home),)
         elif one.node not in near:
             here, there = shown(one.domain), shown(domain[0].domain)
-            found[one.node] = (Reason("NotInDomain", f"domain {here}, {count_of(len(domain), 'other')} {there}", here, there),)
+            found[one.node] = (Reason("NotInDomain", f"domain {here}, {counted(len(domain), 'other')} {there}", here, there),)
     return found
 
 

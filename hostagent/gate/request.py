@@ -26,29 +26,53 @@ class Request:
     """A job of some nodes with some GPUs each, and what those have to be. Raises ``FieldError`` for what no job can need."""
 
     nodes: int
+    """How many nodes."""
     gpus_per_node: int
+    """How many GPUs on each."""
     product: str = ""
+    """The whole name of the GPUs' product; empty for any. Case does not count, - and _ count as blanks."""
     compute_capability: str = ""
+    """The compute capability at least; empty for any."""
     gpu_memory_gib: float | None = None
+    """Memory of each GPU at least, in GiB as NVML reads it; null for any."""
     driver: str = ""
+    """The driver's version: V or >=V at least, ==V exactly; empty for any."""
     cuda: str = ""
+    """The CUDA version that the driver runs, in the same way."""
     toolkit: str = ""
+    """The version of the NVIDIA Container Toolkit, in the same way; a node without one is refused."""
     min_driver_version: str = ""
+    """The driver's version at least, by the requirements file; empty for any."""
     min_cuda_version: str = ""
+    """The CUDA version at least, by the requirements file; empty for any."""
     min_container_toolkit_version: str = ""
+    """The NVIDIA Container Toolkit at least, by that file; a node without one gets a warning."""
     max_age_s: float | None = None
+    """Greatest age of a report in seconds; null: a report counts until its valid_until."""
     exclude: tuple[str, ...] = ()
+    """Nodes that the job must not get."""
     only: tuple[str, ...] = ()
+    """The nodes that the job may get; empty for all."""
     require_coverage: Literal["", "full"] = ""
+    """full: a report has to cover everything; empty: it need not."""
     allow_mig: bool = False
+    """Whether nodes with MIG on are allowed."""
     host_nccl: bool = False
+    """Whether the job uses the host's NCCL: nodes are grouped by fabric.host_class."""
     same_domain: bool = False
+    """Whether all nodes have to be in one NVLink domain."""
     may_differ: tuple[str, ...] = ()
+    """Inputs of the class in which the nodes may differ, as the job can bear that."""
     tolerations: tuple[str, ...] = ()
+    """Taints that the job tolerates: KEY, KEY=VALUE, with :EFFECT for one effect."""
     node_selector: tuple[str, ...] = ()
+    """Labels that the job asks of its nodes: KEY=VALUE."""
     partition: str = ""
+    """The partition of the job; empty for the default one."""
     reservation: str = ""
+    """The reservation of the job; empty for none."""
     ignore_running: bool = False
+    """Whether GPUs of running jobs count as free."""
 
     def __post_init__(self) -> None:
         for name in ("nodes", "gpus_per_node"):

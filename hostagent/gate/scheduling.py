@@ -1,6 +1,5 @@
 """What a submitter gives the scheduler and the job for the chosen nodes: node selector, node affinity, and NCCL's environment."""
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,11 +9,10 @@ from hostagent.gate.answer import Pin
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.request import Request
 from hostagent.gate.wording import names_of, predicate, shown
+from hostagent.kube.labelsyntax import is_value
 
 PREFIX = "hostagent.dev"
 HOSTNAME = "kubernetes.io/hostname"
-#: Kubernetes, "Labels and Selectors".
-_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 #: Labels of the agent that the gate reads and writes, without their prefix.
 READY, MULTI_NODE_READY, FABRIC_CLASS, GPU_PRODUCT, COMPUTE_CAPABILITY = (
     "ready",
@@ -31,7 +29,7 @@ class Scheduling:
     def __init__(self, request: Request, chosen: Sequence[Candidate], prefix: str, warnings: list[str]) -> None:
         self._request, self._chosen, self._prefix = request, chosen, prefix
         self._labels = self._common_labels(warnings) if chosen else {}
-        if chosen and (odd := [one.node for one in chosen if one.labels is None and not _LABEL.fullmatch(one.node)]):
+        if chosen and (odd := [one.node for one in chosen if one.labels is None and not is_value(one.node)]):
             warnings.append(f"{shown(odd[0])} is no value of the label {HOSTNAME}: the affinity matches no such node")
 
     @property
@@ -102,7 +100,7 @@ class Scheduling:
     def _values(self, name: str) -> list[str]:
         """Of a label, on the chosen nodes; none where one of them has none that a label can carry."""
         found = {self._label(one, name) for one in self._chosen}
-        return sorted(found) if all(map(_LABEL.fullmatch, found)) else []
+        return sorted(found) if all(one and is_value(one) for one in found) else []
 
     def _label(self, one: Candidate, name: str) -> str:
         """As the cluster has it, else as the agent makes it; "" for none."""

@@ -3,9 +3,10 @@
 Source: Kubernetes, "Taints and Tolerations"; ``ValidateTolerations`` of its API server, the scheduler's plug-in ``TaintToleration``.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from hostagent.kube.labelsyntax import is_key, is_value
 
 #: Effects of a taint, and those that keep new pods away.
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -13,10 +14,6 @@ _KEEPING_AWAY = ("NoSchedule", "NoExecute")
 #: What a cordon is to the scheduler, whether the node has the taint yet or not.
 UNSCHEDULABLE: Mapping[str, str] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
-_DOMAIN = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
-_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
-_KEY = re.compile(rf"(?:(?=.{{1,253}}/){_DOMAIN}/)?{_NAME}")
-_VALUE = re.compile(rf"(?:{_NAME})?")
 _FORM = "KEY, KEY=VALUE, KEY:EFFECT or KEY=VALUE:EFFECT"
 
 
@@ -47,16 +44,6 @@ def label_term(text: str) -> tuple[str, str]:
     if not has_value or not is_key(key) or not is_value(value):
         raise ValueError("KEY=VALUE, a label of nodes")
     return key, value
-
-
-def is_key(text: str) -> bool:
-    """Whether a label or a taint can have this key."""
-    return _KEY.fullmatch(text) is not None
-
-
-def is_value(text: str) -> bool:
-    """Whether a label or a taint can have this value."""
-    return _VALUE.fullmatch(text) is not None
 
 
 def tolerates(tolerations: Iterable[Mapping[str, str]], taint: Mapping[str, Any]) -> bool:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from hostagent.facts.unread import Unread
-from hostagent.visible import visible
+from hostagent.visible import cut, visible
 
 #: Why there is no value, where it is known that there is none: in words.
 NOT_THERE: Mapping[str, str] = {"absent": "absent", "not-supported": "not supported"}
@@ -25,7 +25,7 @@ def shown(value: "str | int | Unread") -> str:
         return not_read(value.why)
     if isinstance(value, int):
         return str(value) if value < 1 << 64 else "too many to count"
-    return visible(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…")
+    return visible(cut(value, _LONGEST + 1))
 
 
 def not_read(why: str) -> str:
@@ -58,16 +58,6 @@ def names_of(names: Sequence[str], most: int = _NAMES) -> str:
     """
     text = ", ".join(shown(name) for name in names[:most])
     return f"{text} and {len(names) - most} more" if len(names) > most else text
-
-
-def count_of(number: int, noun: str) -> str:
-    """
-    A count with its noun.
-
-    >>> count_of(1, "node"), count_of(0, "node")
-    ('1 node', '0 nodes')
-    """
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def are(number: int) -> str:

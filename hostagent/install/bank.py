@@ -13,17 +13,18 @@ from hostagent.smallfile import reason
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_BYTES = 1 << 20
-#: What is written before it takes its name, and what is left of an older shim until the new ones are in place.
+#: The errors of a folder that is not there, or behind a link.
+ELSEWHERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+#: What is written before it takes its name; and, where a call of 0.1.0 was killed, an older shim.
 NEW, OLD = f".{NAME}.hostagent-new", f".{NAME}.hostagent-old"
 
 
 class Place(NamedTuple):
-    """`found`: what stands there. `before`: what a shim there says, or has to say. `inode`: of what stands there."""
+    """`found`: what stands there. `before`: what a shim there says, or has to say."""
 
     folder: str  # below the root
     found: Literal["nothing", "shim", "another file"]
     before: Before
-    inode: tuple[int, int] = (0, 0)
 
 
 @contextlib.contextmanager
@@ -63,11 +64,10 @@ def shims_at(root: str) -> tuple[Place, ...]:
     for below in FOLDERS:
         try:
             with folder(root, below) as inside:
-                here = found_at(inside, NAME)
-                if here and stat.S_ISREG(here.st_mode) and (before := recognised(_read(inside))):
+                if before := before_of(inside, NAME):
                     found.append(_file(os.path.join(root, below), below, inside)._replace(before=_known(before, inside)))
         except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            if error.errno not in ELSEWHERE:
                 raise HostagentError(
                     f"cannot look into {os.path.join(root, below)}: {reason(error)}", "Correct that, then run it again"
                 ) from error
@@ -122,13 +122,12 @@ def _file(name: str, below: str, inside: int) -> Place:
             raise HostagentError(f"found {name}/{one}, which is no regular file, wanted one or none", "Move it away, then run it again")
     if here is None:
         return Place(below, "nothing", Before(kept=False))
-    inode = here.st_dev, here.st_ino
-    if before := recognised(_read(inside)):
-        return Place(below, "shim", before, inode)
-    if kept and inode != (kept.st_dev, kept.st_ino):
+    if before := before_of(inside, NAME):
+        return Place(below, "shim", before)
+    if kept:
         message = f"found {name}/{NAME}, which is not hostagent's, and {KEPT} next to it, which is never overwritten"
         raise HostagentError(message, f"Move {KEPT} away, then run it again")
-    return Place(below, "another file", Before(kept=True), inode)
+    return Place(below, "another file", Before(kept=True))
 
 
 def found_at(inside: int, name: str) -> os.stat_result | None:
@@ -138,10 +137,14 @@ def found_at(inside: int, name: str) -> os.stat_result | None:
         return None
 
 
-def _read(inside: int) -> bytes:
-    descriptor = os.open(NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=inside)
+def before_of(inside: int, name: str) -> Before | None:
+    """What a shim of that name says; None where there is none."""
+    here = found_at(inside, name)
+    if here is None or not stat.S_ISREG(here.st_mode):
+        return None
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=inside)
     with open(descriptor, "rb") as stream:
-        return stream.read(_MAX_BYTES)
+        return recognised(stream.read(_MAX_BYTES))
 
 
 def _refuse_without_right(name: str, inside: int) -> None:

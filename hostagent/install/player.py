@@ -18,7 +18,7 @@ from hostagent.install.playbooks import playbooks_path
 from hostagent.install.target import PATH
 from hostagent.installation import paths
 from hostagent.secret.names import without_secrets
-from hostagent.visible import visible
+from hostagent.visible import cut, visible
 
 #: Hears of each operation: what it is about as a dictionary, see `hostagent.install.worker`.
 Tell = Callable[[Mapping[str, Any]], None]
@@ -117,7 +117,7 @@ def unexplained(said: str, rc: "int | None") -> str:
     told = [line.strip() for line in lines if line.strip() and not line.startswith((" ", "Traceback"))]
     ended = f"it ended with exit code {rc}" if isinstance(rc, int) else "it ended without an exit code"
     sentence = visible(f"Ansible did not run: {(reasons or told or [f'{ended} and said nothing'])[-1]}")
-    return sentence if len(sentence) <= _SENTENCE else f"{sentence[: _SENTENCE - 1]}…"
+    return cut(sentence, _SENTENCE)
 
 
 def _lay(place: str, job: Mapping[str, Any]) -> None:

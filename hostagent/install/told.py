@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hostagent.visible import visible
+from hostagent.visible import cut, visible
 
 #: dpkg's word for a package whose script failed, and what its script said last stands before it.
 _PACKAGE = re.compile(r"dpkg: error processing (?:package|archive) (\S+) \(([^)]*)\):")
@@ -44,13 +44,13 @@ def failure(told: Mapping[str, Any]) -> str:
     full = next((line.strip() for line in (*out.splitlines(), *err.splitlines()) if _FULL in line), "")
     if package:
         said = _last_of(package[1], out, err)
-        return _short(f"package {package[1]}: {said if not full or _FULL in said else full}")
+        return visible(cut(f"package {package[1]}: {said if not full or _FULL in said else full}", _WIDTH))
     if full:
-        return _short(full)
+        return visible(cut(full, _WIDTH))
     errors = [line for line in (*err.splitlines(), *out.splitlines()) if line.startswith(("E:", "Error:", "error:", "dpkg: error"))]
     lines = errors or [line for line in err.splitlines() if line.strip()] or [line for line in out.splitlines() if line.strip()]
     last = lines[-1].strip() if lines else str(told.get("message") or "it said nothing")
-    return _short(last)
+    return visible(cut(last, _WIDTH))
 
 
 def _last_of(package: str, out: str, err: str) -> str:
@@ -72,7 +72,3 @@ def _split(text: str) -> tuple[str, str, str]:
     """What stands before dpkg's word on a package, the word, and the line behind it."""
     found = _PACKAGE.search(text)
     return (text[: found.start()], found[0], text[found.end() :].lstrip("\r\n").partition("\n")[0]) if found else (text, "", "")
-
-
-def _short(text: str) -> str:
-    return visible(text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…")

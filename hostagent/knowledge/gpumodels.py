@@ -14,6 +14,8 @@ MODELS = frozenset(
         "a2000", "a4000", "a4500", "a5000", "a5500", "a6000",
     )
 )  # fmt: skip
+#: Of two models the one with a letter more. Not a100x: virtual A100s have that name, too.
+_SIBLINGS = frozenset(model for model in MODELS if model[:-1] in MODELS and model[-1].isalpha()) - {"a100x"}
 _WORD = re.compile(r"[a-z0-9]+")
 
 
@@ -27,14 +29,20 @@ def models_in(label: str) -> tuple[str, ...]:
 
 
 def may_be(label: str, name: str) -> bool:
-    """Whether a GPU of this name may have that label: it names no model, or the GPU's own (h200 of a GH200, l40 of an L40S, and with
-    the letters that names of virtual GPUs have: GRID V100DX-32Q).
+    """Whether a GPU of this name may have that label: it names no model, or the GPU's own (h200 of a GH200, and with the letters that names
+    of virtual GPUs have: GRID V100DX-32Q), and no sibling with a letter more or less (l40 of an L40S).
 
     >>> may_be("h100", "NVIDIA H100 80GB HBM3"), may_be("a10", "NVIDIA A100-SXM4-40GB"), may_be("gold", "Tesla T4")
     (True, False, True)
-    >>> may_be("h100", "GRID H100XM-80C"), may_be("a100", "NVIDIA A100DX-80C"), may_be("l4", "NVIDIA L40S")
-    (True, True, False)
+    >>> may_be("h100", "GRID H100XM-80C"), may_be("a100", "NVIDIA A100X-40C"), may_be("l4", "NVIDIA L40S"), may_be("l40", "NVIDIA L40S")
+    (True, True, False, False)
     """
     known = models_in(label)
     words = _WORD.findall(name.lower())
-    return not known or any(re.fullmatch(f"g?{model}[a-z]{{0,2}}", word) for model in known for word in words)
+    return not known or any(_names(model, word) for model in known for word in words)
+
+
+def _names(model: str, word: str) -> bool:
+    if word in _SIBLINGS and word != model and word[:-1] == model:
+        return False
+    return re.fullmatch(f"g?{model}[a-z]{{0,2}}", word) is not None

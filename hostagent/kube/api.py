@@ -6,7 +6,7 @@ Source: Kubernetes, "Kubernetes API Concepts".
 import copy
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
 
 from hostagent.errors import HostagentError
@@ -61,6 +61,21 @@ class Listing(NamedTuple):
     form: Form = "whole"
 
 
+_T = TypeVar("_T")
+
+
+def of_pages(read: "Callable[[str], Page]", take: "Callable[[Page], _T]") -> Iterator[_T]:
+    """What `take` makes of each page of a list, which is gone before the next one is read; `read`: as `Page.following` asks."""
+    following = ""
+    while True:
+        page = read(following)
+        taken, following = take(page), page.following
+        del page
+        yield taken
+        if not following:
+            return
+
+
 class Event(NamedTuple):
     """``type``: ADDED, MODIFIED, DELETED or BOOKMARK."""
 
@@ -105,10 +120,8 @@ class Api:
 
     def pages(self, path: str, *, limit: int, selector: str = "", form: Form = "whole") -> Iterator[Page]:
         """A list as of one moment, `limit` objects a page. A list that takes longer than the server remembers (5 minutes) ends with 410."""
-        page = Page([], "", "")
-        while page.following or not page.resource_version:
-            page = self.page(Listing(path, limit, selector, form=form), page.following)
-            yield page
+        listing = Listing(path, limit, selector, form=form)
+        return of_pages(lambda following: self.page(listing, following), lambda page: page)
 
     def page(self, listing: Listing, following: str = "") -> Page:
         """One page of a list, as of the moment of its first page; `following`: of the page before."""
@@ -126,7 +139,7 @@ class Api:
         """How many objects there are: a Table of one row says how many follow."""
         query = {"limit": "1", "includeObject": "None"}
         found = self._object(Request("GET", _with(path, query), accept=f"{JSON};as=Table;{_GROUP},{JSON}", most_bytes=_MAX_PAGE))
-        listed, rest = found.get("rows", found.get("items")), part(found, "metadata").get("remainingItemCount", 0)
+        listed, rest = found.get("rows"), part(found, "metadata").get("remainingItemCount", 0)
         listed = [] if listed is None else listed
         if not isinstance(listed, list) or type(rest) is not int or text(found, "kind") != "Table":
             raise ApiError("the answer of the API server is no table", 200)

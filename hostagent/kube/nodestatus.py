@@ -7,7 +7,7 @@ import time
 from typing import Any
 from urllib.parse import quote
 
-from hostagent.hashes import hexdigest
+from hostagent.hashes import short_digest
 from hostagent.report.nodewords import Condition, NodeWords, Transition
 
 #: Where Events about nodes live: the API server takes no other namespace for them.
@@ -49,7 +49,7 @@ def event(turned: Transition, node: str, prefix: str) -> dict[str, Any]:
     at = stamp(turned.at)
     says = f"{prefix}/{turned.condition} is {turned.new or 'removed'}, was {turned.old or 'not set'}"
     return {
-        "metadata": {"name": f"hostagent-{_short(node)}-{turned.number:x}-{int(turned.at):x}", "namespace": EVENTS},
+        "metadata": {"name": f"hostagent-{short_digest(node)}-{turned.number:x}-{int(turned.at):x}", "namespace": EVENTS},
         "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node, "uid": node},
         "type": "Normal" if turned.new in ("True", "") else "Warning",
         "reason": turned.reason,
@@ -59,11 +59,6 @@ def event(turned: Transition, node: str, prefix: str) -> dict[str, Any]:
         "lastTimestamp": at,
         "count": 1,
     }
-
-
-def _short(node: str) -> str:
-    """Of any name a part of one that Kubernetes takes."""
-    return hexdigest("sha256", node.encode())[:16]
 
 
 def _condition(one: Condition, prefix: str, judged_at: float) -> dict[str, str]:

@@ -26,6 +26,11 @@ def rows(whole: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
     return (one for one in value if isinstance(one, dict)) if isinstance(value, list) else iter(())
 
 
+def texts(whole: Mapping[str, Any], key: str) -> dict[str, str]:
+    """Labels or annotations: what is no text is no label."""
+    return {name: one for name, one in part(whole, key).items() if isinstance(one, str)}
+
+
 def moment(written: Any) -> float:
     """Of RFC 3339, as Kubernetes writes times, in seconds since 1970. Raises ``ValueError`` for anything else.
 

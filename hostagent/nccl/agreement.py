@@ -20,9 +20,12 @@ _GIB = 1024**3
 class Refusal:
     """Why nothing is emitted."""
 
-    code: str  # stable, for programs
-    message: str  # for people
-    nodes: tuple[str, ...]  # those that are not as they should be
+    code: str
+    """What it is: stable, for programs."""
+    message: str
+    """The same for people, with the hosts that differ from the others."""
+    nodes: tuple[str, ...]
+    """Those hosts."""
 
 
 def differing(what: str, code: str, values: Mapping[str, str]) -> "Refusal | None":

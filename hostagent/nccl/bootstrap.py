@@ -114,7 +114,7 @@ def candidates(node: Node) -> tuple[Candidate, ...]:
             continue
         if isinstance(one.addresses, Unread):
             gaps.append(one.addresses)
-        global_ones = [each for each in _listed(one) if not each.ip.is_link_local]
+        global_ones = [each for each in _valid_addresses(one) if not each.ip.is_link_local]
         if global_ones and _is_plain(one.name):
             rdma = _devices(known, one)
             carries = 2 if rail_devices.intersection(rdma) else 1 if rdma else 0
@@ -145,7 +145,7 @@ def _may_be(one: Interface, kinds: tuple[str, ...]) -> "bool | Unread":
     return next((value for value in values if isinstance(value, Unread)), True)
 
 
-def _listed(one: Interface) -> "list[ipaddress.IPv4Interface | ipaddress.IPv6Interface]":
+def _valid_addresses(one: Interface) -> "list[ipaddress.IPv4Interface | ipaddress.IPv6Interface]":
     """Those that are addresses: a report may say anything. One whose addresses were not read is none that could be chosen."""
     found: list[ipaddress.IPv4Interface | ipaddress.IPv6Interface] = []
     for text in () if isinstance(one.addresses, Unread) else one.addresses:
@@ -186,7 +186,7 @@ def _addresses(node: Node) -> tuple[Address, ...]:
     return tuple(
         Address(one.name, index, str(each.ip), each.network.prefixlen, _is_running(one))
         for index, one in enumerate(listed, 2)
-        for each in _listed(one)
+        for each in _valid_addresses(one)
     )
 
 

@@ -30,8 +30,11 @@ class Variable:
     """One for all nodes of a list, or for one node."""
 
     name: str
+    """The variable."""
     value: str
+    """Its value, without quotes."""
     why: str
+    """Why, in one sentence."""
 
 
 @frozen
@@ -39,7 +42,9 @@ class NodeVariables:
     """What is one node's own: it goes into that node's conf file."""
 
     node: str
+    """The host."""
     variables: tuple[Variable, ...]
+    """Its own variables."""
 
 
 @frozen
@@ -47,9 +52,13 @@ class Provider:
     """A provider's network, which chooses its own settings."""
 
     name: str
+    """Its name."""
     plugin: str
-    script: str  # "" where the plug-in needs none
+    """Its plug-in for NCCL."""
+    script: str
+    """The script that a job sources; empty where the plug-in needs none."""
     text: str
+    """What a job needs, in one sentence."""
 
 
 @frozen
@@ -57,14 +66,23 @@ class Environment:
     """The answer. Where anything is refused, nothing is emitted."""
 
     schema_version: int
+    """The version of this schema."""
     emitted: bool
+    """Whether there is an environment; false where something is refused."""
     nodes: tuple[str, ...]
+    """The hosts that it is for."""
     nccl_version: str  # or unknown
+    """The version of NCCL that it is for; unknown: what is emitted is known to every version from 2.18 on."""
     variables: tuple[Variable, ...]
+    """What every node gets."""
     by_node: tuple[NodeVariables, ...]
+    """What only one node gets, for its conf file."""
     provider: Provider | None
+    """The provider's network that the nodes have, which chooses its own settings; null for none."""
     refusals: tuple[Refusal, ...]
+    """Why nothing is emitted; empty where something is."""
     notes: tuple[str, ...]
+    """What is worth a look and refuses nothing."""
 
 
 def derive(nodes: Sequence[Node], version: "Version | None" = None, now: "float | None" = None) -> Environment:

@@ -53,10 +53,15 @@ class ChannelEnd:
     """One end of the connections over the network, as its rank names it."""
 
     rank: int
+    """The rank whose end it is."""
     host: str
+    """Its host, empty where the line does not say."""
     gpu: str
+    """Its GPU: a number of NVML, or in old versions the end of a PCI address; empty where the line does not say."""
     nic: str
+    """The network and the number of its device."""
     gdr: bool
+    """Whether it uses GPUDirect RDMA."""
 
 
 @frozen
@@ -64,13 +69,21 @@ class HostCause:
     """One finding of a host that explains what the log says; consequences of it are told as it."""
 
     codes: tuple[str, ...]
+    """The codes of the findings above that it explains."""
     id: str
+    """The check."""
     outcome: str
+    """Its outcome."""
     devices: tuple[str, ...]
+    """The devices that it is about, as people call them; empty for the host as a whole."""
     headline: str
+    """What happened, in one sentence."""
     message: str
+    """The same with what was found. It may change from release to release."""
     action: Action
+    """The action of its first step."""
     remedy: tuple[Step, ...]
+    """What to do first about it, in steps."""
 
 
 @frozen
@@ -78,10 +91,15 @@ class HostCauses:
     """What one host says about what the log says."""
 
     hostname: str
+    """The name of the host, as its report has it."""
     in_log: bool
+    """Whether a record of the log is of a host of that name."""
     observed_at_iso: str
+    """When the host was looked at."""
     causes: tuple[HostCause, ...]
+    """What was found on the host that explains findings of the log; consequences are told as their cause."""
     unknown: tuple[str, ...]
+    """The checks that could explain it, and could not be made."""
 
 
 @frozen
@@ -89,20 +107,35 @@ class Explanation:
     """What the logs of one job say; a number that they do not say is the word unknown."""
 
     schema_version: int
+    """The version of this schema."""
     verdict: NcclVerdict
+    """Which network the job used, the first word that holds."""
     headline: str
+    """The same in one sentence."""
     action: Action
+    """What to do first about it: the action of the first step."""
     nccl_version: str
+    """The version of NCCL, several with commas, or unknown."""
     network: str
+    """NCCL's name of the network, or unknown."""
     gdr: Gdr
+    """Whether the connections over the network use GPUDirect RDMA."""
     hcas: tuple[str, ...]
+    """The HCAs that NCCL lists, each with its port."""
     socket_ifname: tuple[str, ...]
+    """The interfaces that NCCL lists for bootstrap and sockets."""
     ranks: int | str
+    """How many ranks the largest communicator has, or unknown."""
     nodes: int | str
+    """How many nodes the job has, or unknown."""
     ranks_seen: int
+    """How many of those ranks have lines in the log."""
     channels: tuple[ChannelEnd, ...]
+    """The ends of connections over the network, as their ranks name them; the first 4096."""
     findings: tuple[Finding, ...]
+    """The verdict's own finding first, whose code is the verdict, then causes and what the log leaves open."""
     host: tuple[HostCauses, ...] = ()
+    """What the hosts that were given say about it: of --this-host, --from and --reports; empty without them."""
 
 
 class Job:

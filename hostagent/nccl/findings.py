@@ -28,8 +28,11 @@ class Line:
     """A line of a log; its text is made visible."""
 
     file: str
+    """The file, - for standard input."""
     line: int
+    """The number of the line, from 1 on."""
     text: str
+    """Its text from the host's name on, with what does not print as its escape."""
 
 
 @frozen
@@ -37,11 +40,17 @@ class Finding:
     """One thing that the log says; the first one of an explanation is the verdict's own."""
 
     code: str
+    """What it is: stable, for programs."""
     headline: str
+    """What happened, in one sentence."""
     message: str
+    """Why, for people. It may change from release to release."""
     action: Action
+    """The action of its first step."""
     remedy: tuple[Step, ...]
+    """What to do about it, in steps."""
     lines: tuple[Line, ...]
+    """Lines of the log that show it, the first five."""
 
 
 def shown(records: Iterable[Record]) -> tuple[Line, ...]:

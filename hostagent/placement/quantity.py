@@ -4,15 +4,18 @@ import re
 from struct import pack, unpack
 
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30}))([numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]{1,3})", re.ASCII)
-_POWER_OF_10 = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_POWER_OF_2 = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+#: Suffixes of quantities, and the exponent that each is.
+POWERS_OF_10 = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+POWERS_OF_2 = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _MOST = (1 << 63) - 1
 
 
-def parse_quantity(text: object) -> tuple[int, int]:
-    """As the API server reads it, as a fraction of two whole numbers. Raises ``ValueError``.
+def exact_quantity(text: object) -> tuple[int, int]:
+    """As the API server reads it, as a fraction of two whole numbers: nothing is rounded. Raises ``ValueError``.
 
-    >>> parse_quantity("200Gi") == (200 * 2**30, 1), parse_quantity("500m"), parse_quantity("0.5"), parse_quantity(4)
+    What a kubelet makes of one, rounded, limited to 64 bits and printed again, is ``hostagent.collect.kubelet.quantity``.
+
+    >>> exact_quantity("200Gi") == (200 * 2**30, 1), exact_quantity("500m"), exact_quantity("0.5"), exact_quantity(4)
     (True, (500, 1000), (5, 10), (4, 1))
     """
     words = str(text) if isinstance(text, str | int | float) and not isinstance(text, bool) else ""
@@ -22,10 +25,10 @@ def parse_quantity(text: object) -> tuple[int, int]:
         raise ValueError(f"{said} is no quantity such as 4, 500m or 200Gi")
     before, _, after = found[1].partition(".")
     unit, number = found[2], int(before + after)
-    if unit in _POWER_OF_2:
-        return number << _POWER_OF_2[unit], int(10 ** len(after))
-    power = _POWER_OF_10[unit] if unit in _POWER_OF_10 else int(unit[1:])
-    if unit not in _POWER_OF_10 and power > 18:
+    if unit in POWERS_OF_2:
+        return number << POWERS_OF_2[unit], int(10 ** len(after))
+    power = POWERS_OF_10[unit] if unit in POWERS_OF_10 else int(unit[1:])
+    if unit not in POWERS_OF_10 and power > 18:
         raise ValueError(f"{words!r} is larger than any resource")
     return number * int(10 ** max(power, 0)), int(10 ** (len(after) + max(-power, 0)))
 
@@ -36,7 +39,7 @@ def whole(text: object) -> int:
 
 
 def _rounded_up(text: object, times: int) -> int:
-    number, parts = parse_quantity(text)
+    number, parts = exact_quantity(text)
     value = -(-number * times // parts)
     if not 0 <= value <= _MOST:
         raise ValueError(f"{str(text)[:40]!r} is out of range")
@@ -66,7 +69,7 @@ def is_fraction(text: object) -> bool:
     >>> is_fraction("1.5Gi"), is_fraction("100m")
     (False, True)
     """
-    number, parts = parse_quantity(text)
+    number, parts = exact_quantity(text)
     return number % parts != 0
 
 

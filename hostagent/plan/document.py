@@ -42,8 +42,11 @@ class UndoDocument:
     """How a rollback takes a step back."""
 
     kind: UndoKind
+    """Which way; none where it cannot be taken back."""
     why: str
+    """Why that way."""
     do: tuple[Any, ...]
+    """Its own operations, where it needs some."""
 
 
 @frozen
@@ -51,16 +54,27 @@ class StepDocument:
     """One step; `do` are operations, each with one key that names its kind."""
 
     id: str
+    """The step: stable, for programs."""
     part: Part
+    """What it changes."""
     kind: StepKind
+    """How it changes it."""
     title: str
+    """What it does, for people."""
     why: str
+    """Why, for people."""
     state: StepState
+    """Whether the host already is as the step leaves it."""
     probe: str
+    """How hostagent sees that it is: completes "done when"."""
     do: tuple[Any, ...]
+    """Operations, one after the other. The one key of each names its kind."""
     undo: UndoDocument
+    """How rollback takes it back."""
     checks: tuple[str, ...]
+    """The checks that it makes pass."""
     restarts: tuple[str, ...]
+    """The systemd units that it restarts."""
 
 
 @dataclass(frozen=True)
@@ -68,23 +82,33 @@ class PackageDocument:
     """A package that changes; null is none."""
 
     name: str
+    """Its name."""
     part: Part
+    """What it is a part of."""
     before: str | None = field(metadata={"key": "from"})
+    """The version that is installed; null where it is not."""
     after: str | None = field(metadata={"key": "to"})
+    """The version that will be; null where it is removed. It ends in "*" where no repository was asked."""
     origin: str
+    """cuda and toolkit are NVIDIA's repositories, distribution is the distribution's; empty of what is removed."""
     download_bytes: int | None
+    """How much is downloaded; null where that is not known."""
 
 
 @frozen
 class ServiceDocument:
     unit: str
+    """Its name, without .service."""
     change: UnitChange
+    """What becomes of it."""
 
 
 @frozen
 class SpaceDocument:
     path: str
+    """On the file system that has this path."""
     needed_bytes: int
+    """How much."""
 
 
 @frozen
@@ -92,8 +116,11 @@ class StepResult:
     """A step that began; `problem` is empty where it went well."""
 
     id: str
+    """The step, as in steps."""
     seconds: float
+    """How long its operations took."""
     problem: str
+    """Why it failed, for people; empty where it went well."""
 
 
 @frozen
@@ -101,11 +128,17 @@ class ResultDocument:
     """How a run of the plan ended; `run` is null where none was begun."""
 
     outcome: Ending
+    """How it ended, in one word."""
     exit: int
+    """The exit code of hostagent."""
     run: int | None
+    """The number of the run, which rollback takes back; null where none was begun."""
     message: str
+    """The same for people, in one sentence; empty where there is nothing to say."""
     notes: tuple[str, ...]
+    """What else there is to say, for people."""
     steps: tuple[StepResult, ...]
+    """The steps that began, in the order in which they did."""
 
 
 @dataclass(frozen=True)
@@ -124,21 +157,37 @@ class Document:
     profile: ProfileIdentity
     security: Security
     only: tuple[str, ...]
+    """The parts that were asked for with --only; none is all of them."""
     extras: tuple[str, ...] = field(metadata={"key": "with"})
+    """What was asked for with --with."""
     upgrade: bool
+    """Whether the newest version was asked for, even where what is installed satisfies the profile."""
     in_use: bool
+    """Whether the driver may be installed beside one that is loaded and in use."""
     kernels: tuple[str, ...]
+    """The kernels that get the driver's module."""
     resolved: bool
+    """Whether versions and packages are what the repositories answered, or nothing is to do."""
     refusals: tuple[Refusal, ...]
+    """Why install changes nothing on this host. Empty where it does."""
     steps: tuple[StepDocument, ...]
+    """What leads to the wanted state, in the order in which it is done."""
     packages: tuple[PackageDocument, ...]
+    """The packages that change, NVIDIA's first."""
     files: tuple[FileDiff, ...]
+    """The files that are written or removed."""
     services: tuple[ServiceDocument, ...]
+    """The systemd units whose state changes."""
     restarts: tuple[str, ...]
+    """The systemd units that are restarted, without .service."""
     reboot: Reboot
+    """Whether the host has to be rebooted afterwards; hostagent does not."""
     irreversible: tuple[str, ...]
+    """What rollback does not take back."""
     space: tuple[SpaceDocument, ...]
+    """How much space must be free."""
     result: ResultDocument | None
+    """How the plan was carried out; null where it was not: of 'plan' and of 'install --dry-run'."""
 
     @property
     def todo(self) -> tuple[StepDocument, ...]:

@@ -164,6 +164,7 @@ class Refusal:
     """Why nothing is done. `id` starts with ``plan.``; the other names are a finding's."""
 
     id: str
+    """The precondition that does not hold: stable, for programs."""
     message: str
     headline: str
     found: str
@@ -249,14 +250,19 @@ class FileDiff:
     """`diff` is unified, "" where the file's text was not read: then `keys` names what is set."""
 
     path: str
+    """Its path on the host."""
     diff: str = ""
+    """A unified diff without secrets; empty where the file's text was not read."""
     keys: tuple[str, ...] = ()
+    """Without a diff: the names of what is set."""
 
 
 @dataclass(frozen=True)
 class Reboot:
     needed: bool
+    """Whether it is due."""
     why: tuple[str, ...] = ()
+    """Its reasons."""
 
 
 @dataclass(frozen=True)

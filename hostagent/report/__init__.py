@@ -25,7 +25,9 @@ class Cause:
     """The finding that another one is told under, or itself: of which check, about what ("" for the whole host)."""
 
     id: str
+    """The check of that finding."""
     subject: str
+    """Its subject, empty for the whole host."""
 
 
 @frozen
@@ -33,23 +35,41 @@ class Judgement:
     """One outcome of one check, on one subject or on the whole host (subject and subject_kind "")."""
 
     id: str
+    """The check."""
     outcome: Outcome
+    """What came of it: unknown is never fine; skip is what does not apply, off what the profile turned off."""
     severity: Severity
+    """What a failure of it counts: critical is not ready, warning is degraded, info counts nothing."""
     scope: Scope
+    """Whether it counts for every job (node) or only for jobs of several nodes (fabric)."""
     axis: Axis
+    """Whether it is about jobs that run here (fitness) or about published vulnerabilities (security)."""
     subject: str
-    subject_kind: str  # gpu, runtime …: the subject's class in snake case
-    device: str  # the subject as people call it: "GPU 4 (0000:9d:00.0)"
+    """The key of the device or runtime that it is about, such as a PCI address; empty for the whole host."""
+    subject_kind: str
+    """What the subject is: gpu, runtime; device where the host no longer shows it; empty for the whole host."""
+    device: str
+    """The subject as people call it: "GPU 4 (0000:9d:00.0)"."""
     code: str
+    """The reason within the check: stable, for programs. Empty where it passed."""
     message: str
+    """What was found, for people. It may change from release to release."""
     found: str
+    """The value that was found."""
     wanted: str
-    headline: str  # what happened, of what failed or warned: at most 90 characters, the same from run to run
-    action: Action  # of the first step
+    """The value that was wanted."""
+    headline: str
+    """What happened, in at most 90 characters, the same from run to run."""
+    action: Action
+    """The action of its first step."""
     remedy: tuple[Step, ...]
+    """What to do about it, in steps."""
     evidence: tuple[str, ...]
-    unread: str  # the question that had no answer, as a snapshot writes it, "" where there is none: equal ones are one gap
-    cause: Cause = Cause("", "")  # of what failed, warned or is unknown: told under this, a cause of its own names itself; id "" of others
+    """Lines of logs and files that show it."""
+    unread: str
+    """The question that had no answer, as a snapshot writes it: equal ones are one gap. Empty where there is none."""
+    cause: Cause = Cause("", "")
+    """The finding that this one is told under; itself where it is a cause. Both names are empty where nothing is wrong."""
 
 
 @frozen
@@ -57,8 +77,11 @@ class Security:
     """``policy``: what the profile lets advisories count; ``advisories``: findings of the axis; ``unknown``: its judgements without one."""
 
     policy: Literal["advisory", "warning", "critical"]
+    """What the profile lets them count."""
     advisories: int
+    """How many findings there are."""
     unknown: int
+    """How many could not be checked."""
 
 
 @frozen
@@ -66,9 +89,13 @@ class Coverage:
     """Checks, each counted once: unknown when any of its judgements is, else judged, skipped or off."""
 
     judged: int
+    """Those with an outcome on all their subjects."""
     unknown: int
+    """Those with an unknown."""
     skipped: int
+    """Those that do not apply here."""
     off: int
+    """Those that the profile turned off."""
 
 
 @frozen
@@ -76,7 +103,9 @@ class Verdicts:
     """May this host take a single-node job; may it be one node of several."""
 
     single_node: Verdict
+    """For a job of one node."""
     multi_node: Verdict
+    """For a job of several nodes, of which this host is one; never better than single_node."""
 
 
 @frozen
@@ -84,11 +113,17 @@ class HostIdentity:
     """What was judged."""
 
     hostname: str
+    """Its name."""
     os: str
+    """Its distribution."""
     kernel: str
+    """Its running kernel, or the one that an image boots."""
     arch: str
-    platform: str  # "GKE node"; "" for a host of no platform that this release knows
-    node_name: str = ""  # what its schedulers call it
+    """Its instruction set, as uname says it."""
+    platform: str
+    """Such as "GKE node"; empty for a host of no platform that this release knows."""
+    node_name: str = ""
+    """What its schedulers call it: NODE_NAME where that is set, else the host name in lower case."""
 
 
 @frozen
@@ -96,8 +131,11 @@ class ProfileIdentity:
     """What it was judged by. ``origin``: the layer that set each effective value."""
 
     name: str
+    """Its name, or the file."""
     hash: str
+    """A digest of its effective values: equal digests are equal profiles."""
     origin: Mapping[str, str]
+    """For each effective value, the layer that set it."""
 
 
 @frozen
@@ -105,7 +143,9 @@ class Tool:
     """Who judged."""
 
     name: str
+    """hostagent."""
     version: str
+    """Its version."""
 
 
 @frozen
@@ -118,28 +158,51 @@ class Report:
     """
 
     schema_version: int
+    """The version of this document. Names are only ever added within one."""
     tool: Tool
+    """The program that made the report."""
     observed_at: float
+    """When the host was read, in seconds since 1970."""
     valid_until: float
+    """Until when the verdict may be believed, in seconds since 1970; the profile sets how long that is."""
     observed_at_iso: str
+    """The same time as observed_at, in UTC by ISO 8601."""
     valid_until_iso: str
+    """The same time as valid_until, in UTC by ISO 8601."""
     boot_id: str
+    """The kernel's id of this boot. A verdict of another boot is stale."""
     read_from: Kind
+    """What was read: this machine (live), a live host below another root (host-root), or an image that does not run."""
     replayed: bool
+    """Whether the answers come from a snapshot."""
     simulated: bool
+    """Whether the snapshot is of a made tree and of no live host."""
     partial: bool
+    """Whether only selected checks ran: such a report says nothing of the whole host."""
     host: HostIdentity
+    """The host that was checked."""
     profile: ProfileIdentity
+    """The desired state that the host was compared with."""
     verdict: Verdicts
+    """Whether jobs may be placed here."""
     headline: str
+    """What happened first, in at most 90 characters, the same from run to run; empty where nothing counts."""
     action: Action
+    """What to do first about it: the action of the first step."""
     findings: tuple[Judgement, ...]
+    """All outcomes, ordered by check and subject."""
     reading_order: tuple[str, ...]
+    """The checks in the order in which a reader wants to hear of them, causes before what follows from them."""
     coverage: Coverage
+    """How many checks there were, each counted once."""
     security: Security
+    """Published vulnerabilities of what runs here."""
     facts: Mapping[str, Any]
+    """What the host is, as far as it was read."""
     cages: Mapping[str, Mapping[str, Any]]
+    """By driver library, and for an image, what was not allowed while it was asked or read."""
     timings_ms: Mapping[str, float]
+    """How long readers and stages took, in milliseconds."""
 
 
 #: What every document about a host begins with, as it stands in the report of the same pass.
@@ -216,11 +279,11 @@ def coverage(judgements: tuple[Judgement, ...]) -> Coverage:
     by_check: dict[str, set[Outcome]] = {}
     for one in judgements:
         by_check.setdefault(one.id, set()).add(one.outcome)
-    kinds = [_counted(outcomes) for outcomes in by_check.values()]
+    kinds = [_coverage_of(outcomes) for outcomes in by_check.values()]
     return Coverage(*(kinds.count(kind) for kind in ("judged", "unknown", "skipped", "off")))
 
 
-def _counted(outcomes: set[Outcome]) -> str:
+def _coverage_of(outcomes: set[Outcome]) -> str:
     if "unknown" in outcomes:
         return "unknown"
     if outcomes & {"pass", "warn", "fail"}:

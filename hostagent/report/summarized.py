@@ -75,12 +75,12 @@ def summary(report: Report, verdict: "Verdicts | None" = None, headline: str = "
     gpus = gpus_for_jobs(facts)
     found = Summary(
         schema_version=SCHEMA_VERSION,
-        node=_short(report.host.node_name or report.host.hostname, _NODE),
-        boot_id=_short(report.boot_id, _NAME),
+        node=_in_bytes(report.host.node_name or report.host.hostname, _NODE),
+        boot_id=_in_bytes(report.boot_id, _NAME),
         observed_at=report.observed_at,
         valid_until=report.valid_until,
         verdict={"single_node": told.single_node, "multi_node": told.multi_node},
-        headline=_short(headline or report.headline, _TEXT),
+        headline=_in_bytes(headline or report.headline, _TEXT),
         action="none" if headline else report.action,
         security=Advisories(report.security.advisories, report.security.unknown),
         coverage=coverage_of(facts, gpus),
@@ -114,7 +114,7 @@ def class_in(document: Mapping[str, Any]) -> str:
 
 def beside(document: Mapping[str, Any], verdict: Verdicts, headline: str) -> dict[str, Any]:
     """The summary of an earlier pass, with what is told now in the place of what that found."""
-    told = {"verdict": plain(verdict), **({"headline": _short(headline, _TEXT), "action": "none"} if headline else {})}
+    told = {"verdict": plain(verdict), **({"headline": _in_bytes(headline, _TEXT), "action": "none"} if headline else {})}
     return _fitted({**copy.deepcopy(dict(document)), **told})
 
 
@@ -159,7 +159,7 @@ def _bare(value: Any) -> Any:
     return visible(value) if isinstance(value, str) else value
 
 
-def _short(text: str, most: int) -> str:
+def _in_bytes(text: str, most: int) -> str:
     return visible(text[:most]).encode()[:most].decode("utf-8", "ignore")
 
 
@@ -173,17 +173,17 @@ def _unread(value: Any, missing: str = "the report does not say it") -> Unread:
 
 def _text(part: Any, name: str) -> "str | Unread":
     value = part.get(name) if isinstance(part, Mapping) and "unread" not in part else part
-    return _short(value, _NAME) if isinstance(value, str) else _unread(value)
+    return _in_bytes(value, _NAME) if isinstance(value, str) else _unread(value)
 
 
 def _reasons(report: Report) -> tuple[Reason, ...]:
     counting = [group.cause for group in groups(report) if group.rank < NOTHING][:_REASONS]
     return tuple(
         Reason(
-            id=_short(told.finding.id, _NAME),
-            code=_short(told.finding.code, _NAME),
+            id=_in_bytes(told.finding.id, _NAME),
+            code=_in_bytes(told.finding.code, _NAME),
             severity=told.finding.severity,
-            subject=_short(",".join(told.subjects), _NAME),
+            subject=_in_bytes(",".join(told.subjects), _NAME),
             action=told.finding.action,
         )
         for told in counting
@@ -202,7 +202,7 @@ def _gpus(rows: Any) -> "Gpus | Unread":
         return values[0] if len(set(values)) == 1 else None
 
     memory, capability = alike(_memory), alike(lambda row: row.get("compute_capability", {}))
-    capability = _short(capability, _NAME) if isinstance(capability, str) else capability
+    capability = _in_bytes(capability, _NAME) if isinstance(capability, str) else capability
     names = [row.get("name", {}) for row in rows]
     product = alike(lambda row: row.get("name", {}))
     if product is None:
@@ -210,7 +210,7 @@ def _gpus(rows: Any) -> "Gpus | Unread":
     mixed = Unread("not-supported", "the GPUs differ")
     return Gpus(
         count=len(rows),
-        product=_short(product_label(product) if "," not in product else product, _NAME) if isinstance(product, str) else product,
+        product=_in_bytes(product_label(product) if "," not in product else product, _NAME) if isinstance(product, str) else product,
         memory_gib=mixed if memory is None else memory,
         compute_capability=mixed if capability is None else capability,
         mig=_mig(rows),
@@ -262,7 +262,7 @@ def _fabric(node: Any, gpus: Any) -> Fabric:
     domains = {row["nvlink_domain"] if isinstance(row.get("nvlink_domain"), str) else "" for row in rows}
     first = next((row.get("nvlink_domain") for row in rows if not isinstance(row.get("nvlink_domain"), str)), None)
     one = domains.pop() if len(domains) == 1 else ""
-    domain: str | Unread = _short(one, _NAME) if one else _unread(first if rows else gpus, "the GPUs are of several domains")
+    domain: str | Unread = _in_bytes(one, _NAME) if one else _unread(first if rows else gpus, "the GPUs are of several domains")
     if isinstance(node, Unread):
         return Fabric(inputs=node, domain=domain, firmware=node, class_=node, host_class=node)
     found = inputs(node)

@@ -6,66 +6,11 @@ from typing import Any, Literal
 
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread
+from hostagent.fieldtexts import field_texts
 from hostagent.typed import UNREAD_SCHEMA, schema
 from hostagent.vocabulary import Action, Severity, Verdict
 
 SCHEMA_VERSION = 1
-#: What each field says, for the schema.
-DESCRIPTIONS: Mapping[str, str] = {
-    "schema_version": "Of this document.",
-    "node": "What schedulers call the host.",
-    "boot_id": "Which boot of it was judged.",
-    "observed_at": "When the host was read, in seconds since 1970.",
-    "valid_until": "When this is too old to place a job by, in seconds since 1970.",
-    "verdict": "May a job be placed: ready and degraded let it be.",
-    "headline": "What happened, of the first cause; empty where nothing counts.",
-    "action": "What its first step does.",
-    "security": "Published vulnerabilities of what runs here.",
-    "security.advisories": "How many findings there are.",
-    "security.unknown": "How many could not be checked.",
-    "coverage": "What could not be read here: NVML, verbs, or both (host-only); the host's network namespace (no-network).",
-    "reasons": "The first causes that count, in the order of the report.",
-    "reasons.id": "The check.",
-    "reasons.code": "Which of its findings.",
-    "reasons.severity": "How much it weighs.",
-    "reasons.subject": "The devices, with commas; empty for the whole host.",
-    "reasons.action": "What the first step does.",
-    "gpus": "The GPUs that jobs may have: none that a virtual machine or nouveau holds.",
-    "gpus.count": "How many there are.",
-    "gpus.product": "What they are, as GPU feature discovery spells it; several kinds with commas.",
-    "gpus.memory_gib": "Memory of each, in GiB.",
-    "gpus.compute_capability": "As NVIDIA writes it, such as 9.0.",
-    "gpus.mig": "Whether one of them is cut into instances.",
-    "driver": "Version of the loaded kernel module.",
-    "cuda": "Highest CUDA version that the driver runs.",
-    "toolkit": "Version of the NVIDIA Container Toolkit.",
-    "fabric": "The network of jobs.",
-    "fabric.class": "Equal on nodes that one job may use together that brings its own NCCL: the version of the list of inputs, a dash, and "
-    "12 digits of their SHA-256.",
-    "fabric.host_class": "The same for a job that uses the host's NCCL: it is made of more inputs.",
-    "fabric.inputs": "What both classes are made of, in words; a text that was cut ends with how many names are left out.",
-    "fabric.domain": "The GPUs that NVLink reaches, on this host and on others.",
-    "fabric.firmware": "Of the HCAs of the rails; of several versions, how many have which. No part of a class.",
-    "nccl": "The library of jobs.",
-    "nccl.version": "The version that jobs find on this host.",
-    "nccl.env": "The settings that jobs need here, as 'hostagent nccl env' says them.",
-    "kubelet": "What the kubelet does with pods.",
-    **{
-        f"kubelet.{name}": text
-        for name, text in (
-            ("policy", "Of its topology manager."),
-            ("scope", "Of its topology manager."),
-            ("cpu_manager", "Its policy."),
-            ("memory_manager", "Its policy."),
-            ("devices", "Whether it knows the NUMA nodes of the GPUs: numa; plain, it does not; dra, GPUs are no devices of a plug-in."),
-            ("numa", "The NUMA nodes, in order."),
-            ("numa.gpus", "GPUs on it."),
-            ("numa.cpus", "CPUs that pods may have."),
-            ("numa.memory_gib", "Memory of it, in GiB."),
-        )
-    },
-}  # fmt: skip
-
 #: Two sources joined by a dot, which the value of a label may have.
 Coverage = Literal[
     "full", "no-nvml", "no-rdma", "host-only", "no-network", "no-nvml.no-network", "no-rdma.no-network", "host-only.no-network"
@@ -77,10 +22,15 @@ class Reason:
     """One of the report's causes that count: ``action`` is the first step's, ``subject`` "" of the whole host."""
 
     id: str
+    """The check."""
     code: str
+    """Which of its findings."""
     severity: Severity
+    """How much it weighs."""
     subject: str
+    """The devices, with commas; empty for the whole host."""
     action: Action
+    """What the first step does."""
 
 
 @frozen
@@ -88,7 +38,9 @@ class Advisories:
     """The axis of security: how many findings, and how many could not be judged."""
 
     advisories: int
+    """How many findings there are."""
     unknown: int
+    """How many could not be checked."""
 
 
 @frozen
@@ -96,10 +48,15 @@ class Gpus:
     """What all GPUs that jobs may have have alike; of several kinds the names, with commas. ``mig``: whether it is on for one of them."""
 
     count: int
+    """How many there are."""
     product: str | Unread
+    """What they are, as GPU feature discovery spells it; several kinds with commas."""
     memory_gib: int | Unread
+    """Memory of each, in GiB."""
     compute_capability: str | Unread
+    """As NVIDIA writes it, such as 9.0."""
     mig: bool | Unread
+    """Whether one of them is cut into instances."""
 
 
 @frozen
@@ -109,10 +66,16 @@ class Fabric:
     """
 
     inputs: Mapping[str, str | Unread] | Unread
+    """What both classes are made of, in words; a text that was cut ends with how many names are left out."""
     domain: str | Unread
+    """The GPUs that NVLink reaches, on this host and on others."""
     firmware: str | Unread
+    """Of the HCAs of the rails; of several versions, how many have which. No part of a class."""
     host_class: str | Unread
+    """The same for a job that uses the host's NCCL: it is made of more inputs."""
     class_: str | Unread = field(metadata={"key": "class"})
+    """Equal on nodes that one job may use together that brings its own NCCL: the version of the list of inputs, a dash, and 12 digits of
+    their SHA-256."""
 
 
 @frozen
@@ -120,7 +83,9 @@ class Nccl:
     """The version that jobs find, and the settings that they need, as ``hostagent nccl env`` says."""
 
     version: str | Unread
+    """The version that jobs find on this host."""
     env: Mapping[str, str] | Unread
+    """The settings that jobs need here, as 'hostagent nccl env' says them."""
 
 
 @frozen
@@ -128,8 +93,11 @@ class Numa:
     """What pods may have of one NUMA node."""
 
     gpus: int | Unread
+    """GPUs on it."""
     cpus: int | Unread
+    """CPUs that pods may have."""
     memory_gib: int | Unread
+    """Memory of it, in GiB."""
 
 
 @frozen
@@ -137,11 +105,17 @@ class Kubelet:
     """Its managers' policies, and its NUMA nodes in order."""
 
     policy: str | Unread
+    """Of its topology manager."""
     scope: str | Unread
+    """Of its topology manager."""
     cpu_manager: str | Unread
+    """Its policy."""
     memory_manager: str | Unread
+    """Its policy."""
     devices: Literal["numa", "plain", "dra"] | Unread
+    """Whether it knows the NUMA nodes of the GPUs: numa; plain, it does not; dra, GPUs are no devices of a plug-in."""
     numa: tuple[Numa, ...] | Unread
+    """The NUMA nodes, in order."""
 
 
 @frozen
@@ -149,28 +123,46 @@ class Summary:
     """Times are seconds since the epoch."""
 
     schema_version: int
+    """Of this document."""
     node: str
+    """What schedulers call the host."""
     boot_id: str
+    """Which boot of it was judged."""
     observed_at: float
+    """When the host was read, in seconds since 1970."""
     valid_until: float
+    """When this is too old to place a job by, in seconds since 1970."""
     verdict: Mapping[Literal["single_node", "multi_node"], Verdict]
+    """May a job be placed: ready and degraded let it be."""
     headline: str
+    """What happened, of the first cause; empty where nothing counts."""
     action: Action
+    """What its first step does."""
     security: Advisories
+    """Published vulnerabilities of what runs here."""
     coverage: Coverage
+    """What could not be read here: NVML, verbs, or both (host-only); the host's network namespace (no-network)."""
     reasons: tuple[Reason, ...]
+    """The first causes that count, in the order of the report."""
     gpus: Gpus | Unread
+    """The GPUs that jobs may have: none that a virtual machine or nouveau holds."""
     driver: str | Unread
+    """Version of the loaded kernel module."""
     cuda: str | Unread
+    """Highest CUDA version that the driver runs."""
     toolkit: str | Unread
+    """Version of the NVIDIA Container Toolkit."""
     fabric: Fabric
+    """The network of jobs."""
     nccl: Nccl
+    """The library of jobs."""
     kubelet: Kubelet | Unread
+    """What the kubelet does with pods."""
 
 
 def summary_schema() -> dict[str, Any]:
     """A value that was not read says why, and nothing more: the report has the rest."""
-    body: dict[str, Any] = _without_detail(schema(Summary))
+    body: dict[str, Any] = _without_detail(schema(Summary, texts=field_texts))
     return body
 
 

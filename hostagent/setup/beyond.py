@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
+from hostagent.derived.words import counted
 from hostagent.report import Report
 from hostagent.report.told import NOTHING, Group, groups, headline
 from hostagent.setup.line import Line
+from hostagent.visible import cut
 
 #: Causes that are told one by one.
 _MOST = 24
@@ -16,9 +18,9 @@ def beyond(report: Report) -> tuple[Line, ...]:
     told = groups(report)
     found = [group for group in told if group.cause.finding.outcome != "unknown"]
     fitness = [group for group in found if group.cause.finding.axis != "security"]
-    lines = [Line("INFO" if group.rank == NOTHING else "WARN", _short(headline(group))) for group in fitness[:_MOST]]
+    lines = [Line("INFO" if group.rank == NOTHING else "WARN", cut(headline(group), _LONGEST)) for group in fitness[:_MOST]]
     if len(fitness) > _MOST:
-        lines.append(Line("INFO", f"and {_count(len(fitness) - _MOST, 'cause')} more, 'hostagent check' tells all"))
+        lines.append(Line("INFO", f"and {counted(len(fitness) - _MOST, 'cause')} more, 'hostagent check' tells all"))
     advisories = [group for group in found if group.cause.finding.axis == "security"]
     return (*lines, *_advisories(advisories), *_unjudged(report))
 
@@ -26,7 +28,7 @@ def beyond(report: Report) -> tuple[Line, ...]:
 def _advisories(several: Sequence[Group]) -> Iterable[Line]:
     if several:
         number = f"{len(several)} security advisor{'y' if len(several) == 1 else 'ies'}"
-        yield Line("INFO", f"{number}: {_short('; '.join(map(headline, several)))}")
+        yield Line("INFO", f"{number}: {cut('; '.join(map(headline, several)), _LONGEST)}")
 
 
 def _unjudged(report: Report) -> Iterable[Line]:
@@ -34,13 +36,5 @@ def _unjudged(report: Report) -> Iterable[Line]:
     unknown = [one for one in report.findings if one.outcome == "unknown"]
     if unknown:
         checks, gaps = len({one.id for one in unknown}), len({one.unread or one.message for one in unknown})
-        what = f"{_count(checks, 'check')} could not be judged, {_count(gaps, 'answer')} missing"
+        what = f"{counted(checks, 'check')} could not be judged, {counted(gaps, 'answer')} missing"
         yield Line("INFO", f"{what}: 'hostagent check' tells which")
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,6 +1,5 @@
 """What ``hostagent setup --json`` prints: the report of a check, and one more object, ``setup``."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,27 +8,17 @@ from hostagent.setup.request import Backend, Generation, Request
 from hostagent.setup.verdict import Verdict
 from hostagent.typed import plain
 
-#: What each field says, for the report's schema.
-DESCRIPTIONS: Mapping[str, str] = {
-    "setup": "Of 'hostagent setup' alone: what TAO's host set-up would print about this host.",
-    "setup.generation": "Which generation of the script was stood in for: A wants exactly these versions, B at least these.",
-    "setup.backend": "Where TAO's jobs are to run.",
-    "setup.minimums": "What was wanted.",
-    "setup.minimums.driver": "The driver: of generation A its branch.",
-    "setup.minimums.cuda": "The CUDA toolkit.",
-    "setup.minimums.toolkit": "The NVIDIA Container Toolkit.",
-    "setup.lines": "The lines of standard output without --json, in their order.",
-    "setup.exit": "The exit code: 0 ready, 1 not.",
-}
-
 
 @dataclass(frozen=True)
 class Wanted:
     """The minimums."""
 
     driver: str
+    """The driver: of generation A its branch."""
     cuda: str
+    """The CUDA toolkit."""
     toolkit: str
+    """The NVIDIA Container Toolkit."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +26,15 @@ class SetUp:
     """The object ``setup``."""
 
     generation: Generation
+    """Which generation of the script was stood in for: A wants exactly these versions, B at least these."""
     backend: Backend
+    """Where TAO's jobs are to run."""
     minimums: Wanted
+    """What was wanted."""
     lines: tuple[str, ...]
+    """The lines of standard output without --json, in their order."""
     exit: int
+    """The exit code: 0 ready, 1 not."""
 
 
 def document(request: Request, verdict: Verdict, report: Report) -> dict[str, Any]:

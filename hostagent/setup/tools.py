@@ -186,7 +186,7 @@ def _nodes(text: str) -> dict[str, int]:
     {'a': 0, 'b': 8, 'c': 0}
     """
     if text.lstrip().startswith("{"):
-        return _listed(text)
+        return _gpus_of_list(text)
     found: dict[str, int] = {}
     for number, line in enumerate(text.splitlines()):
         name, _, count = line.rpartition("\t")
@@ -194,10 +194,10 @@ def _nodes(text: str) -> dict[str, int]:
     return found
 
 
-def _listed(text: str) -> dict[str, int]:
+def _gpus_of_list(text: str) -> dict[str, int]:
     """Of a kubectl that prints the list itself, whatever it is asked for.
 
-    >>> _listed('{"items": [{"metadata": {"name": "a"}, "status": {"allocatable": {"nvidia.com/gpu": "8"}}}]}')
+    >>> _gpus_of_list('{"items": [{"metadata": {"name": "a"}, "status": {"allocatable": {"nvidia.com/gpu": "8"}}}]}')
     {'a': 8}
     """
     try:

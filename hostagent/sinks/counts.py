@@ -20,7 +20,7 @@ def kinds(report: Report) -> Mapping[str, str]:
     """What each check counts as."""
     worst: dict[str, int] = {}
     for one in report.findings:
-        worst[one.id] = min(worst.get(one.id, len(_KINDS)), _KINDS.index(_counted(one)))
+        worst[one.id] = min(worst.get(one.id, len(_KINDS)), _KINDS.index(_kind(one)))
     return {name: _KINDS[place] for name, place in worst.items()}
 
 
@@ -31,7 +31,7 @@ def summary(report: Report) -> str:
     return (shown or "no checks") + (f" ({took / 1000:.2f} s)" if took is not None else "")
 
 
-def _counted(one: Judgement) -> str:
+def _kind(one: Judgement) -> str:
     if one.outcome in ("fail", "warn"):
         return (
             "worth knowing" if one.severity == "info" else "failed" if (one.outcome, one.severity) == ("fail", "critical") else "to look at"

@@ -6,6 +6,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from hostagent.derived.words import counted
 from hostagent.report import PLACEABLE, Judgement, Report
 from hostagent.report.hostcoverage import gap_in_words, gap_word
 from hostagent.report.inventory import gpus, inventory
@@ -63,7 +64,7 @@ class Section(NamedTuple):
     @property
     def size(self) -> str:
         checks = {told.finding.id for group in self.groups for told in group.members}
-        return f"{count(len(self.groups), 'cause')}, {count(len(checks), 'check')}"
+        return f"{counted(len(self.groups), 'cause')}, {counted(len(checks), 'check')}"
 
 
 class More(NamedTuple):
@@ -89,10 +90,6 @@ class Todo(NamedTuple):
 
     text: str
     commands: tuple[str, ...]
-
-
-def count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def short(text: str, most: int = _TEXT) -> str:
@@ -125,7 +122,7 @@ def _scopes(group: Group) -> set[str]:
 
 def _statement(report: Report, told: Iterable[Group], verdict: Verdict, whose: str) -> Statement:
     if verdict == "ready":
-        return Statement(verdict, whose, f"{count(counts(report)['passed'], 'check')} passed", "")
+        return Statement(verdict, whose, f"{counted(counts(report)['passed'], 'check')} passed", "")
     first = next((group for group in told if group.rank < NOTHING), None)
     if first is None:
         return Statement(verdict, whose, why_nothing(report), "")

@@ -2,8 +2,9 @@
 
 from typing import Literal, get_args
 
+from hostagent.derived.words import counted
 from hostagent.gate.fleet import Fleet
-from hostagent.gate.wording import count_of, names_of
+from hostagent.gate.wording import names_of
 from hostagent.sinks.fleetwords import NAMES, WORDS, differences, headline, headline_of, in_words, more, reason_of, short, states_of
 from hostagent.sinks.page import Page
 
@@ -40,7 +41,7 @@ def _text(found: Fleet, page: Page) -> str:
     if found.without_class:
         page.heading("NODES WITHOUT A CLASS")
         for one in found.without_class[:_CLASSES]:
-            page.add(f"{count_of(len(one.nodes), 'node')}: {short(one.why, _SENTENCE)}", "  ", _BELOW)
+            page.add(f"{counted(len(one.nodes), 'node')}: {short(one.why, _SENTENCE)}", "  ", _BELOW)
             page.add(names_of(one.nodes), _BELOW)
         _put_rest(len(found.without_class) - _CLASSES, "reason", page)
     if found.warnings:
@@ -55,7 +56,7 @@ def _put_causes(found: Fleet, page: Page) -> None:
     if found.causes:
         page.heading("CAUSES")
     for one in found.causes[:_CAUSES]:
-        page.add(f"{count_of(len(one.nodes), 'node')}: {headline_of(one)}", "  ", _BELOW, _COLOURS.get(one.severity, ""))
+        page.add(f"{counted(len(one.nodes), 'node')}: {headline_of(one)}", "  ", _BELOW, _COLOURS.get(one.severity, ""))
         named = reason_of(one)
         page.add(f"{named}: {names_of(one.nodes)}" if named and one.headline else names_of(one.nodes), _BELOW)
     _put_rest(len(found.causes) - _CAUSES, "cause", page)
@@ -67,7 +68,7 @@ def _put_classes(found: Fleet, page: Page) -> None:
         page.heading("CLASSES")
     for one in found.classes[:_CLASSES]:
         what = f": {short(one.gpus)}" if one.gpus else ""
-        page.add(f"{count_of(len(one.nodes), 'node')}{what}", "  ", _BELOW)
+        page.add(f"{counted(len(one.nodes), 'node')}{what}", "  ", _BELOW)
         page.add(f"class {short(one.fabric_class, _NAME)}: {in_words(one.nodes, states)}", _BELOW)
         for domain in one.domains[:_DOMAINS]:
             page.add(f"domain {short(domain.domain, _NAME)}: {names_of(domain.nodes)}" if domain.domain else names_of(domain.nodes), _BELOW)

@@ -3,8 +3,9 @@
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from hostagent.derived.words import counted
 from hostagent.gate.fleet import Cause, Class, Domain, Fleet, Node, State, WithoutClass
-from hostagent.gate.wording import count_of, names_of
+from hostagent.gate.wording import names_of
 from hostagent.sinks.fleetwords import NAMES, WORDS, differences, headline, headline_of, in_words, reason_of, short, states_of
 from hostagent.sinks.markup import escaped
 from hostagent.sinks.stylesheet import STYLE
@@ -116,7 +117,7 @@ def _class(one: Class, number: int, tiles: _Tiles) -> str:
     return (
         f'<h3 id="class-{number}">{escaped(what)} <small>{_nodes(one.nodes)}: {in_words(one.nodes, tiles.states)}; '
         f"class <code>{escaped(short(one.fabric_class))}</code></small></h3>\n"
-        f"{_listed(lines)}{rows}{_names(one.nodes)}"
+        f"{_bullets(lines)}{rows}{_names(one.nodes)}"
     )
 
 
@@ -136,25 +137,25 @@ def _domains(domains: Sequence[Domain]) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def _nodes(names: Sequence[str]) -> str:
-    return count_of(len(names), "node")
+    return counted(len(names), "node")
 
 
 def _names(names: Sequence[str]) -> str:
     """Folded at a screen, open on paper."""
-    return _folded(count_of(len(names), "name"), names)
+    return _folded(counted(len(names), "name"), names)
 
 
 def _folded(summary: str, names: Sequence[str]) -> str:
     return f"<details>\n<summary>{summary}</summary>\n<p>{escaped(', '.join(names))}</p>\n</details>\n"
 
 
-def _listed(items: str) -> str:
+def _bullets(items: str) -> str:
     return f'<ul class="differences">\n{items}</ul>\n' if items else ""
 
 
 def _without(one: WithoutClass, number: int, tiles: _Tiles) -> str:
     head = f'<h3 id="without-{number}">No class <small>{_nodes(one.nodes)}</small></h3>\n'
-    return f"{head}{_listed(f'<li>{escaped(short(one.why, 400))}</li>')}{tiles.of(one.nodes, f'without-{number}')}{_names(one.nodes)}"
+    return f"{head}{_bullets(f'<li>{escaped(short(one.why, 400))}</li>')}{tiles.of(one.nodes, f'without-{number}')}{_names(one.nodes)}"
 
 
 def _cause(one: Cause, anchor: str) -> str:
@@ -171,4 +172,4 @@ def _cause(one: Cause, anchor: str) -> str:
 def _files(warnings: Sequence[str]) -> str:
     rest = [f"and {len(warnings) - _FILES} more"] if len(warnings) > _FILES else []
     rows = "".join(f"<li>{escaped(short(one, 400))}</li>\n" for one in (*warnings[:_FILES], *rest))
-    return _section("Files that do not count", _listed(rows))
+    return _section("Files that do not count", _bullets(rows))

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from hostagent.derived.words import counted
 from hostagent.gate.fleet import Cause, Class, Counts, Fleet, State
-from hostagent.gate.wording import count_of, names_of
+from hostagent.gate.wording import names_of
+from hostagent.visible import cut
 
 #: States in the order and the words in which they are printed.
 WORDS: dict[State, str] = {"ready": "ready", "degraded": "degraded", "not_ready": "not ready", "unknown": "unknown", "stale": "stale"}
@@ -15,7 +17,7 @@ _VALUE = 80
 
 def short(text: str, most: int = _VALUE) -> str:
     """`text`, cut where it is long."""
-    return text if len(text) <= most else f"{text[:most]}…"
+    return cut(text, most + 1)
 
 
 def headline(counts: Counts) -> str:
@@ -23,7 +25,7 @@ def headline(counts: Counts) -> str:
     if not counts.nodes:
         return "No node: found no report"
     several = f", {counts.multi_node} of them jobs on several nodes" if counts.single_node else ""
-    return f"{counts.single_node} of {count_of(counts.nodes, 'node')} may take jobs{several}"
+    return f"{counts.single_node} of {counted(counts.nodes, 'node')} may take jobs{several}"
 
 
 def states_of(found: Fleet) -> "dict[str, State]":
@@ -51,11 +53,11 @@ def headline_of(cause: Cause) -> str:
 
 def differences(one: Class, others: int) -> "list[str]":
     """What sets a class apart from the largest one, which has `others` nodes, and what sets nodes apart inside."""
-    found = [f"{each.name} {_value(each.found)} {count_of(others, 'other')} {short(each.wanted)}" for each in one.differs]
+    found = [f"{each.name} {_value(each.found)} {counted(others, 'other')} {short(each.wanted)}" for each in one.differs]
     if one.differs_hidden:
         found.append(f"differs from the largest class by {one.differs_hidden}")
     odd = [
-        f"{each.fact} {short(each.found)} on {names_of(each.nodes)}; {count_of(each.others, 'other')} {short(each.wanted)}"
+        f"{each.fact} {short(each.found)} on {names_of(each.nodes)}; {counted(each.others, 'other')} {short(each.wanted)}"
         for each in one.odd
     ]
     return [*_first(found, _DIFFERENCES), *_first(odd, _ODD)]

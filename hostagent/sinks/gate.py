@@ -5,9 +5,10 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Literal, get_args
 
+from hostagent.derived.words import counted
 from hostagent.gate.answer import CODES, Answer, Backend, Code, Examined, Reason
 from hostagent.gate.classes import DIFFERS_IN_CUT, OTHER_RELEASE
-from hostagent.gate.wording import are, count_of, instant, names_of, shown
+from hostagent.gate.wording import are, instant, names_of, shown
 from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
 from hostagent.sinks.page import Page
 
@@ -105,7 +106,7 @@ def render_field(answer: Answer, name: Field) -> str:
 
 def _add_verdict(page: Page, answer: Answer) -> None:
     request, examined = answer.request, answer.examined
-    wanted = f"{count_of(request.nodes, 'node')} with {count_of(request.gpus_per_node, 'GPU')}{' each' if request.nodes > 1 else ''}"
+    wanted = f"{counted(request.nodes, 'node')} with {counted(request.gpus_per_node, 'GPU')}{' each' if request.nodes > 1 else ''}"
     if not answer.placeable:
         page.add(f"NOT PLACEABLE  wanted {wanted}: {answer.reasons[0].message}", then=_INDENT, style="not_ready")
         for one in answer.reasons[1:]:
@@ -116,7 +117,7 @@ def _add_verdict(page: Page, answer: Answer) -> None:
         parts = [f"{name} {shown(text)}" for name, text in (("fabric class", answer.fabric_class), ("domain", answer.domain)) if text]
         page.add(", ".join(parts), _INDENT)
     page.add(
-        f"{examined.eligible} of {count_of(examined.nodes, 'node')} {are(examined.eligible)} eligible{_not_examined(examined)}", _INDENT
+        f"{examined.eligible} of {counted(examined.nodes, 'node')} {are(examined.eligible)} eligible{_not_examined(examined)}", _INDENT
     )
     if answer.valid_until is not None:
         page.add(_validity(answer, answer.valid_until), _INDENT, _DEEPER)
@@ -124,7 +125,7 @@ def _add_verdict(page: Page, answer: Answer) -> None:
 
 
 def _not_examined(examined: Examined) -> str:
-    return f"; {count_of(examined.not_examined, 'more node')} of the cluster not examined" if examined.not_examined else ""
+    return f"; {counted(examined.not_examined, 'more node')} of the cluster not examined" if examined.not_examined else ""
 
 
 def _validity(answer: Answer, until: float) -> str:
@@ -148,11 +149,11 @@ def _add_settings(page: Page, answer: Answer) -> None:
 def _add_refused(page: Page, answer: Answer) -> None:
     if not answer.refused:
         return
-    page.heading(f"REFUSED: {len(answer.refused)} of {count_of(answer.examined.nodes, 'node')}", "TO LOOK AT")
+    page.heading(f"REFUSED: {len(answer.refused)} of {counted(answer.examined.nodes, 'node')}", "TO LOOK AT")
     by_code = _by_code(answer)
     for code in (one for one in _by_frequency(answer) if one in by_code):
         messages = by_code[code]
-        head = f"{code}, {count_of(sum(map(len, messages.values())), 'node')}"
+        head = f"{code}, {counted(sum(map(len, messages.values())), 'node')}"
         if len(messages) == 1:
             message, names = next(iter(messages.items()))
             page.add(f"{head}: {names_of(names)}: {message}", _INDENT, _DEEPER)
@@ -166,7 +167,7 @@ def _add_refused(page: Page, answer: Answer) -> None:
                 hidden += len(names)
             left -= len(names)
         if hidden:
-            page.add(f"and {count_of(hidden, 'node')} with other values", _DEEPER)
+            page.add(f"and {counted(hidden, 'node')} with other values", _DEEPER)
 
 
 def _by_code(answer: Answer) -> Mapping[Code, dict[str, list[str]]]:

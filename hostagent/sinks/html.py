@@ -6,6 +6,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from hostagent.derived.words import counted
 from hostagent.report import Report
 from hostagent.report.inventory import GPU_FIELDS, gpus, inventory
 from hostagent.report.told import Group, Told, concerned, devices, headline
@@ -80,14 +81,14 @@ def _todo(steps: Sequence[digest.Todo]) -> str:
         return ""
     items = [f"<li>{prose(step.text)}{_partly([command(one) for one in step.commands], 'command')}</li>\n" for step in steps]
     left = "".join(items[_FIRST:])
-    rest = _folded(f"{digest.count(len(items) - _FIRST, 'step')} more", f"<ul>\n{left}</ul>\n") if left else ""
+    rest = _folded(f"{counted(len(items) - _FIRST, 'step')} more", f"<ul>\n{left}</ul>\n") if left else ""
     return f'<section class="box">\n<h2>What to do</h2>\n<ol>\n{"".join(items[:_FIRST])}</ol>\n{rest}</section>\n'
 
 
 def _partly(parts: Sequence[str], word: str) -> str:
     """The first of many, and the rest in a fold."""
     first, rest = parts[:_FIRST], parts[_FIRST:]
-    return "".join(first) + (_folded(f"{digest.count(len(rest), word)} more", "".join(rest)) if rest else "")
+    return "".join(first) + (_folded(f"{counted(len(rest), word)} more", "".join(rest)) if rest else "")
 
 
 def prose(text: str) -> str:
@@ -121,7 +122,7 @@ def _gpus(report: Report) -> str:
     body = "".join(
         f"<tr>{''.join(f'<td>{escaped(short_name(cell))}</td>' for cell in map(row.__getitem__, fields))}</tr>\n" for row in rows
     )
-    return _folded(f"{digest.count(len(rows), 'GPU')}, with address and UUID", _tabled(map(_GPU_HEADS.__getitem__, fields), body, "gpus"))
+    return _folded(f"{counted(len(rows), 'GPU')}, with address and UUID", _tabled(map(_GPU_HEADS.__getitem__, fields), body, "gpus"))
 
 
 def _tabled(heads: Iterable[str], body: str, name: str) -> str:
@@ -136,7 +137,7 @@ def _folded(title: str, body: str) -> str:
 def _section(section: digest.Section, anchors: _Anchors) -> str:
     head = f"<h2>{escaped(section.title.capitalize())} <small>{section.size}</small></h2>\n"
     causes, rest = digest.first_causes(section.groups)
-    more = _folded(f"{digest.count(len(rest), 'more cause')} of these", "".join(_group(group, anchors) for group in rest)) if rest else ""
+    more = _folded(f"{counted(len(rest), 'more cause')} of these", "".join(_group(group, anchors) for group in rest)) if rest else ""
     return f"<section>\n{head}{''.join(_group(group, anchors) for group in causes)}{more}</section>\n"
 
 
@@ -145,11 +146,11 @@ def _group(group: Group, anchors: _Anchors) -> str:
     first, rest = digest.first_findings(group)
     body = _findings(first, group, anchors)
     if rest:
-        body += _folded(digest.count(len(rest), "more finding"), _findings(rest, group, anchors))
+        body += _folded(counted(len(rest), "more finding"), _findings(rest, group, anchors))
     evidence = dict.fromkeys(line for told in group.members for line in told.finding.evidence)
     if evidence:
         lines = "\n".join(escaped(line) for line in evidence)
-        body += _folded(f"Evidence, {digest.count(len(evidence), 'line')}", f"<pre>{lines}</pre>\n")
+        body += _folded(f"Evidence, {counted(len(evidence), 'line')}", f"<pre>{lines}</pre>\n")
     why = f'<p class="quiet">Why: <code class="run">hostagent checks show {escaped(short_name(one.id))}</code></p>\n'
     head = f'<h3><a href="#{anchor}">{escaped(short(headline(group)))}</a></h3>\n'
     return f'<article class="{_COLOURS[group.rank]}" id="{anchor}">\n{head}{body}{why}</article>\n'
@@ -170,7 +171,7 @@ def _gaps(missing: Sequence[digest.Gap]) -> str:
     if not missing:
         return ""
     checks = len({name for gap in missing for name in gap.ids})
-    head = f"<h2>Not checked <small>{digest.count(checks, 'check')}</small></h2>\n"
+    head = f"<h2>Not checked <small>{counted(checks, 'check')}</small></h2>\n"
     return f"<section>\n{head}{_partly([_gap(gap) for gap in missing], 'missing answer')}</section>\n"
 
 
@@ -194,7 +195,7 @@ def _table(report: Report, outcome: Outcome, kind: str, words: tuple[str, str]) 
         f'<td class="number" data-of="devices">{f"{row.number}/{row.of}" if row.of > 1 else ""}</td></tr>\n'
         for row in made
     )
-    title = f"{title} <small>{digest.count(whole, 'check')}{partly}</small>"
+    title = f"{title} <small>{counted(whole, 'check')}{partly}</small>"
     return f"<details>\n<summary>{title}</summary>\n{_tabled(('Check', meaning, 'Devices'), body, 'checks')}</details>\n"
 
 

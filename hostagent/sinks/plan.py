@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
-from hostagent.derived.words import size
+from hostagent.derived.words import counted, size
 from hostagent.plan.document import Document, PackageDocument, version_of
 from hostagent.plan.model import FileDiff, Refusal
 from hostagent.sinks import digest
@@ -48,16 +48,16 @@ def _add_head(page: Page, document: Document) -> None:
     if kernels and document.todo:
         remarks.append(f"module for {digest.short(kernels)}")
     if document.security.advisories:
-        remarks.append(f"{digest.count(document.security.advisories, 'security advisory').replace('advisorys', 'advisories')} today")
+        remarks.append(f"{counted(document.security.advisories, 'security advisory')} today")
     page.add("; ".join(remarks))
 
 
 def headline(document: Document) -> str:
     """What comes of the plan, on one line."""
-    number = digest.count(len(document.todo), "step")
+    number = counted(len(document.todo), "step")
     if document.refusals:
         more = len(document.refusals) - 1
-        others = f", and {digest.count(more, 'more reason')}" if more else ""
+        others = f", and {counted(more, 'more reason')}" if more else ""
         return f"REFUSED  {digest.short(document.refusals[0].headline).rstrip('.')}{others}. Nothing is changed."
     if not document.todo:
         due = " A reboot is due." if document.reboot.needed else ""

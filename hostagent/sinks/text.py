@@ -6,6 +6,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from hostagent.derived.words import counted
 from hostagent.report import Report
 from hostagent.report.inventory import inventory
 from hostagent.report.told import Told, concerned, devices, headline
@@ -97,7 +98,7 @@ def _add_steps(page: Page, report: Report, *, verbose: bool) -> None:
 
 def _add_rest(page: Page, left: int, word: str, indent: str) -> None:
     if left:
-        page.add(f"and {digest.count(left, word)} more: -v lists all", indent)
+        page.add(f"and {counted(left, word)} more: -v lists all", indent)
 
 
 def _add_section(page: Page, section: digest.Section, *, verbose: bool) -> None:
@@ -138,12 +139,10 @@ def _add_more(page: Page, rest: Iterable[Told], indent: str) -> None:
     rows = digest.more(rest)
     for one in rows[:_ROWS]:
         where = f": {short(devices(one.devices))}" if one.devices else ""
-        page.add(f"{digest.short_name(one.id)}  {digest.count(one.number, 'more finding')}{where}", indent, "        ")
+        page.add(f"{digest.short_name(one.id)}  {counted(one.number, 'more finding')}{where}", indent, "        ")
     if rows:
         others = sum(one.number for one in rows[_ROWS:])
-        page.add(
-            f"{digest.count(others, 'more finding')} of {len(rows) - _ROWS} checks: -v lists all" if others else "-v lists all", indent
-        )
+        page.add(f"{counted(others, 'more finding')} of {len(rows) - _ROWS} checks: -v lists all" if others else "-v lists all", indent)
 
 
 def _add_gaps(page: Page, missing: Sequence[digest.Gap], *, verbose: bool) -> None:

@@ -32,9 +32,12 @@ PARTS = ("numa_nodes", "packages", "cores", "gpus", "nics", "distances", "rails"
 class Fix:
     """The smallest change that lets a pod start; all empty where there is nothing to change, or no change is known."""
 
-    configuration: Mapping[str, Any]  # KubeletConfiguration's fields and their new values
-    pod: Mapping[str, str]  # the pod's own quantities: cpu
+    configuration: Mapping[str, Any]
+    """Fields of KubeletConfiguration with their new values."""
+    pod: Mapping[str, str]
+    """Quantities that the pod itself asks for with their new values."""
     steps: tuple[Step, ...]
+    """How to make that change on this host."""
 
 
 @frozen
@@ -42,14 +45,23 @@ class Placeable:
     """Whether this host's kubelet admits one pod."""
 
     shape: str
+    """The pod: what was asked, or the file and the object's name."""
     policy: str | Unread
+    """The kubelet's topology manager policy."""
     scope: str | Unread
+    """The scope of that policy: each container by itself, or the pod."""
     admitted: bool | Unread
+    """Whether the kubelet admits it."""
     aligned: bool | Unread
+    """Whether every resource comes from one smallest set of NUMA nodes, by guarantee."""
     numa_nodes: tuple[int, ...] | Unread
+    """Those NUMA nodes; empty where none were chosen."""
     reason: str
+    """The kubelet's own word for the rejection, KubeletNotStarting, KubeletPanic, or empty."""
     message: str
+    """Why, for people. It may change from release to release."""
     fix: Fix
+    """The smallest change that lets it start, proved by the model; all empty where there is none."""
 
 
 @frozen
@@ -83,14 +95,18 @@ class Document:
     numa_nodes: Any
     packages: Any
     cores: Any
+    """The CPUs of each core, as lists."""
     gpus: Any
     nics: Any
     distances: Any
     rails: Any
     capacity: Any
+    """How many GPUs, CPUs and NICs one NUMA node has for a pod."""
     fabric: Any
     placeable: tuple[Placeable, ...]
+    """For each pod that was asked about, in order, whether this host's kubelet admits it. Without one, the profile's pods."""
     findings: tuple[Found, ...]
+    """What the checks of topology, kubelet, RDMA and network found: those that failed or warned."""
 
 
 def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: tuple[str, ...] = ()) -> Document:

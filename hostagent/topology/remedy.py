@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from hostagent.derived.words import joined
 from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.kubeletways import CPU_STATE_OPTIONS, STATE_DIRECTORY, STATE_FILES, WAYS
@@ -93,7 +94,7 @@ def _over_flags(configuration: Mapping[str, Any], kubelet: Any) -> Iterator[Step
     origin = dict(_known(kubelet, "origin") or ())
     flags = [flag for name in configuration if (flag := origin.get(name, "")).startswith("--")]
     if flags:
-        yield Step("configure", f"Take {_listed(flags)} off the kubelet's command line: a flag wins over every file.")
+        yield Step("configure", f"Take {joined(flags)} off the kubelet's command line: a flag wins over every file.")
 
 
 def _where(files: Iterable[str] | None, place: str) -> str:
@@ -122,7 +123,3 @@ def _state_files(configuration: Mapping[str, Any], kubelet: Any) -> Iterator[str
         and any(before.get(one) != after.get(one) for one in CPU_STATE_OPTIONS)
     ):
         yield "cpu_manager_state"
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

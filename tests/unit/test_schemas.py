@@ -30,8 +30,8 @@ from hostagent.facts.topology import Nic
 from hostagent.facts.unread import Unread
 from hostagent.profiles import files as built_in
 from hostagent.profiles.format import Rename
-from hostagent.report.described import DESCRIPTIONS
 from hostagent.report.facts import facts_schema, report_facts
+from hostagent.report.facts.described import FACTS as TEXTS
 from hostagent.schemas import names, profile_body, published
 from hostagent.sinks import render
 from hostagent.source.tape import SCHEMA_VERSION, ReplayBackend, Tape, dumps
@@ -104,10 +104,13 @@ def _paths(shape, path=""):
             yield from _paths(one, path)
 
 
-def test_each_field_of_a_report_is_described_and_nothing_else():
-    shapes = list(_paths(published("report")))
-    assert [place for place, shape in shapes if not shape.get("description")] == []
-    assert set(DESCRIPTIONS) <= {place for place, _ in shapes}
+@pytest.mark.parametrize("name", ["report", "topology", "nccl", "nccl-env", "gate", "fleet"])
+def test_each_field_is_described(name):
+    assert [place for place, shape in _paths(published(name)) if not shape.get("description")] == []
+
+
+def test_of_facts_nothing_else_is_described():
+    assert set(TEXTS) <= {place for place, _ in _paths(published("report"))}
 
 
 def test_a_schema_that_is_none_is_refused_with_the_names_there_are():

@@ -48,7 +48,7 @@ def command(source: Source, found: Found) -> Command:
 def _rancher(source: Source, found: Found) -> Command:
     """k3s and RKE2: the drop-ins that they write, then the arguments that their own file, and their unit, pass on."""
     path = _RANCHER[found.distribution]
-    own = [path, *(one for one in _listed(source, f"{path}.d") if one.endswith((".yaml", ".yml")))]
+    own = [path, *(one for one in _paths_in(source, f"{path}.d") if one.endswith((".yaml", ".yml")))]
     Allowance(f"files of {found.distribution}", 100).take(len(own))
     passed: list[str] = []
     there: list[str] = []
@@ -84,7 +84,7 @@ def _texts(value: Any) -> "list[str]":
     return [str(one) for one in (value if isinstance(value, list) else [value]) if isinstance(one, str | int)]
 
 
-def _listed(source: Source, directory: str) -> Iterator[str]:
+def _paths_in(source: Source, directory: str) -> Iterator[str]:
     for name in sorted(need(source.listdir(directory, absent=()))):
         yield f"{directory}/{name}"
 

@@ -60,7 +60,7 @@ def parse_flags(words: tuple[str, ...], minor: int = NEWEST) -> tuple[Flag, ...]
         if not word.startswith("-") or word == "-":
             others.append(word)
             continue
-        found.append(_long(word, rest, minor) if word.startswith("--") else _short(word, rest, minor))
+        found.append(_long(word, rest, minor) if word.startswith("--") else _shorthand(word, rest, minor))
     if others:
         raise FlagError(f"unknown command {others[0]}")
     return tuple(found)
@@ -84,7 +84,7 @@ def _long(word: str, rest: list[str], minor: int) -> Flag:
     return Flag(name, kind, path, value)
 
 
-def _short(word: str, rest: list[str], minor: int) -> Flag:
+def _shorthand(word: str, rest: list[str], minor: int) -> Flag:
     letter, value = word[1], word[2:].removeprefix("=") if len(word) > 3 else word[2:]
     if letter not in SHORT:
         raise FlagError(f"failed to parse kubelet flag: unknown shorthand flag: {letter!r} in {word}", by_name=True)

@@ -128,8 +128,8 @@ def _decimal(value: int, size: int) -> str:
     return f"{before}" + (f".{after:0{len(str(size)) - 1}d}".rstrip("0") if after else "")
 
 
-class CpuSet(NamedTuple):
-    """CPUs, as ranges in order that do not touch."""
+class CpuRanges(NamedTuple):
+    """CPUs, as ranges in order that do not touch: the numbers in a state file may have 64 bits, so none is listed by itself."""
 
     ranges: tuple[tuple[int, int], ...]
 
@@ -139,24 +139,24 @@ class CpuSet(NamedTuple):
     def size(self) -> int:
         return sum(last - first + 1 for first, last in self.ranges)
 
-    def minus(self, other: "CpuSet") -> "CpuSet":
-        return CpuSet(tuple(_minus(self.ranges, other.ranges)))
+    def minus(self, other: "CpuRanges") -> "CpuRanges":
+        return CpuRanges(tuple(_minus(self.ranges, other.ranges)))
 
-    def union(self, *others: "CpuSet") -> "CpuSet":
-        return CpuSet(_joined([span for one in (self, *others) for span in one.ranges]))
+    def union(self, *others: "CpuRanges") -> "CpuRanges":
+        return CpuRanges(_joined([span for one in (self, *others) for span in one.ranges]))
 
-    def common(self, other: "CpuSet") -> "CpuSet":
+    def common(self, other: "CpuRanges") -> "CpuRanges":
         return self.minus(self.minus(other))
 
 
-def parse_cpus(text: str) -> CpuSet:
-    """A set of CPUs as the kubelet reads one; raises ``ValueError`` in its words.
+def parse_cpuset(text: str) -> CpuRanges:
+    """As ``cpuset.Parse`` of Kubernetes; raises ``ValueError`` in its words. Lists of the kernel: `hostagent.facts.cpulist`.
 
-    >>> str(parse_cpus("4,0-2,1")), parse_cpus("").size()
+    >>> str(parse_cpuset("4,0-2,1")), parse_cpuset("").size()
     ('0-2,4', 0)
     """
     if not text:
-        return CpuSet(())
+        return CpuRanges(())
     ranges = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
@@ -165,7 +165,7 @@ def parse_cpus(text: str) -> CpuSet:
         if low > high:
             raise ValueError(f"invalid range {quoted(part)} ({low} > {high})")
         ranges.append((low, high))
-    return CpuSet(_joined(ranges))
+    return CpuRanges(_joined(ranges))
 
 
 def _joined(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

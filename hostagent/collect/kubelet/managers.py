@@ -8,7 +8,7 @@
 from typing import Any, NamedTuple
 
 from hostagent.collect.kubelet.gates import Gates, UnknownNameError
-from hostagent.collect.kubelet.golang import CpuSet, parse_cpus, quoted, truth, whole
+from hostagent.collect.kubelet.golang import CpuRanges, parse_cpuset, quoted, truth, whole
 from hostagent.collect.kubelet.quantity import ZERO, Quantity, parse_quantity
 from hostagent.collect.kubelet.schema import Fields
 from hostagent.collect.kubelet.thresholds import check_percentages, check_thresholds, memory_of, threshold
@@ -32,7 +32,7 @@ class Managed(NamedTuple):
     """What the managers work with. `reserved_cpus` is None where the kubelet chooses them itself."""
 
     config: Fields  # with kubeReserved and systemReserved as the kubelet changes them
-    reserved_cpus: CpuSet | None
+    reserved_cpus: CpuRanges | None
     strict: bool  # strict-cpu-reservation
 
 
@@ -64,10 +64,10 @@ def managed(config: Fields, gates: Gates, machine: Machine) -> Managed:
     return Managed(config, cpus if cpus.size() else None, strict)
 
 
-def _reserved_cpus(config: Fields, machine: Machine) -> CpuSet:
-    wanted = parse_cpus(config.get("reservedSystemCPUs") or "")
+def _reserved_cpus(config: Fields, machine: Machine) -> CpuRanges:
+    wanted = parse_cpuset(config.get("reservedSystemCPUs") or "")
     if wanted.size() and not isinstance(machine.cpus, Unread):
-        online = parse_cpus(machine.cpus)
+        online = parse_cpuset(machine.cpus)
         if wanted.minus(online).size():
             raise ValueError(f"reserved-cpus: {config['reservedSystemCPUs']} is not a subset of online-cpus: {online}")
     return wanted
@@ -176,7 +176,7 @@ def _cpu_manager(config: Fields, gates: Gates, machine: Machine, reserved: Quant
         raise ValueError(f"{before}Topolgy manager single-numa-node policy is incompatible with CPUManager align-by-socket policy option")
     if not isinstance(machine.cpus, Unread) and not config.get("reservedSystemCPUs"):
         count = -(-reserved.scaled(3) // 1000)
-        if count > parse_cpus(machine.cpus).size():
+        if count > parse_cpuset(machine.cpus).size():
             raise ValueError(f"{before}[cpumanager] unable to reserve the required amount of CPUs (size of  did not equal {count})")
     return on.get("strict-cpu-reservation", False)
 
@@ -216,7 +216,7 @@ def _fits(kube: Reserved, system: Reserved, left: Quantity | None, machine: Mach
     """No more is reserved than there is."""
     have: dict[str, int] = {}
     if not isinstance(machine.cpus, Unread):
-        have["cpu"] = parse_cpus(machine.cpus).size()
+        have["cpu"] = parse_cpuset(machine.cpus).size()
     if (memory := memory_of(machine)) is not None:
         have["memory"] = memory
     for name, total in have.items():

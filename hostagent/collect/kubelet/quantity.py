@@ -1,13 +1,13 @@
-"""Quantities of Kubernetes: ``500m``, ``1Gi``, ``1e3``; how they are read, compared and printed."""
+"""Quantities of Kubernetes as a kubelet's own code reads, compares and prints them: ``500m``, ``1Gi``, ``1e3``."""
 
 from typing import NamedTuple
 
+from hostagent.placement.quantity import POWERS_OF_2, POWERS_OF_10
+
 WRONG_FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _SUFFIX = "unable to parse quantity's suffix"
-_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-_DECIMAL_NAMES = {exponent: name for name, exponent in _DECIMAL.items()}
-_BINARY_NAMES = {0: ""} | {exponent // 10: name for name, exponent in _BINARY.items()}
+_DECIMAL_NAMES = {exponent: name for name, exponent in POWERS_OF_10.items()}
+_BINARY_NAMES = {0: ""} | {exponent // 10: name for name, exponent in POWERS_OF_2.items()}
 _LETTERS = frozenset("eEinumkKMGTP")
 _DIGITS = frozenset("0123456789")
 _MAX_INT64 = 2**63 - 1
@@ -127,10 +127,10 @@ def _split(text: str, start: int) -> tuple[str, str, str]:
 
 
 def _meaning(suffix: str) -> tuple[str, int]:
-    if suffix in _DECIMAL:
-        return "decimal", _DECIMAL[suffix]
-    if suffix in _BINARY:
-        return "binary", _BINARY[suffix]
+    if suffix in POWERS_OF_10:
+        return "decimal", POWERS_OF_10[suffix]
+    if suffix in POWERS_OF_2:
+        return "binary", POWERS_OF_2[suffix]
     digits = suffix[2:] if suffix[1:2] in {"+", "-"} else suffix[1:]
     if suffix[:1] not in {"e", "E"} or not digits.isdecimal() or len(digits.lstrip("0")) > 18:
         raise ValueError(_SUFFIX)

@@ -1,6 +1,6 @@
 """State files that a kubelet refuses when it starts: what it wrote before no longer fits its configuration or the machine."""
 
-from hostagent.collect.kubelet.golang import CpuSet, parse_cpus, quoted
+from hostagent.collect.kubelet.golang import CpuRanges, parse_cpuset, quoted
 from hostagent.collect.kubelet.managers import Managed
 from hostagent.collect.kubelet.quantity import Quantity
 from hostagent.collect.kubelet.states import StateBlock, StateFile, StateNode
@@ -46,19 +46,19 @@ def _cpu(state: StateFile, managed: Managed, machine: Machine) -> str:
         return error
     before = "could not restore state from checkpoint: "
     try:
-        shared = parse_cpus(state.default_cpus)
+        shared = parse_cpuset(state.default_cpus)
     except ValueError as problem:
         return f"{before}could not parse default cpu set {quoted(state.default_cpus)}: {problem}"
-    own: list[CpuSet] = []
+    own: list[CpuRanges] = []
     for text in state.assigned_cpus:
         try:
-            own.append(parse_cpus(text))
+            own.append(parse_cpuset(text))
         except ValueError as problem:
             return f"{before}could not parse cpuset {quoted(text)}: {problem}"
-    return _static(shared, CpuSet(()).union(*own), managed, machine) if policy == "static" else ""
+    return _static(shared, CpuRanges(()).union(*own), managed, machine) if policy == "static" else ""
 
 
-def _static(shared: CpuSet, taken: CpuSet, managed: Managed, machine: Machine) -> str:
+def _static(shared: CpuRanges, taken: CpuRanges, managed: Managed, machine: Machine) -> str:
     if not shared.ranges:
         return "default cpuset cannot be empty" if taken.ranges else ""
     reserved = managed.reserved_cpus
@@ -72,7 +72,7 @@ def _static(shared: CpuSet, taken: CpuSet, managed: Managed, machine: Machine) -
         return f"cpuset {quoted(str(overlaps))} overlaps with default cpuset {quoted(str(shared))}"
     if isinstance(machine.cpus, Unread) or (managed.strict and reserved is None):
         return ""
-    online, known = parse_cpus(machine.cpus), shared.union(taken)
+    online, known = parse_cpuset(machine.cpus), shared.union(taken)
     if managed.strict and reserved is not None:
         online = online.minus(reserved)
     if known != online:

@@ -5,7 +5,7 @@
 from collections.abc import Iterator
 
 from hostagent.collect.kubelet.gates import Gates, UnknownNameError, aggregate, shown
-from hostagent.collect.kubelet.golang import parse_cpus, printed, quoted
+from hostagent.collect.kubelet.golang import parse_cpuset, printed, quoted
 from hostagent.collect.kubelet.schema import Fields
 from hostagent.knowledge.kubelet import (
     COMPRESSIBLE,
@@ -223,7 +223,7 @@ def _reserved(config: Fields) -> Iterator[str]:
                 "or kubeReservedCgroup (--kube-reserved-cgroup)"
             )
         try:
-            parse_cpus(cpus)
+            parse_cpuset(cpus)
         except ValueError as error:
             yield f"unable to parse reservedSystemCPUs (--reserved-cpus) {cpus}, error: {error}"
     seen = set[tuple[int, str]]()

@@ -69,7 +69,7 @@ def read_netdevs(source: Source, known: Callable[[type], Any]) -> tuple[Netdev, 
     told = source.network("kinds")
     kinds = told if isinstance(told, dict) else {}
     rows = _rows(source)
-    made = [_short(rows[name], kinds, addresses) if name in rows else _full(source, name, nics, kinds, addresses) for name in listed]
+    made = [_software_row(rows[name], kinds, addresses) if name in rows else _full(source, name, nics, kinds, addresses) for name in listed]
     found = sorted((one for one in made if not _is_gone(one)), key=_place)
     relations = _Relations({}, {})
     for one in found:
@@ -104,7 +104,7 @@ def _kind(name: str, word: "str | Unread", kinds: "Mapping[str, Any]") -> "Netde
     return cast("NetdevKind", found) if isinstance(found, str) and found in _KINDS else "other"
 
 
-def _short(row: "tuple[str, ...]", kinds: "Mapping[str, Any]", addresses: Addresses) -> Netdev:
+def _software_row(row: "tuple[str, ...]", kinds: "Mapping[str, Any]", addresses: Addresses) -> Netdev:
     """An interface of software. One below it is in another network namespace: its index says nothing here."""
     name, index, kind, _, mtu, state, flags, master = row
     return Netdev(

@@ -9,7 +9,7 @@ from typing import Any
 
 from hostagent.errors import HostagentError
 from hostagent.smallfile import read_small, reason
-from hostagent.visible import visible
+from hostagent.visible import cut, visible
 
 #: Bytes of a file: a full report of a host with 16 GPUs has 0.8 MB.
 MAX_BYTES = 5 << 20
@@ -54,8 +54,7 @@ class Documents:
                 yield name, summary
 
     def _warn(self, name: str, why: str) -> None:
-        shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
-        self.warnings.append(f"{visible(shown)}: {visible(why)}")
+        self.warnings.append(f"{visible(cut(name, _SHOWN + 1))}: {visible(why)}")
 
 
 def _files(path: str) -> list[tuple[str, str]]:

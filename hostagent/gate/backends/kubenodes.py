@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from sys import intern
 from typing import Any, NamedTuple
 
+from hostagent.derived.words import counted
 from hostagent.facts.unread import Unread
 from hostagent.gate.answer import Reason, printable_reason
 from hostagent.gate.backends.kubepods import GPU, number
@@ -12,7 +13,7 @@ from hostagent.gate.candidate import Candidate, badness, parse_candidate
 from hostagent.gate.request import Request
 from hostagent.gate.scheduling import COMPUTE_CAPABILITY, FABRIC_CLASS, GPU_PRODUCT, HOSTNAME, MULTI_NODE_READY, READY
 from hostagent.gate.tolerations import UNSCHEDULABLE, label_term, shown_taint, tolerates, toleration, untolerated
-from hostagent.gate.wording import are, count_of, names_of, shown
+from hostagent.gate.wording import are, names_of, shown
 from hostagent.kube.parts import moment, part, rows, text
 from hostagent.visible import visible
 
@@ -155,7 +156,7 @@ class Reader:
         if away := untolerated(self._tolerations, taints):
             names = names_of([shown_taint(one) for one in away])
             yield printable_reason(
-                "Tainted", f"it has {count_of(len(away), 'taint')} that the job does not tolerate: {names}", names, "a toleration"
+                "Tainted", f"it has {counted(len(away), 'taint')} that the job does not tolerate: {names}", names, "a toleration"
             )
 
     def _of_gpus(self, one: Candidate, item: _Item) -> Iterator[Reason]:
@@ -172,7 +173,7 @@ class Reader:
             message = f"{free} GPUs are allocatable, and the host has {count} for jobs: they are shared, by time slicing, MPS or MIG"
             yield printable_reason("Shared", message, str(free), f"at most {count}")
         elif free < wanted <= count:
-            message = f"{free} of its {count_of(count, 'GPU')} {are(free)} allocatable"
+            message = f"{free} of its {counted(count, 'GPU')} {are(free)} allocatable"
             yield printable_reason("NoFreeGpus", message, str(free), str(wanted))
 
     def _without_gpus(self, one: Candidate, item: _Item) -> Iterator[Reason]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
+from hostagent.derived.words import counted
 from hostagent.errors import HostagentError
 from hostagent.gate.answer import Reason
 from hostagent.gate.backends.kubenodes import Node, Reader
@@ -18,9 +19,10 @@ from hostagent.gate.candidate import Candidate
 from hostagent.gate.request import Request
 from hostagent.gate.scheduling import COMPUTE_CAPABILITY, GPU_PRODUCT, HOSTNAME, MULTI_NODE_READY, READY
 from hostagent.gate.search import Free
-from hostagent.gate.tolerations import is_value, label_term
-from hostagent.gate.wording import count_of, shown
-from hostagent.kube.api import GONE, Api, ApiError, Listing, Page
+from hostagent.gate.tolerations import label_term
+from hostagent.gate.wording import shown
+from hostagent.kube.api import GONE, Api, ApiError, Listing, Page, of_pages
+from hostagent.kube.labelsyntax import is_value
 from hostagent.kube.nodestatus import NODES
 from hostagent.kube.parts import part, text
 
@@ -115,7 +117,7 @@ class Kubernetes:
         """By the server's own count. Where all were to be read, one that is left has changed its labels meanwhile."""
         left = max(0, self._ask(lambda api: api.count(NODES), _OF_NODES) - len(self._seen))
         if left and self._is_read and not self._terms and not self.incomplete:
-            self.incomplete = f"{count_of(left, 'node')} came or changed while the others were read"
+            self.incomplete = f"{counted(left, 'node')} came or changed while the others were read"
         return left
 
     def _begin(self) -> float:
@@ -129,7 +131,7 @@ class Kubernetes:
             )
         if self._request.nodes > 1 and (int(numbers[1]), int(numbers[2])) < _LEAST:
             wanted = ".".join(map(str, _LEAST))
-            message = f"found Kubernetes {shown(found)}, wanted {wanted} or later for a job of {count_of(self._request.nodes, 'node')}"
+            message = f"found Kubernetes {shown(found)}, wanted {wanted} or later for a job of {counted(self._request.nodes, 'node')}"
             raise HostagentError(message, "Ask for one node")
         if now is None:
             raise HostagentError("found no Date in the answer of the API server, wanted its clock: it says how old a heartbeat is", "")
@@ -187,14 +189,7 @@ class Kubernetes:
 
     def _list(self, listing: Listing, right: "_Right | None", take: "Callable[[Page], _T]") -> Iterator[_T]:
         """What `take` makes of each page, which is gone before the next one comes."""
-        following = ""
-        while True:
-            page = self._ask(lambda api, begins=following: api.page(listing, begins), right)  # type: ignore[misc]
-            taken, following = take(page), page.following
-            del page
-            yield taken
-            if not following:
-                return
+        return of_pages(lambda following: self._ask(lambda api: api.page(listing, following), right), take)
 
     def _ask(self, call: "Callable[[Api], _T]", right: "_Right | None") -> _T:
         """By the connection of this thread; again where the server is busy."""
@@ -235,7 +230,7 @@ class Kubernetes:
         gpus, pods = self._offered[name]
         if taken.pods < pods:
             return Free(gpus - taken.gpus)
-        message = f"it has {count_of(taken.pods, 'pod')} and takes {pods}"
+        message = f"it has {counted(taken.pods, 'pod')} and takes {pods}"
         return Free(gpus - taken.gpus, (Reason("NoFreePods", message, str(pods - taken.pods), "1"),))
 
     def _dra_nodes(self) -> Collection[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from hostagent.derived.words import counted
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
 from hostagent.gate.answer import Code, Reason
@@ -19,7 +20,7 @@ from hostagent.gate.backends.slurmnodes import Asking, read_nodes
 from hostagent.gate.candidate import Candidate, badness, parse_candidate
 from hostagent.gate.request import Request
 from hostagent.gate.search import Free
-from hostagent.gate.wording import count_of, names_of, span
+from hostagent.gate.wording import names_of, span
 from hostagent.slurm.client import SlurmError, is_caller
 from hostagent.slurm.node import Node
 from hostagent.slurm.reason import is_ours, our_extra
@@ -182,7 +183,7 @@ class _Rules:
         elif "MIXED" in node.states and self.partition.is_of_one_user and not node.owner:
             lacking = f"jobs run on it, and partition {self.partition.name} gives a node to one user, who may be another"
         if lacking:
-            yield _reason("NoFreeGpus", f"{count_of(gpus.free, 'GPU')} of it are free, but {lacking}", "0", str(wanted))
+            yield _reason("NoFreeGpus", f"{counted(gpus.free, 'GPU')} of it are free, but {lacking}", "0", str(wanted))
 
 
 def _chosen_partition(name: str, partitions: Sequence[Partition]) -> Partition:

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from hostagent.derived.words import counted
 from hostagent.gate.answer import Answer
 from hostagent.gate.emit.options import EmitError, Options, is_object_name
 from hostagent.gate.emit.pods import INDEX, document, environment, metadata, missing, pod_spec, refuse_room_for_two
 from hostagent.gate.scheduling import FABRIC_CLASS, HOSTNAME, MULTI_NODE_READY, READY
-from hostagent.gate.wording import count_of, shown
+from hostagent.gate.wording import shown
 
 #: The Job controller puts it on each pod of a Job, since Kubernetes 1.27.
 _JOB = "batch.kubernetes.io/job-name"
@@ -78,7 +79,7 @@ def _class_labels(answer: Answer) -> tuple[str, dict[str, str]]:
     names = (READY, *((MULTI_NODE_READY,) if answer.request.nodes > 1 else ()), FABRIC_CLASS)
     prefix = next((key.rpartition("/")[0] for key in answer.selector if key.endswith(f"/{FABRIC_CLASS}")), "")
     if missing := [name for name in names if f"{prefix}/{name}" not in answer.selector]:
-        nodes = count_of(len(answer.nodes), "node")
+        nodes = counted(len(answer.nodes), "node")
         message = f"found no common value of the label {missing[-1]} on {nodes}, wanted one: Kueue places a job by it"
         raise EmitError(message, "Take --emit indexed-job")
     return prefix, {f"{prefix}/{name}": answer.selector[f"{prefix}/{name}"] for name in names}

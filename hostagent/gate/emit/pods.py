@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hostagent.derived.words import counted
 from hostagent.gate.answer import Answer
 from hostagent.gate.emit.options import INTERFACE, EmitError, Options, notes
 from hostagent.gate.scheduling import HOSTNAME
-from hostagent.gate.wording import count_of, names_of
+from hostagent.gate.wording import names_of
 from hostagent.yamlfile import write_yaml
 
 #: The Job controller, which Trainer's JobSet uses, too: the number of a pod among those of its Job.
@@ -94,7 +95,7 @@ def has_room_for_two(answer: Answer, nodes: "tuple[str, ...]") -> bool:
 def refuse_room_for_two(answer: Answer, lacking: str, next_step: str) -> None:
     """Raises ``EmitError`` where two pods of the job fit one of its nodes; `lacking`: what cannot keep them apart."""
     if has_room_for_two(answer, answer.nodes):
-        gpus = count_of(answer.request.gpus_per_node, "GPU")
+        gpus = counted(answer.request.gpus_per_node, "GPU")
         message = f"found a job of {gpus} on each node, wanted more than half of a node's: {lacking} has no pod anti-affinity"
         raise EmitError(message, next_step)
 

@@ -1,5 +1,6 @@
 """The driver's daemons, from the next boot on."""
 
+from hostagent.derived.words import joined
 from hostagent.knowledge.fabric import IMEX_UNIT, MANAGER_UNIT
 from hostagent.plan.driver import probes
 from hostagent.plan.driver.situation import wants_imex, wants_manager
@@ -37,10 +38,10 @@ def units_step(given: Given, choice: DriverChoice) -> "PlanStep | None":
         "driver.units",
         "driver",
         "unit",
-        f"Start {_listed(units)} at boot",
+        f"Start {joined(units)} at boot",
         "the driver's daemons do not start by themselves in every package, and in an image no package enables them",
         Probe(
-            f"{_listed(units)} are enabled, where they are installed",
+            f"{joined(units)} are enabled, where they are installed",
             lambda view: probes.packages_there(view, choice) and all(_is_enabled(view, one) for one in units),
         ),
         tuple(one for name in units for one in _enabling(given, name)),
@@ -62,7 +63,3 @@ def _is_enabled(view: View, name: str) -> bool:
 def _is_masked(given: Given, name: str) -> bool:
     unit = probes.unit_of(given.view, name)
     return unit is not None and unit.exists and unit.masked is True
-
-
-def _listed(units: tuple[str, ...]) -> str:
-    return units[0] if len(units) == 1 else f"{', '.join(units[:-1])} and {units[-1]}"

@@ -81,7 +81,7 @@ def _headers(making: Making) -> "PlanStep | None":
         "driver.headers",
         "driver",
         "packages",
-        f"Install the headers of {_counted(lacking)} for DKMS" if lacking else f"Install what DKMS needs: {names}",
+        f"Install the headers of {_one_or_number(lacking)} for DKMS" if lacking else f"Install what DKMS needs: {names}",
         "DKMS builds the module for a kernel out of its headers, and skips a kernel without them in silence",
         Probe(f"{names} are installed, or each kernel has its module", lambda view: probes.headers_there(view, choice)),
         (Run(making.commands.install(choice.before)),),
@@ -112,7 +112,7 @@ def _nouveau(making: Making) -> "PlanStep | None":
 def _packages(making: Making) -> PlanStep:
     choice = making.choice
     version = choice.version or f"{choice.branch}.*"
-    gone = f" in place of {_counted(choice.removed, 'package')}" if choice.removed else ""
+    gone = f" in place of {_one_or_number(choice.removed, 'package')}" if choice.removed else ""
     return PlanStep(
         "driver.packages",
         "driver",
@@ -186,7 +186,7 @@ def _modules(making: Making) -> PlanStep:
         "driver.modules",
         "driver",
         "modules",
-        f"Build and index the module for {_counted(choice.kernels)}",
+        f"Build and index the module for {_one_or_number(choice.kernels)}",
         "what a package's scripts say is no proof: each kernel must have the module, and an initramfs that is no older",
         Probe(
             f"each of {', '.join(choice.kernels)} has the {choice.flavour} module {choice.version or choice.branch} and a fresh initramfs",
@@ -249,5 +249,5 @@ def _load(making: Making) -> "PlanStep | None":
     return load_step(given, choice, exchange=must_exchange(given.view, choice))
 
 
-def _counted(things: tuple[str, ...], word: str = "kernel") -> str:
+def _one_or_number(things: tuple[str, ...], word: str = "kernel") -> str:
     return f"{word} {things[0]}" if len(things) == 1 else f"{len(things)} {word}s"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from hostagent.derived.words import counted
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge.runtimes import RUNTIME_UNITS
@@ -88,4 +89,4 @@ def _stops_containers(given: Given, runtime: Runtime) -> str:
     if isinstance(installation.containers, Unread):
         raise UnreadError(installation.containers)
     count = installation.containers
-    return f"{count} container{'s' if count != 1 else ''} of it would stop" if count else ""
+    return f"{counted(count, 'container')} of it would stop" if count else ""

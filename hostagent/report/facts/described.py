@@ -1,6 +1,7 @@
 """What each fact of a report says, for its schema: by the path of its names."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from hostagent.report.facts.kubelet import CONFIGURED
 
@@ -29,7 +30,6 @@ _LIES = {
 
 #: Of the part ``facts``.
 FACTS: Mapping[str, str] = {
-    "facts": "What the host is, as far as it was read.",
     "facts.gpus": "Its NVIDIA GPUs, by PCI address.",
     "facts.gpus.index": "NVML's index, which nvidia-smi and CUDA_VISIBLE_DEVICES use; it can change with a reboot.",
     "facts.gpus.name": "The product.",
@@ -236,3 +236,23 @@ FACTS: Mapping[str, str] = {
     "facts.nccl.choice.gdr": "GPUDirect RDMA: yes, no, mixed; empty where the network is no RDMA.",
     "facts.nccl.choice.why": "What decides the network, in one sentence.",
 }  # fmt: skip
+
+_UNREAD = {"unread": "Why there is no value.", "detail": "The same for people."}
+
+
+def described(shape: Any, path: str = "", texts: Mapping[str, str] = FACTS) -> Any:
+    """The schema with the description of each field that stands in `texts`; lists and maps add nothing to a path."""
+    if isinstance(shape, list):
+        return [described(one, path, texts) for one in shape]
+    if not isinstance(shape, dict):
+        return shape
+    return {key: _properties(value, path, texts) if key == "properties" else described(value, path, texts) for key, value in shape.items()}
+
+
+def _properties(fields: Mapping[str, Any], path: str, texts: Mapping[str, str]) -> dict[str, Any]:
+    whole: dict[str, Any] = {}
+    for name, shape in fields.items():
+        place = f"{path}.{name}" if path else name
+        text = _UNREAD.get(name) if set(fields) == set(_UNREAD) else texts.get(place)
+        whole[name] = {**described(shape, place, texts), **({"description": text} if text else {})}
+    return whole

@@ -20,7 +20,7 @@ from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Gid, Rdma, RdmaPort
 from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread, then
-from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, picked
+from hostagent.report.facts.values import each, fields_schema, list_schema, object_schema, or_unread, picked
 from hostagent.typed import plain
 
 _NETDEV = ("name", "pci", "kind", "mtu", "state", "speed_mbps", "master", "parent")
@@ -97,22 +97,18 @@ def schema() -> dict[str, Any]:
         "active_mtu": or_unread(_NUMBER),
         "active_mtu_from": {"enum": list(get_args(ActiveMtu.__annotations__["origin"]))},
         "sm_lid": or_unread(_NUMBER),
-        "pkeys": _list(pkey),
+        "pkeys": list_schema(pkey),
         "gid": or_unread(object_schema(fields_schema(Gid, _GID))),
         **fields_schema(RdmaPort, _CARD),
     }
     mtu = {"agree": or_unread(_FLAG), "netdev": or_unread(_NUMBER), "active": or_unread(_NUMBER), "odd": _TEXTS, "text": _TEXT}
     parts = {
-        "nics": _list(
+        "nics": list_schema(
             object_schema({**netdev, "addresses": or_unread(_TEXTS), "rdma": or_unread(_TEXTS), "priorities": or_unread(priorities)})
         ),
-        "rdma": _list(object_schema(port)),
+        "rdma": list_schema(object_schema(port)),
         "gdr": object_schema({"peermem": or_unread(_TEXT), "dmabuf": or_unread(_FLAG)}),
         "mtu": or_unread(object_schema(mtu)),
         "port_range": or_unread({"type": "array", "items": _NUMBER}),
     }
     return or_unread(object_schema(parts, later=("port_range",)))
-
-
-def _list(items: dict[str, Any]) -> dict[str, Any]:
-    return or_unread({"type": "array", "items": items})

@@ -5,7 +5,7 @@ from typing import Any
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.nccl import Nccl, NcclLibrary, NcclPlugin, NcclSetting
 from hostagent.facts.unread import Unread, then
-from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, picked
+from hostagent.report.facts.values import each, fields_schema, list_schema, object_schema, or_unread, picked
 from hostagent.typed import plain
 
 _LIBRARY = ("path", "version", "cuda")
@@ -48,13 +48,9 @@ def schema() -> dict[str, Any]:
     setting = {"name": _TEXT, "value": or_unread(_TEXT), "from": _TEXT, "line": {"type": "integer"}, "wins": {"type": "boolean"}}
     chosen = {name: or_unread(_TEXTS if name == "hcas" else _TEXT) for name in _CHOICE}
     parts = {
-        "libraries": _list(object_schema(fields_schema(NcclLibrary, _LIBRARY))),
-        "plugins": _list(object_schema(plugin)),
-        "settings": _list(object_schema(setting)),
+        "libraries": list_schema(object_schema(fields_schema(NcclLibrary, _LIBRARY))),
+        "plugins": list_schema(object_schema(plugin)),
+        "settings": list_schema(object_schema(setting)),
         "choice": object_schema({**chosen, "why": _TEXT}),
     }
     return or_unread(object_schema(parts))
-
-
-def _list(items: dict[str, Any]) -> dict[str, Any]:
-    return or_unread({"type": "array", "items": items})

@@ -11,7 +11,7 @@ from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma
 from hostagent.facts.topology import CpuPackage, Nic, NumaNode, Topology
 from hostagent.facts.unread import Unread, UnreadError, then
-from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, picked
+from hostagent.report.facts.values import each, fields_schema, list_schema, object_schema, or_unread, picked
 from hostagent.typed import plain
 
 _NODE = ("id", "cpus", "memory_bytes", "distances", "hugepages")
@@ -116,20 +116,16 @@ def schema() -> dict[str, Any]:
     counts = {"type": "object", "additionalProperties": _NUMBER}
     rail = object_schema({"gpu": _TEXT, "nics": or_unread(_TEXTS), "class": or_unread(_TEXT)})
     parts = {
-        "numa_nodes": _list(object_schema(fields_schema(NumaNode, _NODE))),
-        "packages": _list(object_schema(fields_schema(CpuPackage, _PACKAGE))),
+        "numa_nodes": list_schema(object_schema(fields_schema(NumaNode, _NODE))),
+        "packages": list_schema(object_schema(fields_schema(CpuPackage, _PACKAGE))),
         "cores": or_unread(_TEXTS),
-        "gpus": _list(object_schema({**_device_schema(Gpu), **fields_schema(Gpu, _GPU)}, later=("excluded",))),
-        "nics": _list(object_schema({**_device_schema(Nic), **fields_schema(Nic, _NIC)})),
+        "gpus": list_schema(object_schema({**_device_schema(Gpu), **fields_schema(Gpu, _GPU)}, later=("excluded",))),
+        "nics": list_schema(object_schema({**_device_schema(Nic), **fields_schema(Nic, _NIC)})),
         "distances": object_schema(dict.fromkeys(Distances._fields, matrix)),
-        "rails": _list(rail),
+        "rails": list_schema(rail),
         "capacity": or_unread(object_schema({**dict.fromkeys(_MOST, or_unread(_NUMBER)), **dict.fromkeys(_COUNTED, or_unread(counts))})),
     }
     return or_unread(object_schema(parts))
-
-
-def _list(items: dict[str, Any]) -> dict[str, Any]:
-    return or_unread({"type": "array", "items": items})
 
 
 def _device_schema(kind: type) -> dict[str, Any]:

@@ -40,5 +40,9 @@ def or_unread(shape: Mapping[str, Any]) -> dict[str, Any]:
     return {"anyOf": [dict(shape), UNREAD_SCHEMA]}
 
 
+def list_schema(items: Mapping[str, Any]) -> dict[str, Any]:
+    return or_unread({"type": "array", "items": dict(items)})
+
+
 def packages_schema() -> dict[str, Any]:
-    return or_unread({"type": "array", "items": object_schema(fields_schema(Package, _PACKAGE))})
+    return list_schema(object_schema(fields_schema(Package, _PACKAGE)))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from hostagent.derived.words import counted
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.sinks import digest
 from hostagent.sinks.topology import parts
@@ -10,6 +11,7 @@ from hostagent.sinks.topology import ports as ports_of
 from hostagent.sinks.topology.parts import Device
 from hostagent.sinks.topology.ports import Port
 from hostagent.topology.document import Document, Found
+from hostagent.visible import cut
 from hostagent.vocabulary import SEVERITIES, Severity
 
 #: Characters of a line in a box.
@@ -89,7 +91,7 @@ def _ports(found: Sequence[Port]) -> list[str]:
         lines += [one.name] if len(found) > 1 else []
         lines += [" ".join(filter(None, (one.role, one.state.partition(" ")[0], one.rate))), f"MTU {mtu}" if mtu else ""]
     more = len(found) - _PORTS
-    return [_line(text) for text in (*lines, digest.count(more, "more port") if more > 0 else "") if text]
+    return [_line(text) for text in (*lines, counted(more, "more port") if more > 0 else "") if text]
 
 
 def _cpus(text: object) -> frozenset[int]:
@@ -140,4 +142,4 @@ def _switch(device: Device, depth: int) -> str:
 
 
 def _line(text: str) -> str:
-    return digest.short(text) if len(text) <= _LINE else f"{digest.short(text[: _LINE - 1])}…"
+    return digest.short(cut(text, _LINE))

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from hostagent.derived.words import counted, joined
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.distances import CLASSES, class_of
-from hostagent.sinks.digest import count, sentence, short
+from hostagent.sinks.digest import sentence, short
 from hostagent.topology.document import Document, Found, Placeable
 
 UNREAD = "?"
@@ -188,7 +189,7 @@ def ranges(ids: list[str]) -> str:
 def size_line(document: Document) -> str:
     """``2 packages, 18 NUMA nodes, 4 GPUs, 4 NICs``; what was not read is left out."""
     parts = ((document.packages, "package"), (document.numa_nodes, "NUMA node"), (document.gpus, "GPU"), (document.nics, "NIC"))
-    return ", ".join(count(len(rows(part)), word) for part, word in parts if isinstance(part, list))
+    return ", ".join(counted(len(rows(part)), word) for part, word in parts if isinstance(part, list))
 
 
 def capacity_line(document: Document) -> str:
@@ -197,9 +198,9 @@ def capacity_line(document: Document) -> str:
     total, free, restricted = (told.get(f"max_gpus_{name}") for name in ("single_numa_total", "single_numa_free", "restricted_free"))
     if not isinstance(total, int) or not total:
         return ""
-    parts = [f"one NUMA node has at most {count(total, 'GPU')}"]
+    parts = [f"one NUMA node has at most {counted(total, 'GPU')}"]
     parts += [f"{free} free"] if isinstance(free, int) else []
-    parts += [f"the restricted policy admits a pod of up to {count(restricted, 'GPU')}"] if isinstance(restricted, int) else []
+    parts += [f"the restricted policy admits a pod of up to {counted(restricted, 'GPU')}"] if isinstance(restricted, int) else []
     return ", ".join(parts)
 
 
@@ -237,7 +238,7 @@ def _nodes(value: tuple[int, ...] | Unread) -> str:
     if not value:
         return "on any NUMA nodes"
     ids = list(map(str, value))
-    return f"on NUMA node {ids[0]}" if len(ids) == 1 else f"on NUMA nodes {', '.join(ids[:-1])} and {ids[-1]}"
+    return f"on NUMA node{'s' if len(ids) > 1 else ''} {joined(ids)}"
 
 
 def without_fix(one: Any) -> str:

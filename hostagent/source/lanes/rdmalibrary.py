@@ -82,14 +82,14 @@ class Loader:
 
     def _providers(self, found: list[str]) -> list[str]:
         """What the library will read and load in its turn."""
-        settings = self._listed(_SETTINGS)
+        settings = self._paths_in(_SETTINGS)
         named = [os.fsdecode(name) for path in settings for name in _DRIVER.findall(self._content(path))]
         directories = dict.fromkeys(f"{os.path.dirname(path)}/{_PROVIDERS}" for path in found)
-        beside = [path for directory in directories for path in self._listed(directory)]
-        elsewhere = [path for name in named for path in self._listed(os.path.dirname(name)) if path.startswith(f"{name}-rdmav")]
+        beside = [path for directory in directories for path in self._paths_in(directory)]
+        elsewhere = [path for name in named for path in self._paths_in(os.path.dirname(name)) if path.startswith(f"{name}-rdmav")]
         return [*settings, *beside, *elsewhere]
 
-    def _listed(self, directory: str) -> list[str]:
+    def _paths_in(self, directory: str) -> list[str]:
         names = self._files.list(directory)
         return [] if isinstance(names, Unread) else [f"{directory}/{name}" for name in names]
 

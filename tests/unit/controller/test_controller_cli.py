@@ -156,9 +156,12 @@ def test_selectors_as_kubernetes_reads_them():
         " a , !b,c>1",
         name,
         f"a={name}",
+        f"{name}x.dev/a=b",
+        f"{'a.' * 126}b/c",
     )
     assert [one for one in good if not accepted(one)] == []
     bad = (
+        f"{'a.' * 126}bc/c",
         "a,",
         ",a",
         "=a",

@@ -201,6 +201,8 @@ def test_an_unread_gpu_part_is_no_gpu_without_mig():
         ({"nccl.env": {"NCCL_NET": 1}}, {}, "nccl.env"),
         ({"nccl.env": {"NCCL_NET": "a\nb"}}, {}, "nccl.env"),
         ({"nccl.env": {"A;rm": "b"}}, {}, "nccl.env"),
+        ({"nccl.env": {"NCCL_NET": "IB", "LD_PRELOAD": "/x"}}, {}, "nccl.env was not read"),
+        ({"nccl.env": {"NCCL_net": "b"}}, {}, "nccl.env was not read"),
         ({"fabric.class": "a b"}, {}, "label"),
     ],
 )

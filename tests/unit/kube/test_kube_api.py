@@ -385,7 +385,9 @@ def test_objects_are_counted_by_a_table(keys, api_to, table, expected):
     assert "as=Table" in headers["Accept"]
 
 
-@pytest.mark.parametrize("table", [LIST, {**TABLE, "rows": 7}, {**TABLE, "metadata": {"remainingItemCount": "9"}}, {}])
+@pytest.mark.parametrize(
+    "table", [LIST, {**TABLE, "rows": 7}, {**TABLE, "rows": 7, "items": []}, {**TABLE, "metadata": {"remainingItemCount": "9"}}, {}]
+)
 def test_what_is_no_table_is_no_count(keys, api_to, table):
     with Server(keys, (200, {}, table)) as server:
         assert code_of(lambda: api_to(server).count("/api/v1/nodes")) == 200

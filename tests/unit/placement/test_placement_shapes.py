@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hostagent.placement import parse_shape, pods_in
 from hostagent.placement.pods import is_guaranteed, total
-from hostagent.placement.quantity import amount, parse_quantity, shown
+from hostagent.placement.quantity import amount, exact_quantity, shown
 
 GI = 1 << 30
 
@@ -66,14 +66,14 @@ def test_a_shape_that_is_none(text, said):
     ],
 )
 def test_quantities(text, value):
-    number, parts = parse_quantity(text)
+    number, parts = exact_quantity(text)
     assert number / parts == value
 
 
 @pytest.mark.parametrize("text", ["", "1 Gi", "Gi", "1gi", "1K", "0x10", "\u0661", "1e", "--1", "1.2.3", None, True, [], {}])
 def test_no_quantities(text):
     with pytest.raises(ValueError, match="is no quantity"):
-        parse_quantity(text)
+        exact_quantity(text)
 
 
 def test_amounts_are_rounded_up_and_shown_again():
