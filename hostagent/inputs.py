@@ -30,6 +30,11 @@ class Inputs(NamedTuple):
     needed: tuple[type, ...]  # those that have to be read before the function is called, in the order in which they are asked for
 
     @property
+    def reads_profile(self) -> bool:
+        """By itself or by a join."""
+        return bool(self.profile) or any(made_of(join).reads_profile for join in self.joins.values())
+
+    @property
     def thresholds(self) -> tuple[str, ...]:
         """The names of the Params."""
         return tuple(self.params[1]._fields) if self.params else ()

@@ -5,12 +5,12 @@ and on hosts with Grace NCCL_NET_GDR_C2C=0. No level gives a host a way that it 
 across the CPU's host bridge: that is worth it where somebody has measured it, and is told as information.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, warn
 from hostagent.derived.gdr import gdr
-from hostagent.derived.gpupath import Way, ways
-from hostagent.derived.rails import JobRails
+from hostagent.derived.gpupath import ways
+from hostagent.derived.rails import JobRails, Rails
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.nccl import Nccl
@@ -52,7 +52,7 @@ def gpudirect(nccl: Nccl, rails: JobRails, kernel: Kernel | Unread, driver: Driv
     if with_c2c:
         yield from _at_cpu(host)
     if host.value(_LEVEL):
-        yield from _too_near(host, ways(need(rails.rails)), with_c2c=with_c2c)
+        yield from _too_near(host, need(rails.rails), with_c2c=with_c2c)
 
 
 def _anywhere(host: Job) -> Iterator[Finding]:
@@ -83,7 +83,7 @@ def _at_cpu(host: Job) -> Iterator[Finding]:
         yield warn(text, code="c2c-old", found="off", wanted="on", headline=text, remedy=steps, at_most="info", because=())
 
 
-def _too_near(host: Job, paths: Sequence[Way], *, with_c2c: bool) -> Iterator[Finding]:
+def _too_near(host: Job, rails: Rails, *, with_c2c: bool) -> Iterator[Finding]:
     """The level takes from GPUs what the default gives them."""
     version = host.version()
     level = parse_level(host.value(_LEVEL), version)
@@ -91,7 +91,7 @@ def _too_near(host: Job, paths: Sequence[Way], *, with_c2c: bool) -> Iterator[Fi
     default = "P2C" if judges_c2c else "PXB"
     if level in ("", "LOC") or is_within(default, level, version):
         return
-    far = [way for way in paths if is_within(way.distance, default, version) and not is_within(way.distance, level, version)]
+    far = [way for way in ways(rails) if is_within(way.distance, default, version) and not is_within(way.distance, level, version)]
     if far:
         text = f"{_LEVEL}={host.value(_LEVEL)} is nearer than the cards of {len(far)} GPUs are ({far[0].distance})"
         evidence = (*host.evidence(_LEVEL), *(f"{way.gpu}: {way.distance}" for way in far))
