@@ -12,6 +12,8 @@ from typing import Any
 from hostagent.check import Check, Step, id_of
 from hostagent.derived.words import joined
 from hostagent.facts.frozen import called_of
+from hostagent.facts.hostfacts import subject_key
+from hostagent.inputs import made_of
 from hostagent.knowledge.ladder import ENDS_JOBS
 from hostagent.links import parts
 from hostagent.steps import in_words
@@ -145,11 +147,14 @@ def _weight(one: Check, folds: bool) -> Iterable[str]:
 
 def _inputs(one: Check) -> Iterable[str]:
     inputs = one.inputs
-    single = (*((inputs.subject[1],) if inputs.subject else ()), *inputs.facts.values())
+    joined = [kind for join in inputs.joins.values() for kind in made_of(join).kinds]
+    single = (*((inputs.subject[1],) if inputs.subject else ()), *(kind for kind in inputs.kinds if not subject_key(kind)))
+    collected = dict.fromkeys((*inputs.collections.values(), *filter(subject_key, joined)))
     yield from (f"reads `{kind.__name__}`" for kind in single)
-    yield from (f"reads each `{kind.__name__}` of the host" for kind in inputs.collections.values())
-    if inputs.profile:
+    yield from (f"reads each `{kind.__name__}` of the host" for kind in collected)
+    if inputs.reads_profile:
         yield "reads the profile"
+    yield from (f"takes the join `{join.__name__}` of `{join.__module__}`" for join in inputs.joins.values())
     yield from (f"`{path}`: fails where it is absent; every other check that needs it is skipped then" for path in one.owns)
 
 

@@ -20,7 +20,7 @@ from hostagent.facts.frozen import called_of, subject_kind
 from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.facts.platform import Part, Platform
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
-from hostagent.inputs import thresholds
+from hostagent.inputs import Joined, thresholds
 from hostagent.judgements import WHOLE_HOST, Subject, device, from_finding, judgement, why_unread
 from hostagent.knowledge.platforms import NOWHERE, OWNERS, owners_way, repairs_itself
 from hostagent.profile import CheckPolicy, Profile
@@ -73,7 +73,7 @@ def judge_each(
     times at most: so a check without an end costs itself alone. `origins` is the profile's: the layer that set each dotted path. `steady`
     knows what passes before this one said.
     """
-    ordered = sorted(checks, key=lambda one: one.id)
+    ordered, host = sorted(checks, key=lambda one: one.id), Joined(facts, profile)
     judged: dict[str, tuple[Judgement, ...]] = {}
     for seconds in (within_s, *[_REST_S] * _MOST_CUT):
         left = [one for one in ordered if one.id not in judged]
@@ -83,7 +83,7 @@ def judge_each(
         with contextlib.suppress(OutOfTime), processor_limit(seconds):
             for one in left:
                 under_way = one
-                judge = partial(_judged, one, facts, profile, origins)
+                judge = partial(_judged, one, host, origins)
                 judged[one.id] = steady.judged(one, profile, judge) if steady else judge()
         if under_way and under_way.id not in judged:
             judged[under_way.id] = (_not_judged(under_way, profile, within_s),)
@@ -110,7 +110,8 @@ def _judged(one: Check, *what: Any) -> tuple[Judgement, ...]:
     return tuple(_judge(one, *what))
 
 
-def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str, str]) -> Iterator[Judgement]:
+def _judge(one: Check, host: Joined, origins: Mapping[str, str]) -> Iterator[Judgement]:
+    facts, profile = host.facts, host.profile
     policy = profile.checks.get(one.id, _NO_POLICY)
     one = one._replace(severity=policy.severity or _by_axis(one, profile))
     if policy.off:
@@ -122,7 +123,7 @@ def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str,
         yield judgement(one, "skip", WHOLE_HOST, code="no-place", message=message)
         return
     gap = _gap(one, facts)
-    for each in _each(one, facts, profile, policy, origins):
+    for each in _each(one, host, policy, origins):
         if gap is not None and each.outcome == "pass":
             yield _stopped(one, Subject(each.subject_kind, each.subject, each.device), {}, gap)
         else:
@@ -161,9 +162,9 @@ def _for_owner(judged: Judgement, platform: str, part: Part, name: str) -> Judge
     return replace(judged, remedy=(*way, *own), action=way[0].action)
 
 
-def _each(one: Check, facts: HostFacts, profile: Profile, policy: CheckPolicy, origins: Mapping[str, str]) -> Iterator[Judgement]:
-    is_set = bool(policy.severity)
-    arguments = one.inputs.arguments(facts, profile, params(one, policy))
+def _each(one: Check, host: Joined, policy: CheckPolicy, origins: Mapping[str, str]) -> Iterator[Judgement]:
+    is_set, facts = bool(policy.severity), host.facts
+    arguments = one.inputs.arguments(host, params(one, policy))
     if one.inputs.subject is None:
         for each in _run(one, WHOLE_HOST, arguments, facts, is_set):
             about = Subject(each.subject_kind, each.subject, each.device)
@@ -194,9 +195,8 @@ def _excepted(one: Check, subject: Subject, origins: Mapping[str, str]) -> Judge
 def _run(one: Check, subject: Subject, arguments: dict[str, Any], facts: HostFacts, is_set: bool) -> Iterator[Judgement]:
     found = 0
     try:
-        for name, value in arguments.items():
-            if name not in one.inputs.lenient:
-                need(value)
+        for kind in one.inputs.needed:
+            need(facts.of(kind))
         for finding in one.function(**arguments):
             found += 1
             yield from_finding(one, subject, finding, facts, is_set=is_set)

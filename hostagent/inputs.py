@@ -1,16 +1,19 @@
 """What a function takes, by its annotations: resolved once, where a check (later a step of a plan) is declared."""
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import is_dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple, get_type_hints
 
+from hostagent.derived.join import Join
 from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 from hostagent.typed import ShapeError, build
 
 _MAX_BITS = 64  # of a threshold: what is computed with it, and printed, stays small
+#: By the class of the join: each is resolved once, for all checks that take it.
+_OF_JOINS: "dict[type, Inputs]" = {}
 
 
 class Inputs(NamedTuple):
@@ -21,39 +24,87 @@ class Inputs(NamedTuple):
     collections: Mapping[str, type]  # all of one class of subject
     params: tuple[str, Any] | None  # thresholds: the module's own NamedTuple, called Params
     profile: str  # the parameter that takes the Profile, "" for none
-    lenient: frozenset[str] = frozenset()  # inputs that the function takes unread, too: ``tuple[Gpu, ...] | Unread``, ``Os | Unread``
+    lenient: frozenset[str]  # inputs that the function takes unread, too: ``tuple[Gpu, ...] | Unread``, ``Os | Unread``
+    joins: Mapping[str, type[Join]]
+    kinds: tuple[type, ...]  # the classes of facts that are read, for its joins, too: the subject first, a collection by its element
+    needed: tuple[type, ...]  # those that have to be read before the function is called, in the order in which they are asked for
 
     @property
-    def kinds(self) -> tuple[type, ...]:
-        """The classes of facts that are read, each once: the subject first, a collection by its element."""
-        own = (self.subject[1],) if self.subject else ()
-        return tuple(dict.fromkeys((*own, *self.facts.values(), *self.collections.values())))
+    def reads_profile(self) -> bool:
+        """By itself or by a join."""
+        return bool(self.profile) or any(made_of(join).reads_profile for join in self.joins.values())
 
     @property
     def thresholds(self) -> tuple[str, ...]:
         """The names of the Params."""
         return tuple(self.params[1]._fields) if self.params else ()
 
-    def arguments(self, facts: HostFacts, profile: Profile, params: Any) -> dict[str, Any]:
-        """What to call the function with, but for its subject. A fact or collection that was not read is ``Unread``."""
-        given: dict[str, Any] = {name: facts.of(kind) for name, kind in (*self.facts.items(), *self.collections.items())}
+    def arguments(self, host: "Joined", params: Any = None) -> dict[str, Any]:
+        """What to call the function with, but for its subject. A fact, collection or join that was not read is ``Unread``."""
+        given: dict[str, Any] = {name: host.facts.of(kind) for name, kind in (*self.facts.items(), *self.collections.items())}
+        given |= {name: host.of(kind) for name, kind in self.joins.items()}
         if self.params:
             given[self.params[0]] = params
         if self.profile:
-            given[self.profile] = profile
+            given[self.profile] = host.profile
         return given
+
+
+class Joined:
+    """The facts of one host and its profile, with the joins that are made of them: each once, when a function first takes it."""
+
+    def __init__(self, facts: HostFacts, profile: Profile) -> None:
+        self.facts = facts
+        self.profile = profile
+        self._joins: dict[type, Any] = {}
+
+    def of(self, kind: type[Join]) -> Any:
+        """The join; or the ``Unread`` of the first of its inputs that it needs and that was not read."""
+        if kind not in self._joins:
+            inputs = made_of(kind)
+            gap = self.gap(inputs)
+            self._joins[kind] = kind(**inputs.arguments(self)) if gap is None else gap
+        return self._joins[kind]
+
+    def gap(self, inputs: Inputs) -> "Unread | None":
+        """Why the first of the facts that are needed was not read; None where all were."""
+        found = map(self.facts.of, inputs.needed)
+        return next((value for value in found if isinstance(value, Unread)), None)
 
 
 def resolve(function: Callable[..., Any]) -> Inputs:
     """The inputs of `function`. Raises ``ValueError`` for an annotation that names none, and for a second subject."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return _resolved({name: function.__annotations__.get(name) for name in names})
+
+
+def made_of(join: type[Join]) -> Inputs:
+    """The inputs of a join: its fields. Raises ``ValueError`` for one that names none, a subject or thresholds."""
+    if join not in _OF_JOINS:
+        _OF_JOINS[join] = _of_fields(join)
+    return _OF_JOINS[join]
+
+
+def _of_fields(join: type[Join]) -> Inputs:
+    if not is_dataclass(join):
+        raise ValueError(f"the join {join.__name__} is no class of @frozen")
+    inputs = _resolved({field.name: field.type for field in fields(join)})
+    if inputs.subject or inputs.params:
+        raise ValueError(f"the join {join.__name__}: found a subject or Params among its fields, wanted what is one for the whole host")
+    return inputs
+
+
+def _resolved(annotations: Mapping[str, Any]) -> Inputs:
     facts: dict[str, type] = {}
     subjects: dict[str, type] = {}
     collections: dict[str, type] = {}
+    joins: dict[str, type[Join]] = {}
+    read: dict[str, tuple[tuple[type, ...], tuple[type, ...]]] = {}  # the kinds of a parameter, and those of them that are needed
     lenient: set[str] = set()
     params, profile = None, ""
-    code = function.__code__
-    for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
-        kind: Any = function.__annotations__.get(name)
+    for name, annotation in annotations.items():
+        kind: Any = annotation
         members: tuple[Any, ...] = getattr(kind, "__args__", ())
         if Unread in members and (getattr(members[0], "__origin__", None) is tuple or is_dataclass(members[0])):
             kind = members[0]
@@ -64,19 +115,39 @@ def resolve(function: Callable[..., Any]) -> Inputs:
         elif getattr(kind, "__name__", "") == "Params":
             params = (name, _with_defaults(kind))
         elif element and subject_key(element):
-            collections[name] = element
+            collections[name], read[name] = element, ((element,), (element,))
         elif subject_key(kind):
             subjects[name] = kind
+        elif isinstance(kind, type) and issubclass(kind, Join):
+            joins[name], read[name] = kind, (made_of(kind).kinds, made_of(kind).needed)
         elif isinstance(kind, type) and is_dataclass(kind):
-            facts[name] = kind
+            facts[name], read[name] = kind, ((kind,), (kind,))
         else:
-            raise ValueError(f"{name!r} is annotated {kind!r}, wanted a fact, tuple[…, ...] of a subject, Profile or Params")
+            raise ValueError(f"{name!r} is annotated {kind!r}, wanted a fact, tuple[…, ...] of a subject, a join, Profile or Params")
     if len(subjects) > 1:
         others = " or ".join(f"tuple[{kind.__name__}, ...]" for kind in subjects.values())
         raise ValueError(
             f"found two subjects, {' and '.join(subjects)}, wanted at most one: a check runs once for each. Take all of the other: {others}"
         )
-    return Inputs(facts, next(iter(subjects.items()), None), collections, params, profile, frozenset(lenient))
+    subject = next(iter(subjects.items()), None)
+    own = (subject[1],) if subject else ()
+    needed = (kind for name, (_, kinds) in read.items() if name not in lenient for kind in kinds)
+    return Inputs(
+        facts=facts,
+        subject=subject,
+        collections=collections,
+        params=params,
+        profile=profile,
+        lenient=frozenset(lenient),
+        joins=joins,
+        kinds=tuple(dict.fromkeys((*own, *_in_order(kind for kinds, _ in read.values() for kind in kinds)))),
+        needed=tuple(dict.fromkeys((*_in_order(needed), *(() if subject and subject[0] in lenient else own)))),
+    )
+
+
+def _in_order(kinds: Iterable[type]) -> tuple[type, ...]:
+    """What a host has one of before what it has several of."""
+    return tuple(sorted(kinds, key=lambda kind: bool(subject_key(kind))))
 
 
 def _with_defaults(kind: Any) -> Any:

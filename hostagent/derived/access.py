@@ -8,7 +8,9 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from hostagent.derived.join import Join
 from hostagent.facts.cdi import Cdi, CdiSpec
+from hostagent.facts.frozen import frozen
 from hostagent.facts.host import Services
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
@@ -26,6 +28,18 @@ _REFRESHED = f"{_DYNAMIC}/nvidia.yaml"
 
 class _Gap(NamedTuple):
     unread: Unread
+
+
+@frozen
+class GpuAccess(Join):
+    """What says in which ways a runtime gives GPUs."""
+
+    cdi: Cdi
+    launchers: Launchers
+    toolkit: Toolkit
+
+    def ways(self, runtime: Runtime) -> tuple[str, ...]:
+        return ways(runtime, self.cdi, self.launchers, self.toolkit)
 
 
 def ways(runtime: Runtime, cdi: Cdi, launchers: Launchers, toolkit: Toolkit) -> tuple[str, ...]:

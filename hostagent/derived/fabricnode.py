@@ -7,21 +7,24 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from hostagent.derived.fabricdevices import Devices, Roles, devices_by_netdev, roles_by_port, shown_netdevs, sorted_ports
-from hostagent.derived.gdr import gdr
+from hostagent.derived.gdr import gdr, unasked
 from hostagent.derived.gids import chosen
+from hostagent.derived.join import Join, cached
 from hostagent.derived.mtu import active_mtu
 from hostagent.facts import gpu as gpus_of_host
 from hostagent.facts import nccl as nccl_of_host
 from hostagent.facts.driver import Driver
+from hostagent.facts.frozen import frozen
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.network import Netdev, Network, Priorities
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma, RdmaPort
-from hostagent.facts.topology import Topology
+from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, need, then
 from hostagent.knowledge.pci import is_for_jobs
 from hostagent.nccl import node as of_nccl
 from hostagent.nccl.agreement import rails
+from hostagent.profile import Profile
 
 
 class Wanted(NamedTuple):
@@ -36,6 +39,36 @@ class Wanted(NamedTuple):
     rdma: "Rdma | Unread"
     hcas: str
     nccl: "nccl_of_host.Nccl | Unread" = Unread("not-recorded", "the fabric class is made without it")
+
+
+@frozen
+class FabricNode(Join):
+    """The judged host as a node, and why parts of it were not read."""
+
+    ports: tuple[RdmaPort, ...] | Unread
+    nics: tuple[Nic, ...] | Unread
+    gpus: tuple[gpus_of_host.Gpu, ...] | Unread
+    topology: Topology | Unread
+    platform: Platform | Unread
+    network: Network | Unread
+    kernel: Kernel | Unread
+    driver: Driver | Unread
+    rdma: Rdma | Unread
+    profile: Profile
+
+    @cached
+    def node(self) -> of_nccl.Node:
+        devices, hcas = Devices(self.ports, self.nics, self.gpus), self.profile.rdma.hcas
+        return node(Wanted(devices, self.topology, self.platform, self.network, self.kernel, self.driver, self.rdma, hcas))
+
+    @property
+    def unasked_priorities(self) -> Unread | None:
+        """Raises ``UnreadError``."""
+        return unasked_priorities(self.node, self.network)
+
+    @property
+    def unasked_gdr(self) -> Unread | None:
+        return unasked(self.kernel, self.driver, self.rdma)
 
 
 def node(wanted: Wanted) -> of_nccl.Node:

@@ -6,10 +6,12 @@
 
 from typing import NamedTuple
 
-from hostagent.derived.distance import NEAREST_FIRST, classes
-from hostagent.derived.once import once
-from hostagent.derived.rails import Wanted, of_host
+from hostagent.derived.distance import NEAREST_FIRST
+from hostagent.derived.join import Join, cached
+from hostagent.derived.rails import Rails
+from hostagent.facts.frozen import frozen
 from hostagent.facts.gpu import Gpu
+from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import PciControl, PciPlace, Topology
 from hostagent.facts.unread import Unread, need
@@ -30,16 +32,33 @@ class Way(NamedTuple):
     cards: tuple[str, ...]  # addresses of those that are as near, by address
 
 
-@once
-def ways(wanted: Wanted) -> tuple[Way, ...]:
+@frozen
+class GpuPaths(Join):
+    """The ways between GPUs and rails, on a host that shows its PCI devices."""
+
+    topology: Topology
+    platform: Platform
+    gpus: tuple[Gpu, ...]
+    rails: Rails
+
+    @cached
+    def gpus_of_jobs(self) -> tuple[Gpu, ...]:
+        return gpus_of_jobs(self.gpus)
+
+    @cached
+    def ways(self) -> tuple[Way, ...]:
+        return ways(self.rails)
+
+
+def ways(rails: Rails) -> tuple[Way, ...]:
     """By GPU; none without rails. Raises ``UnreadError``, not-supported in a virtual machine that does not show its switches."""
-    own = {gpu.pci for gpu in gpus_of_jobs(wanted.gpus)}
-    cards = sorted({card_of(port) for port in of_host(wanted)}) if own else []
+    own = {gpu.pci for gpu in gpus_of_jobs(rails.gpus)}
+    cards = sorted({card_of(port) for port in rails.ports}) if own else []
     if not cards:
         return ()
-    rows = classes(wanted.topology, wanted.gpus, wanted.nics, wanted.platform).gpu_nic
+    rows = rails.distances.gpu_nic
     return tuple(
-        _way(gpu.pci, {card: need(rows[gpu.pci].get(card, _lacking(card))) for card in cards}) for gpu in wanted.gpus if gpu.pci in own
+        _way(gpu.pci, {card: need(rows[gpu.pci].get(card, _lacking(card))) for card in cards}) for gpu in rails.gpus if gpu.pci in own
     )
 
 

@@ -1,30 +1,55 @@
-"""The rails of one host, for the many checks that ask for them: joined once, from what says where GPUs and NICs are."""
+"""The rails of one host: the RDMA ports that carry the traffic of jobs, joined from what says where GPUs and NICs are."""
 
-from typing import NamedTuple
-
-from hostagent.derived.distance import classes
-from hostagent.derived.once import once
+from hostagent.derived.distance import Distances, classes
+from hostagent.derived.join import Join, cached
 from hostagent.derived.roles import rail_ports
+from hostagent.facts.frozen import frozen
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
+from hostagent.profile import Profile
 
 
-class Wanted(NamedTuple):
-    """What it is asked of. `hcas` is the profile's ``rdma.hcas``."""
+@frozen
+class Rails(Join):
+    """The rails, and how near GPUs and NICs are to each other."""
 
-    ports: tuple[RdmaPort, ...]
+    all_ports: tuple[RdmaPort, ...]
     nics: tuple[Nic, ...]
     gpus: tuple[Gpu, ...]
-    topology: "Topology | Unread"
-    platform: "Platform | Unread"
-    hcas: str
+    topology: Topology | Unread
+    platform: Platform | Unread
+    profile: Profile
+
+    @cached
+    def distances(self) -> Distances:
+        return classes(self.topology, self.gpus, self.nics, self.platform)
+
+    @cached
+    def ports(self) -> tuple[RdmaPort, ...]:
+        """In the order of their names. Raises ``UnreadError`` where it is not known whether a port is one."""
+        return rail_ports(self.all_ports, self.nics, self.distances, self.profile.rdma.hcas)
+
+    @property
+    def are_unused(self) -> bool:
+        return self.profile.rdma.required == "no"
 
 
-@once
-def of_host(wanted: Wanted) -> tuple[RdmaPort, ...]:
-    """In the order of their names. Raises ``UnreadError`` where it is not known whether a port is one."""
-    distances = classes(wanted.topology, wanted.gpus, wanted.nics, wanted.platform)
-    return rail_ports(wanted.ports, wanted.nics, distances, wanted.hcas)
+@frozen
+class JobRails(Join):
+    """The rails of a host or of an image, which has no ports yet: for settings of jobs, which an image has, too."""
+
+    all_ports: tuple[RdmaPort, ...] | Unread
+    rails: Rails | Unread
+    profile: Profile
+
+    @property
+    def are_of_an_image(self) -> bool:
+        return isinstance(self.all_ports, Unread) and self.all_ports.why in NOT_APPLICABLE
+
+    @cached
+    def ports(self) -> tuple[RdmaPort, ...]:
+        """() of an image; without RDMA ports nothing else is needed. Raises ``UnreadError``."""
+        return need(self.rails).ports if not self.are_of_an_image and need(self.all_ports) else ()

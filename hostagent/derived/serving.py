@@ -5,8 +5,11 @@
 
 from typing import NamedTuple
 
+from hostagent.derived.join import Join, cached
+from hostagent.facts.frozen import frozen
 from hostagent.facts.runtime import Launcher, Launchers, Runtime
 from hostagent.facts.unread import Unread, need
+from hostagent.profile import Profile
 
 #: Words of a profile that leave the choice to the host.
 _CHOSEN_HERE = ("auto", "any")
@@ -21,6 +24,19 @@ class Serving(NamedTuple):
 
     def has(self, runtime: Runtime) -> bool:
         return any(one.key == runtime.key for one in self.runtimes)
+
+
+@frozen
+class RuntimeChoice(Join):
+    """The container runtimes of a host, and those among them that serve jobs by its profile."""
+
+    launchers: Launchers
+    runtimes: tuple[Runtime, ...]
+    profile: Profile
+
+    @cached
+    def serving(self) -> Serving:
+        return serving(self.profile.runtime.kind, self.runtimes, self.launchers)
 
 
 def serving(kind: str, runtimes: tuple[Runtime, ...], launchers: Launchers) -> Serving:

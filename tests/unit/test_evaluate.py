@@ -540,8 +540,9 @@ def test_inputs_are_resolved_where_the_check_is_declared():
         yield from ()
 
     inputs = declare(whole).inputs
-    assert inputs == ({"clock": Clock}, ("disk", Disk), {"drives": Drive}, ("params", Params), "profile", frozenset())
+    assert inputs[:7] == ({"clock": Clock}, ("disk", Disk), {"drives": Drive}, ("params", Params), "profile", frozenset(), {})
     assert inputs.kinds == (Disk, Clock, Drive)
+    assert inputs.needed == (Clock, Drive, Disk)
 
 
 def test_one_finding_can_weigh_less_or_more_than_its_check():

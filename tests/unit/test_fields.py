@@ -41,17 +41,28 @@ def imports(tree: ast.Module) -> set[str]:
     return {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
 
 
+def known(name: str, modules: dict[str, ast.Module]) -> set[str]:
+    """The modules whose classes a module has: those that it imports, and those that its joins and what its family shares are made of."""
+    found, waiting = {name}, [name]
+    while waiting:
+        family = waiting[-1].rpartition(".")[0]
+        imported = {f"{family}.{one}" if one.startswith("_") else one for one in imports(modules[waiting.pop()])} - found
+        found |= imported
+        waiting += [one for one in imported if one in modules and one.startswith(("hostagent.derived.", f"{family}._"))]
+    return found
+
+
 def unused(modules: dict[str, ast.Module]) -> set[str]:
     """Fields whose name is looked at in no module that knows their class. By name alone: a field may hide behind one of the same name."""
     seen: dict[str, set[str]] = {}
     for name, tree in modules.items():
         if name.startswith("hostagent.source"):
             continue  # knows no facts
-        imported = imports(tree)
+        imported = known(name, modules)
         imported |= imports(modules[_VIEW]) if imported & {_VIEW, "hostagent.plan.model"} else set()
         by_name = not name.startswith(("hostagent.collect", "hostagent.facts", "hostagent_checks"))
         tables = [modules[one] for one in imported if by_name and one.startswith("hostagent.knowledge.") and one in modules]
-        for module in imported | {name}:
+        for module in imported:
             seen.setdefault(module, set()).update(words(tree, by_name=by_name), *(words(one, by_name=True) for one in tables))
     facts = {name: tree for name, tree in modules.items() if name.startswith("hostagent.facts.")}
     return {field for name, tree in facts.items() for field in fields(tree) if field.partition(".")[2] not in seen[name]}
@@ -87,3 +98,14 @@ def test_a_constructor_and_another_module_s_attribute_are_no_use():
         "hostagent_checks.host.other": "def other(one): return one.total\n",
     }
     assert unused({name: ast.parse(text) for name, text in sources.items()}) == {"Disk.total", "Disk.label"}
+
+
+def test_what_a_join_is_made_of_is_used_by_the_checks_that_take_the_join():
+    sources = {
+        "hostagent.facts.disk": "@frozen\nclass Disk:\n    free: int\n    total: int\n    label: str\n",
+        "hostagent.derived.disks": "from hostagent.facts.disk import Disk\n",
+        "hostagent_checks.host._disks": "from hostagent.derived.disks import Disks\n",
+        "hostagent_checks.host.space": "from hostagent.derived.disks import Disks\ndef space(disks: Disks): return disks.all[0].free\n",
+        "hostagent_checks.host.size": "from ._disks import Disks\ndef size(disks: Disks): return disks.all[0].total\n",
+    }
+    assert unused({name: ast.parse(text) for name, text in sources.items()}) == {"Disk.label"}

@@ -73,7 +73,7 @@ def test_no_address_is_kept_that_no_check_needs():
 @each
 def test_names_of_classes_stand_in_the_fold_alone(one):
     page = render_page(one, folds=True).partition("<details>")[0]
-    kinds = (*((one.inputs.subject[1],) if one.inputs.subject else ()), *one.inputs.facts.values(), *one.inputs.collections.values())
+    kinds = (*one.inputs.kinds, *one.inputs.joins.values())
     assert [kind.__name__ for kind in kinds if f"`{kind.__name__}" in page] == []
     assert "once for each" not in page
 

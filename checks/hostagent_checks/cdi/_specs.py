@@ -2,10 +2,10 @@
 
 from hostagent.check import Step, need, shell, skip
 from hostagent.derived.access import reads
-from hostagent.derived.serving import serving
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
@@ -16,11 +16,9 @@ def skip_without_cdi(profile: Profile) -> None:
         skip("by the profile, containers get GPUs through the nvidia runtime, not through CDI")
 
 
-def valid_specs(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> tuple[CdiSpec, ...]:
+def valid_specs(cdi: Cdi, choice: RuntimeChoice) -> tuple[CdiSpec, ...]:
     """Those that the CDI library takes and somebody reads; the check does not apply where there is none, or where none matters."""
-    return read_ones(taken_specs(cdi, profile), runtimes, launchers, profile) or skip(
-        "no runtime that serves jobs reads the CDI specifications"
-    )
+    return read_ones(taken_specs(cdi, choice.profile), choice) or skip("no runtime that serves jobs reads the CDI specifications")
 
 
 def taken_specs(cdi: Cdi, profile: Profile) -> tuple[CdiSpec, ...]:
@@ -29,9 +27,9 @@ def taken_specs(cdi: Cdi, profile: Profile) -> tuple[CdiSpec, ...]:
     return tuple(spec for spec in need(cdi.specs) if not spec.error) or skip("there is no CDI specification of NVIDIA's")
 
 
-def read_ones(specs: tuple[CdiSpec, ...], runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> tuple[CdiSpec, ...]:
+def read_ones(specs: tuple[CdiSpec, ...], choice: RuntimeChoice) -> tuple[CdiSpec, ...]:
     """Those that a runtime which serves jobs reads, or its nvidia handler; all, where none serves: podman reads them, too."""
-    chosen = serving(profile.runtime.kind, runtimes, launchers).runtimes
+    chosen = choice.serving.runtimes
     if not chosen:
         return specs
     return tuple(spec for spec in specs if any(_may_read(one, spec.path) for one in chosen))

@@ -6,13 +6,12 @@ devices all count. Only specifications of nvidia-ctk name each GPU; those of the
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.access import CTK_KIND
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.derived.words import first_of
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.cdi import RENEW
-from hostagent.profile import Profile
 
 from ._specs import valid_specs
 
@@ -33,8 +32,8 @@ from ._specs import valid_specs
         "nvidia-smi -L",
     ),
 )
-def devices_cover_gpus(gpu: Gpu, cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
-    if all(spec.kind != CTK_KIND for spec in valid_specs(cdi, runtimes, launchers, profile)):
+def devices_cover_gpus(gpu: Gpu, cdi: Cdi, choice: RuntimeChoice) -> Findings:
+    if all(spec.kind != CTK_KIND for spec in valid_specs(cdi, choice)):
         skip(f"no runtime reads a specification of nvidia-ctk ({CTK_KIND})")
     names = {name.partition("=")[2] for name in need(cdi.devices) if name.partition("=")[0] == CTK_KIND}
     index, uuid = need(gpu.index), need(gpu.uuid)

@@ -5,13 +5,12 @@ upgrade leaves it behind, most often as a copy in /etc/cdi, which nothing refres
 """
 
 from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.cdi import RENEW
-from hostagent.profile import Profile
 
 from ._specs import others_cover, valid_specs, without_copy
 
@@ -29,10 +28,8 @@ from ._specs import others_cover, valid_specs, without_copy
         "cat /sys/module/nvidia/version  # the loaded driver",
     ),
 )
-def driver_version(
-    cdi: Cdi, driver: Driver, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile
-) -> Findings:
-    specs = valid_specs(cdi, runtimes, launchers, profile)
+def driver_version(cdi: Cdi, driver: Driver, gpus: tuple[Gpu, ...] | Unread, choice: RuntimeChoice) -> Findings:
+    specs = valid_specs(cdi, choice)
     mounting = [spec for spec in specs if spec.library_versions]
     if not mounting:
         skip("no CDI specification mounts a driver library")

@@ -5,9 +5,8 @@ again, usually leaves two.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.profile import Profile
 
 from ._specs import valid_specs
 
@@ -28,8 +27,8 @@ from ._specs import valid_specs
         "grep -Hw kind /etc/cdi/* /var/run/cdi/*  # two files of one kind",
     ),
 )
-def duplicates(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
-    valid_specs(cdi, runtimes, launchers, profile)
+def duplicates(cdi: Cdi, choice: RuntimeChoice) -> Findings:
+    valid_specs(cdi, choice)
     found = need(cdi.duplicates)
     if found:
         more = f", and {len(found) - 1} more" if len(found) > 1 else ""

@@ -8,15 +8,14 @@ starts and finds no GPU.
 
 from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.derived.access import CTK_KIND, slice_maker
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.derived.words import first_of
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Services
-from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.knowledge.cdi import RENEW
-from hostagent.profile import Profile
 
 from ._specs import valid_specs
 
@@ -33,18 +32,9 @@ from ._specs import valid_specs
         "nvidia-ctk cdi list",
     ),
 )
-def mig_devices(
-    gpu: Gpu,
-    gpus: tuple[Gpu, ...],
-    cdi: Cdi,
-    runtimes: tuple[Runtime, ...],
-    launchers: Launchers,
-    toolkit: Toolkit,
-    services: Services,
-    profile: Profile,
-) -> Findings:
+def mig_devices(gpu: Gpu, gpus: tuple[Gpu, ...], cdi: Cdi, choice: RuntimeChoice, toolkit: Toolkit, services: Services) -> Findings:
     mig, index = need(gpu.mig), need(gpu.index)
-    if all(spec.kind != CTK_KIND for spec in valid_specs(cdi, runtimes, launchers, profile)):
+    if all(spec.kind != CTK_KIND for spec in valid_specs(cdi, choice)):
         skip(f"no runtime reads a specification of nvidia-ctk ({CTK_KIND})")
     listed = [name for name in need(cdi.devices) if name.partition("=")[0] == CTK_KIND]
     names = {name.partition("=")[2].removeprefix("mig").removeprefix("gpu") for name in listed}
@@ -52,7 +42,7 @@ def mig_devices(
         skip("the specifications name devices by UUID alone")
     slices = sorted(name for name in names if name.startswith(f"{index}:"))
     if mig.current and not slices:
-        maker = slice_maker(launchers, toolkit, services)
+        maker = slice_maker(choice.launchers, toolkit, services)
         say = warn if maker or any(_can_be_given(one, names) for one in gpus) else fail
         message = f"MIG is on, but no CDI specification has a MIG device of GPU {index}{f': {maker} makes slices' if maker else ''}"
         yield say(message, code="no-slices", found="none", wanted=f"{index}:0 …", at_most="info" if maker else None)

@@ -5,12 +5,11 @@ specification was made leaves it like this.
 """
 
 from hostagent.check import Findings, check, fail, need, warn
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.cdi import RENEW
-from hostagent.profile import Profile
 
 from ._specs import others_cover, valid_specs, without_copy
 
@@ -27,10 +26,8 @@ from ._specs import others_cover, valid_specs, without_copy
         "grep -ho 'hostPath: .*' /etc/cdi/*.yaml /var/run/cdi/*.yaml | cut -d' ' -f2 | xargs ls -d >/dev/null  # prints what is missing",
     ),
 )
-def missing_paths(
-    cdi: Cdi, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile
-) -> Findings:
-    specs = valid_specs(cdi, runtimes, launchers, profile)
+def missing_paths(cdi: Cdi, gpus: tuple[Gpu, ...] | Unread, choice: RuntimeChoice) -> Findings:
+    specs = valid_specs(cdi, choice)
     for spec in specs:
         missing = need(spec.missing_paths)
         if missing:

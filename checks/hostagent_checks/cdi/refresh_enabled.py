@@ -8,10 +8,9 @@ It counts where containers get GPUs by that specification alone, and is informat
 from typing import Literal
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.facts.cdi import Cdi
+from hostagent.derived.access import GpuAccess
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.host import Services
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.facts.toolkit import Toolkit
 from hostagent.profile import Profile
 
 from ._refresh import is_spare
@@ -35,13 +34,11 @@ _UNITS = ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")
     references=("NVIDIA Container Toolkit, CDI: automatic refresh", "systemctl(1), is-enabled"),
     confirm=("systemctl is-enabled nvidia-cdi-refresh.path nvidia-cdi-refresh.service",),
 )
-def refresh_enabled(
-    services: Services, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, toolkit: Toolkit, profile: Profile
-) -> Findings:
+def refresh_enabled(services: Services, choice: RuntimeChoice, access: GpuAccess, profile: Profile) -> Findings:
     skip_without_cdi(profile)
     units = [need(services.unit(name)) for name in _UNITS]
     idle = [unit for unit in units if need(unit.masked) or not need(unit.enabled)]
-    weight: Literal["info"] | None = "info" if idle and is_spare(runtimes, launchers, cdi, toolkit, profile) else None
+    weight: Literal["info"] | None = "info" if idle and is_spare(choice, access) else None
     for unit in idle:
         found, code = ("masked", "masked") if need(unit.masked) else (need(unit.state), "not-enabled")
         yield fail(f"{unit.name} is {found}", code=code, found=found, wanted="enabled", at_most=weight)

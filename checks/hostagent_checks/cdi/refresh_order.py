@@ -8,9 +8,8 @@ specification late: pods that need it fail for the first seconds after a boot, w
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn
-from hostagent.derived.serving import serving
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
-from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.runtimes import RUNTIME_UNITS
 from hostagent.profile import Profile
@@ -34,10 +33,10 @@ from hostagent.profile import Profile
         "systemctl show -p After,Before nvidia-cdi-refresh.service",
     ),
 )
-def refresh_order(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+def refresh_order(cdi: Cdi, choice: RuntimeChoice, profile: Profile) -> Findings:
     cycles, late = need(cdi.refresh_cycles), need(cdi.refresh_after_target)
     is_image = isinstance(cdi.generated, Unread) and cdi.generated.why == "not-running"
-    serves = _units(runtimes, launchers, profile) if cycles and is_image else set()
+    serves = _units(choice) if cycles and is_image else set()
     for unit in cycles:
         yield fail(
             f"ordering cycle: {unit}, nvidia-cdi-refresh.service, multi-user.target",
@@ -56,8 +55,8 @@ def refresh_order(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers,
         )
 
 
-def _units(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> set[str]:
+def _units(choice: RuntimeChoice) -> set[str]:
     """Units that start containers for jobs."""
-    chosen = serving(profile.runtime.kind, runtimes, launchers).runtimes
-    names = {name for one in chosen for name in RUNTIME_UNITS[one.key]} | {one.unit for one in need(launchers.kubelets)}
+    chosen = choice.serving.runtimes
+    names = {name for one in chosen for name in RUNTIME_UNITS[one.key]} | {one.unit for one in need(choice.launchers.kubelets)}
     return {name if name.endswith(".socket") else f"{name}.service" for name in names}

@@ -7,11 +7,10 @@ counts where containers get GPUs by that specification alone, and is information
 from typing import Literal
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.derived.access import GpuAccess
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.facts.toolkit import Toolkit
 from hostagent.knowledge.cdi import RENEW
-from hostagent.profile import Profile
 
 from ._refresh import is_spare
 
@@ -32,11 +31,11 @@ from ._refresh import is_spare
         "journalctl -b -u nvidia-cdi-refresh.service",
     ),
 )
-def refresh_result(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, toolkit: Toolkit, profile: Profile) -> Findings:
+def refresh_result(cdi: Cdi, choice: RuntimeChoice, access: GpuAccess) -> Findings:
     result = need(cdi.refresh_result)
     if result == "success":
         return
-    weight: Literal["info"] | None = "info" if is_spare(runtimes, launchers, cdi, toolkit, profile) else None
+    weight: Literal["info"] | None = "info" if is_spare(choice, access) else None
     if result == "not-run":
         message = "nvidia-cdi-refresh has not run since the boot"
         yield fail(message, code="not-run", found="not run", wanted="success", at_most=weight)

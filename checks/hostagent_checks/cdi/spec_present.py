@@ -6,11 +6,9 @@ none. Where the runtime has no way at all to give GPUs, `runtime.nvidia_handler`
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.access import ways
-from hostagent.derived.serving import is_in_force, serving
+from hostagent.derived.access import GpuAccess
+from hostagent.derived.serving import RuntimeChoice, is_in_force
 from hostagent.facts.cdi import Cdi
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.facts.toolkit import Toolkit
 from hostagent.profile import Profile
 
 
@@ -42,12 +40,12 @@ from hostagent.profile import Profile
         "ls -l /etc/cdi /var/run/cdi",
     ),
 )
-def spec_present(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+def spec_present(cdi: Cdi, choice: RuntimeChoice, access: GpuAccess, profile: Profile) -> Findings:
     if any(not spec.error and spec.kind.endswith("nvidia.com/gpu") for spec in need(cdi.specs)):
         return
     if profile.runtime.kind == "none":
         skip("the profile asks for no container runtime")
-    wanted_by = _wanted_by(cdi, toolkit, runtimes, launchers, profile)
+    wanted_by = _wanted_by(choice, access)
     if not wanted_by:
         skip("GPUs reach containers here without a ready-made specification")
     if not need(cdi.generated):
@@ -59,11 +57,10 @@ def spec_present(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], laun
         )
 
 
-def _wanted_by(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> str:
-    chosen = serving(profile.runtime.kind, runtimes, launchers)
-    found = [ways(one, cdi, launchers, toolkit) for one in chosen.runtimes if is_in_force(one)]
+def _wanted_by(choice: RuntimeChoice, access: GpuAccess) -> str:
+    found = [access.ways(one) for one in choice.serving.runtimes if is_in_force(one)]
     if any("dra" in one for one in found):
         return ""
-    if profile.runtime.access == "cdi":
+    if choice.profile.runtime.access == "cdi":
         return "the profile asks for CDI"
-    return "the toolkit's mode is cdi" if any("handler" in one for one in found) and need(toolkit.mode) == "cdi" else ""
+    return "the toolkit's mode is cdi" if any("handler" in one for one in found) and need(access.toolkit.mode) == "cdi" else ""

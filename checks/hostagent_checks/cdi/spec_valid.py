@@ -5,9 +5,9 @@ version it declares are the usual causes.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip, warn
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.cdi import RENEW
 from hostagent.profile import Profile
@@ -27,12 +27,12 @@ from ._specs import others_cover, read_ones, skip_without_cdi
     references=("CDI specification, SPEC.md", "CDI library, spec.go"),
     confirm=("nvidia-ctk cdi list  # names the file that it cannot read",),
 )
-def spec_valid(cdi: Cdi, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+def spec_valid(cdi: Cdi, gpus: tuple[Gpu, ...] | Unread, choice: RuntimeChoice, profile: Profile) -> Findings:
     specs = need(cdi.specs)
     skip_without_cdi(profile)
     if not specs:
         skip("no CDI specification of NVIDIA's")
-    for spec in read_ones(specs, runtimes, launchers, profile):
+    for spec in read_ones(specs, choice):
         if spec.error:
             say = warn if others_cover(spec, specs, gpus) else fail
             yield say(

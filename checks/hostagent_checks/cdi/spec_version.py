@@ -6,10 +6,9 @@ podman is checked.
 """
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, skip, warn
-from hostagent.derived.serving import serving
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.packages import Packages
-from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.facts.version import satisfies, upstream
 from hostagent.knowledge.cdi import RENEW, first_runtime
@@ -45,10 +44,10 @@ _OLDER = Step(
         "containerd --version; dockerd --version; crio --version",
     ),
 )
-def spec_version(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, packages: Packages, profile: Profile) -> Findings:
+def spec_version(cdi: Cdi, choice: RuntimeChoice, packages: Packages, profile: Profile) -> Findings:
     specs = taken_specs(cdi, profile)
-    chosen = serving(profile.runtime.kind, runtimes, launchers).runtimes
-    if not chosen and "podman" not in need(launchers.programs):
+    chosen = choice.serving.runtimes
+    if not chosen and "podman" not in need(choice.launchers.programs):
         skip("no container runtime serves jobs here")
     if not chosen:
         yield from _of_podman(specs, packages)

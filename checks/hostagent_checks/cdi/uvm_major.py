@@ -6,13 +6,12 @@ The number is dynamic: it can differ after each boot. Containers then get a node
 
 from hostagent.check import Findings, check, fail, need, warn
 from hostagent.derived.boot import load_at_boot
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.cdi import RENEW
-from hostagent.profile import Profile
 
 from ._specs import others_cover, valid_specs, without_copy
 
@@ -33,10 +32,8 @@ from ._specs import others_cover, valid_specs, without_copy
         "grep -A3 -w nvidia-uvm /etc/cdi/* /var/run/cdi/*",
     ),
 )
-def uvm_major(
-    cdi: Cdi, driver: Driver, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile
-) -> Findings:
-    specs = valid_specs(cdi, runtimes, launchers, profile)
+def uvm_major(cdi: Cdi, driver: Driver, gpus: tuple[Gpu, ...] | Unread, choice: RuntimeChoice) -> Findings:
+    specs = valid_specs(cdi, choice)
     for spec in specs:
         for major in spec.uvm_majors:
             current = [number for name, number in need(driver.char_majors) if name == "nvidia-uvm"]

@@ -5,13 +5,10 @@ from typing import NamedTuple
 
 from hostagent.check import Severity, Step, need, skip
 from hostagent.derived.ncclchoice import version
-from hostagent.derived.rails import Wanted, of_host
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import JobRails
 from hostagent.facts.nccl import Nccl, NcclPlugin, NcclSetting
-from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
+from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclchanges import NEWEST, NO_WORDS
 from hostagent.knowledge.rdma import EFA
 from hostagent.nccl.numbers import begins_with_digits, parse_number
@@ -76,26 +73,19 @@ def job(nccl: Nccl) -> Job:
     return Job(nccl, {one.name: one for one in need(nccl.settings) if one.wins and one.is_known})
 
 
-def rails(
-    ports: tuple[RdmaPort, ...] | Unread,
-    nics: tuple[Nic, ...] | Unread,
-    gpus: tuple[Gpu, ...] | Unread,
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> tuple[RdmaPort, ...]:
+def ports_of(rails: JobRails) -> tuple[RdmaPort, ...]:
     """The ports that jobs should use; () of an image, whose host nobody knows. Raises ``UnreadError``.
 
     Skips where jobs need no RDMA, and a host without such ports of which the profile does not ask for them.
     """
-    if profile.rdma.required == "no":
+    required = rails.profile.rdma.required
+    if required == "no":
         skip("the profile says that jobs need no RDMA")
-    if isinstance(ports, Unread) and ports.why in NOT_APPLICABLE:
+    if rails.are_of_an_image:
         return ()
-    found = of_host(Wanted(need(ports), need(nics), need(gpus), topology, platform, profile.rdma.hcas)) if need(ports) else ()
-    if not found and profile.rdma.required != "yes":
+    if not rails.ports and required != "yes":
         skip("no RDMA port carries traffic of jobs")
-    return found
+    return rails.ports
 
 
 def are_efa(rails: tuple[RdmaPort, ...]) -> bool:

@@ -6,16 +6,12 @@ libfabric: tcp and sockets work everywhere, and slowly.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import JobRails
 from hostagent.facts.nccl import Nccl
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclnets import has_libfabric, takes_efa
 from hostagent.profile import Profile
 
-from ._job import are_efa, is_in_images, is_on_path, job, rails, weight, with_network
+from ._job import are_efa, is_in_images, is_on_path, job, ports_of, weight, with_network
 
 _PROVIDER = "FI_PROVIDER"
 
@@ -32,17 +28,9 @@ _PROVIDER = "FI_PROVIDER"
     references=("aws-ofi-nccl, README", "AWS, Elastic Fabric Adapter", "libfabric, fi_provider(7)"),
     confirm=("ls /opt/amazon/ofi-nccl/lib", "ldconfig -p  # libnccl-net"),
 )
-def efa(
-    nccl: Nccl,
-    ports: tuple[RdmaPort, ...] | Unread,
-    nics: tuple[Nic, ...] | Unread,
-    gpus: tuple[Gpu, ...] | Unread,
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
+def efa(nccl: Nccl, rails: JobRails, profile: Profile) -> Findings:
     found = job(nccl)
-    ours = rails(ports, nics, gpus, topology, platform, profile)
+    ours = ports_of(rails)
     plugins = with_network(nccl)
     if (ours and not are_efa(ours)) or (not ours and not any(has_libfabric(need(one.needed)) for one in plugins)):
         skip("jobs use no Elastic Fabric Adapter")

@@ -7,11 +7,10 @@ index 0 is taken where nothing is set, which is RoCE v1 or link-local as a rule.
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, skip, warn
 from hostagent.derived.gids import Asked, at_index, chosen_as, chosen_before_2_21, is_ipv4, is_link_local
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import JobRails
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Gid, RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError
 from hostagent.knowledge.ncclchanges import DYNAMIC_GID
 from hostagent.knowledge.rdma import ROCE_V2
@@ -37,17 +36,9 @@ _UPDATE = Step("configure", "Use NCCL 2.21 or newer in jobs: it finds each port'
     references=("NCCL documentation, environment variables: NCCL_IB_GID_INDEX",),
     confirm=("grep . /sys/class/infiniband/*/ports/*/gid_attrs/types/[0-9] 2>/dev/null", "grep -n NCCL_IB_ /etc/nccl.conf"),
 )
-def gid_index(
-    nccl: Nccl,
-    ports: tuple[RdmaPort, ...] | Unread,
-    nics: tuple[Nic, ...] | Unread,
-    gpus: tuple[Gpu, ...] | Unread,
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
+def gid_index(nccl: Nccl, rails: JobRails, platform: Platform | Unread, profile: Profile) -> Findings:
     host = job(nccl)
-    ours = roce(ports, nics, gpus, topology, platform, profile)
+    ours = roce(rails)
     if host.version() >= DYNAMIC_GID and not _is_pinned(host) and not any(map(host.value, _ASKED)):
         skip("NCCL finds each port's GID by itself")
     wrong: dict[str, str] = {}

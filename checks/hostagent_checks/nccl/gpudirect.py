@@ -10,22 +10,18 @@ from collections.abc import Iterator
 from hostagent.check import Finding, Findings, Step, check, fail, need, warn
 from hostagent.derived.gdr import gdr
 from hostagent.derived.gpupath import ways
-from hostagent.derived.rails import Wanted
+from hostagent.derived.rails import JobRails, Rails
 from hostagent.facts.driver import Driver
-from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.nccl import Nccl
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import Rdma, RdmaPort
-from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.rdma import Rdma
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclchanges import C2C_BY_LEVEL
 from hostagent.knowledge.ncclvariables import levels, variables
 from hostagent.knowledge.pci import COHERENT, architecture
 from hostagent.nccl.levels import is_within, parse_level
-from hostagent.profile import Profile
 
-from ._job import Job, job, rails
+from ._job import Job, job, ports_of
 
 _LEVEL, _READ, _DMABUF, _C2C = "NCCL_NET_GDR_LEVEL", "NCCL_NET_GDR_READ", "NCCL_DMABUF_ENABLE", "NCCL_NET_GDR_C2C"
 _USABLE = "usable"
@@ -43,32 +39,20 @@ _USABLE = "usable"
     references=("NCCL documentation, environment variables: NCCL_NET_GDR_LEVEL", "NVIDIA/nccl, src/graph/paths.cc"),
     confirm=("grep -nE 'GDR|DMABUF' /etc/nccl.conf",),
 )
-def gpudirect(
-    nccl: Nccl,
-    ports: tuple[RdmaPort, ...] | Unread,
-    nics: tuple[Nic, ...] | Unread,
-    gpus: tuple[Gpu, ...] | Unread,
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    kernel: Kernel | Unread,
-    driver: Driver | Unread,
-    rdma: Rdma | Unread,
-    profile: Profile,
-) -> Findings:
+def gpudirect(nccl: Nccl, rails: JobRails, kernel: Kernel | Unread, driver: Driver | Unread, rdma: Rdma | Unread) -> Findings:
     host = job(nccl)
-    found = rails(ports, nics, gpus, topology, platform, profile)
+    found = ports_of(rails)
     yield from _anywhere(host)
     if host.number(_DMABUF) == 0 and need(gdr(kernel, driver, rdma).peermem) != _USABLE:
         text = f"{_DMABUF}=0, and nvidia_peermem is not usable: no way into GPU memory is left"
         yield _off(host, _DMABUF, text, "dmabuf")
     if not found:
         return
-    with_c2c = any(architecture(need(gpu.device_id)) in COHERENT for gpu in need(gpus))
+    with_c2c = any(architecture(need(gpu.device_id)) in COHERENT for gpu in need(rails.rails).gpus)
     if with_c2c:
         yield from _at_cpu(host)
     if host.value(_LEVEL):
-        wanted = Wanted(need(ports), need(nics), need(gpus), topology, platform, profile.rdma.hcas)
-        yield from _too_near(host, wanted, with_c2c=with_c2c)
+        yield from _too_near(host, need(rails.rails), with_c2c=with_c2c)
 
 
 def _anywhere(host: Job) -> Iterator[Finding]:
@@ -99,7 +83,7 @@ def _at_cpu(host: Job) -> Iterator[Finding]:
         yield warn(text, code="c2c-old", found="off", wanted="on", headline=text, remedy=steps, at_most="info", because=())
 
 
-def _too_near(host: Job, wanted: Wanted, *, with_c2c: bool) -> Iterator[Finding]:
+def _too_near(host: Job, rails: Rails, *, with_c2c: bool) -> Iterator[Finding]:
     """The level takes from GPUs what the default gives them."""
     version = host.version()
     level = parse_level(host.value(_LEVEL), version)
@@ -107,7 +91,7 @@ def _too_near(host: Job, wanted: Wanted, *, with_c2c: bool) -> Iterator[Finding]
     default = "P2C" if judges_c2c else "PXB"
     if level in ("", "LOC") or is_within(default, level, version):
         return
-    far = [way for way in ways(wanted) if is_within(way.distance, default, version) and not is_within(way.distance, level, version)]
+    far = [way for way in ways(rails) if is_within(way.distance, default, version) and not is_within(way.distance, level, version)]
     if far:
         text = f"{_LEVEL}={host.value(_LEVEL)} is nearer than the cards of {len(far)} GPUs are ({far[0].distance})"
         evidence = (*host.evidence(_LEVEL), *(f"{way.gpu}: {way.distance}" for way in far))

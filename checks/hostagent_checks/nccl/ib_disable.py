@@ -5,16 +5,12 @@ for RDMA in place, NCCL_IB_DISABLE=1 changes nothing until the plug-in fails. Th
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import JobRails
 from hostagent.facts.nccl import Nccl
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclnets import has_ib
 from hostagent.profile import Profile
 
-from ._job import are_efa, job, rails, weight, with_network
+from ._job import are_efa, job, ports_of, weight, with_network
 
 _IB, _IBEXT = "NCCL_IB_DISABLE", "NCCL_IBEXT_DISABLE"
 
@@ -31,19 +27,11 @@ _IB, _IBEXT = "NCCL_IB_DISABLE", "NCCL_IBEXT_DISABLE"
     references=("NCCL documentation, environment variables: NCCL_IB_DISABLE",),
     confirm=("grep NCCL_IB /etc/nccl.conf",),
 )
-def ib_disable(
-    nccl: Nccl,
-    ports: tuple[RdmaPort, ...] | Unread,
-    nics: tuple[Nic, ...] | Unread,
-    gpus: tuple[Gpu, ...] | Unread,
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
+def ib_disable(nccl: Nccl, rails: JobRails, profile: Profile) -> Findings:
     found = job(nccl)
     if not found.number(_IB) and not found.number(_IBEXT):
         return
-    if are_efa(rails(ports, nics, gpus, topology, platform, profile)):
+    if are_efa(ports_of(rails)):
         return
     evidence = found.evidence(_IB, _IBEXT)
     plugins = tuple(one for one in with_network(nccl) if has_ib(need(one.needed)))

@@ -8,16 +8,14 @@ rdma.hcas, else the ports that are nearest to the GPUs.
 
 from hostagent.check import Finding, Findings, Severity, Step, check, fail, need, skip, warn
 from hostagent.derived.ncclchoice import hcas
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import JobRails
 from hostagent.facts.nccl import Nccl
-from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
 from hostagent.nccl.hcalist import HcaList, parse_hcas
 from hostagent.profile import Profile
 
-from ._job import Job, are_efa, job, rails, weight
+from ._job import Job, are_efa, job, ports_of, weight
 
 _NAME = "NCCL_IB_HCA"
 _ACTIVE = "ACTIVE"
@@ -37,19 +35,11 @@ _QUOTED = {'"', "'"}
     references=("NCCL documentation, environment variables: NCCL_IB_HCA",),
     confirm=("rdma link show", "grep NCCL_IB_HCA /etc/nccl.conf"),
 )
-def ib_hca(
-    nccl: Nccl,
-    ports: tuple[RdmaPort, ...] | Unread,
-    nics: tuple[Nic, ...] | Unread,
-    gpus: tuple[Gpu, ...] | Unread,
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
+def ib_hca(nccl: Nccl, ports: tuple[RdmaPort, ...] | Unread, rails: JobRails, profile: Profile) -> Findings:
     found = job(nccl)
     if not found.value(_NAME):
         return
-    ours = rails(ports, nics, gpus, topology, platform, profile)
+    ours = ports_of(rails)
     if are_efa(ours):
         skip("NCCL's own IB uses no Elastic Fabric Adapter")
     every = need(ports)

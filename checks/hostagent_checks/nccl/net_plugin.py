@@ -8,18 +8,14 @@ way than their plug-in. Libraries of CUDA and of the driver are not looked for: 
 from typing import NamedTuple
 
 from hostagent.check import Findings, Severity, Step, check, fail, need
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import JobRails
 from hostagent.facts.nccl import Nccl, NcclPlugin
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclfaults import faults
 from hostagent.knowledge.ncclnets import IB, LOADED_BY_JOBS, SOCKET, TCPX
 from hostagent.nccl.plugins import wanted
 from hostagent.profile import Profile
 
-from ._job import Job, are_efa, is_in_images, is_on_path, job, rails, weight
+from ._job import Job, are_efa, is_in_images, is_on_path, job, ports_of, weight
 
 _NAME = "NCCL_NET_PLUGIN"
 _PATH_FAULT = "plug-in-path"
@@ -47,21 +43,13 @@ class _Wrong(NamedTuple):
     references=("NCCL documentation, environment variables: NCCL_NET_PLUGIN", "NVIDIA/nccl, src/plugin/plugin_open.cc"),
     confirm=("ldconfig -p  # libnccl-net", "grep NCCL_NET /etc/nccl.conf"),
 )
-def net_plugin(
-    nccl: Nccl,
-    ports: tuple[RdmaPort, ...] | Unread,
-    nics: tuple[Nic, ...] | Unread,
-    gpus: tuple[Gpu, ...] | Unread,
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
+def net_plugin(nccl: Nccl, rails: JobRails, profile: Profile) -> Findings:
     found = job(nccl)
     wrong = _wrong(found)
     if wrong is None:
         return
     is_tcpx = any(one.name.startswith(TCPX) for one in need(nccl.settings))
-    has_no_other = is_tcpx or are_efa(rails(ports, nics, gpus, topology, platform, profile))
+    has_no_other = is_tcpx or are_efa(ports_of(rails))
     if wrong.code == "none" and not has_no_other:
         return
     is_named = found.value("NCCL_NET").casefold() not in ("", IB, SOCKET)

@@ -5,17 +5,13 @@ NCCL_NET=Socket is left over from a search for a fault, mostly. NCCL's own IB us
 """
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, warn
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import JobRails
 from hostagent.facts.nccl import Nccl
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclnets import IB, OFI_NAMES, SOCKET
 from hostagent.nccl.plugins import is_called, network_of
 from hostagent.profile import Profile
 
-from ._job import Job, are_efa, is_in_images, job, rails, weight, with_network
+from ._job import Job, are_efa, is_in_images, job, ports_of, weight, with_network
 
 _NAME = "NCCL_NET"
 _SET = (Step("configure", "Set NCCL_NET=IB, or the name of the plug-in, for all jobs."),)
@@ -38,17 +34,9 @@ _INSTALL = (
     references=("NCCL documentation, environment variables: NCCL_NET", "NVIDIA/nccl, src/plugin/net.cc"),
     confirm=("grep NCCL_NET /etc/nccl.conf",),
 )
-def network(
-    nccl: Nccl,
-    ports: tuple[RdmaPort, ...] | Unread,
-    nics: tuple[Nic, ...] | Unread,
-    gpus: tuple[Gpu, ...] | Unread,
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
+def network(nccl: Nccl, rails: JobRails, profile: Profile) -> Findings:
     found = job(nccl)
-    ours = rails(ports, nics, gpus, topology, platform, profile)
+    ours = ports_of(rails)
     value = found.value(_NAME)
     evidence, name = found.evidence(_NAME), value.casefold()
     if name == SOCKET:

@@ -5,11 +5,8 @@ limited members of a partition cannot talk to each other. Without the setting NC
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import JobRails
 from hostagent.facts.nccl import Nccl
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.profile import Profile
 
@@ -35,22 +32,14 @@ _FULL = 0x8000
     references=("NCCL documentation, environment variables: NCCL_IB_PKEY", "InfiniBand Architecture Specification"),
     confirm=("grep . /sys/class/infiniband/*/ports/*/pkeys/[0-9] 2>/dev/null",),
 )
-def partition_key(
-    nccl: Nccl,
-    ports: tuple[RdmaPort, ...] | Unread,
-    nics: tuple[Nic, ...] | Unread,
-    gpus: tuple[Gpu, ...] | Unread,
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
+def partition_key(nccl: Nccl, rails: JobRails, profile: Profile) -> Findings:
     host = job(nccl)
     index = host.number(_INDEX)
     if not index or host.value(_VALUE):
         skip(f"{_INDEX} names no slot")
     wrong: dict[str, str] = {}
     gaps: list[Unread] = []
-    for port in verbs(ports, nics, gpus, topology, platform, profile):
+    for port in verbs(rails):
         try:
             value = next((one.value for one in need(port.pkeys) if one.index == index), None)
         except UnreadError as error:

@@ -5,13 +5,10 @@ clouds set 1. On a host of its own it makes no difference as a rule.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import JobRails
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
-from hostagent.profile import Profile
 
 from ._job import job
 from ._ports import verbs
@@ -29,21 +26,13 @@ _NAME = "NCCL_IB_PCI_RELAXED_ORDERING"
     references=("NCCL documentation, environment variables: NCCL_IB_PCI_RELAXED_ORDERING",),
     confirm=("grep -n RELAXED_ORDERING /etc/nccl.conf",),
 )
-def relaxed_ordering(
-    nccl: Nccl,
-    ports: tuple[RdmaPort, ...] | Unread,
-    nics: tuple[Nic, ...] | Unread,
-    gpus: tuple[Gpu, ...] | Unread,
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
+def relaxed_ordering(nccl: Nccl, rails: JobRails, platform: Platform | Unread) -> Findings:
     host = job(nccl)
     if host.number(_NAME) is None:
         skip(f"{_NAME} is not set")
     if need(need(platform).virtual) != "vm":
         skip("the host is no virtual machine")
-    verbs(ports, nics, gpus, topology, platform, profile)
+    verbs(rails)
     if host.number(_NAME) == 0:
         shown, steps = f"{_NAME}=0", (host.instead(_NAME, "1"),)
         text = f"{shown}: reads and writes of the network cards wait for each other"

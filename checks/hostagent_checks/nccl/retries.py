@@ -7,14 +7,9 @@ with fewer retries, it is less than seconds. A very long one keeps a job waiting
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, skip, warn
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import JobRails
 from hostagent.facts.nccl import Nccl
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclvariables import RANGES, variables
-from hostagent.profile import Profile
 
 from ._job import job
 from ._ports import verbs
@@ -45,21 +40,12 @@ class Params(NamedTuple):
     references=("NCCL documentation, environment variables: NCCL_IB_TIMEOUT", "InfiniBand Architecture Specification"),
     confirm=("grep -nE 'IB_TIMEOUT|IB_RETRY' /etc/nccl.conf",),
 )
-def retries(
-    nccl: Nccl,
-    ports: tuple[RdmaPort, ...] | Unread,
-    nics: tuple[Nic, ...] | Unread,
-    gpus: tuple[Gpu, ...] | Unread,
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-    params: Params,
-) -> Findings:
+def retries(nccl: Nccl, rails: JobRails, params: Params) -> Findings:
     host = job(nccl)
     names = [name for name in (_TIMEOUT, _RETRIES) if host.number(name) is not None]
     if not names:
         skip("neither NCCL_IB_TIMEOUT nor NCCL_IB_RETRY_CNT is set")
-    verbs(ports, nics, gpus, topology, platform, profile)
+    verbs(rails)
     version = host.version()
     timeout, count = (_of(host.number(name), name, version) for name in (_TIMEOUT, _RETRIES))
     if timeout is None or count is None:

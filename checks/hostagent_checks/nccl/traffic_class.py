@@ -8,13 +8,11 @@ from collections.abc import Iterator
 
 from hostagent.check import Finding, Findings, Severity, Step, check, fail, need, warn
 from hostagent.derived.priority import priority_of
+from hostagent.derived.rails import JobRails
 from hostagent.derived.stack import cards
-from hostagent.facts.gpu import Gpu
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.network import Network
-from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError
 from hostagent.profile import Profile
 
@@ -38,18 +36,9 @@ _MOST = 255
     references=("NCCL documentation, environment variables: NCCL_IB_TC",),
     confirm=("grep -n NCCL_IB_TC /etc/nccl.conf", "mlnx_qos -i <interface>  # PFC, trust state and dscp2prio"),
 )
-def traffic_class(
-    nccl: Nccl,
-    ports: tuple[RdmaPort, ...] | Unread,
-    nics: tuple[Nic, ...] | Unread,
-    gpus: tuple[Gpu, ...] | Unread,
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    network: Network | Unread,
-    profile: Profile,
-) -> Findings:
+def traffic_class(nccl: Nccl, rails: JobRails, network: Network | Unread, profile: Profile) -> Findings:
     host = job(nccl)
-    ours = roce(ports, nics, gpus, topology, platform, profile)
+    ours = roce(rails)
     wanted, found = profile.rdma.traffic_class, host.number(_TC)
     yield from _bits(host)
     if found is None or not 0 <= found <= _MOST:

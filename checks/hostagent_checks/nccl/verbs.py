@@ -5,15 +5,13 @@ From 2.30.3 on NCCL_IBVERBS_LIB may name another file.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import JobRails
 from hostagent.facts.nccl import Nccl
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import Rdma, RdmaPort
-from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.rdma import Rdma
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
-from ._job import are_efa, job, rails, weight
+from ._job import are_efa, job, ports_of, weight
 
 
 @check(
@@ -27,22 +25,13 @@ from ._job import are_efa, job, rails, weight
     references=("NVIDIA/nccl, src/misc/ibvsymbols.cc", "NCCL documentation, troubleshooting"),
     confirm=("ldconfig -p  # libibverbs.so.1",),
 )
-def verbs(
-    nccl: Nccl,
-    rdma: Rdma | Unread,
-    ports: tuple[RdmaPort, ...] | Unread,
-    nics: tuple[Nic, ...] | Unread,
-    gpus: tuple[Gpu, ...] | Unread,
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
+def verbs(nccl: Nccl, rdma: Rdma | Unread, rails: JobRails, profile: Profile) -> Findings:
     found = job(nccl)
     if not need(nccl.libraries):
         skip("the host has no library of NCCL")
     if found.value("NCCL_IBVERBS_LIB"):
         skip("NCCL_IBVERBS_LIB names the library")
-    ours = rails(ports, nics, gpus, topology, platform, profile)
+    ours = ports_of(rails)
     if not ours or are_efa(ours):
         skip("NCCL's own IB has no port here")
     if not need(need(rdma).library):

@@ -4,22 +4,17 @@ from typing import NamedTuple
 
 from hostagent.check import need, skip
 from hostagent.derived.stack import stack
-from hostagent.facts.gpu import Gpu
-from hostagent.facts.network import Netdev, Network
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.network import Netdev
 from hostagent.facts.unread import Unread, UnreadError
-from hostagent.profile import Profile
 
-from ._rails import Rails, roce_ports, with_netdevs
+from ._rails import RoceRails
 
 
 class Bonds(NamedTuple):
     """By name of the bond: the bond, and a rail on it."""
 
     found: dict[str, tuple[Netdev, str]]
-    rails: Rails
+    rails: RoceRails
     gaps: tuple[Unread, ...]
 
     def end(self) -> None:
@@ -28,22 +23,13 @@ class Bonds(NamedTuple):
             skip("no rail is on a bond")
 
 
-def bonds_of_rails(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    network: Network,
-    profile: Profile,
-) -> Bonds:
-    rails = with_netdevs(roce_ports(ports, nics, gpus, topology, platform, profile), network)
+def bonds_of_rails(roce: RoceRails) -> Bonds:
     found: dict[str, tuple[Netdev, str]] = {}
     gaps: list[Unread] = []
-    for rail in rails.known:
+    for rail in roce.known:
         try:
-            every = stack(network, rail.netdev)
+            every = stack(roce.network, rail.netdev)
             found |= {one.name: (one, rail.name) for one in every if need(one.kind) == "bond" and one.name not in found}
         except UnreadError as error:
             gaps.append(error.unread)
-    return Bonds(found, rails, tuple(gaps))
+    return Bonds(found, roce, tuple(gaps))

@@ -7,15 +7,11 @@ from hostagent.check import Finding, Step, fail, need, skip
 from hostagent.derived.majority import most
 from hostagent.derived.priority import priority_of as of_class
 from hostagent.derived.stack import cards
-from hostagent.facts.gpu import Gpu
-from hostagent.facts.network import Network, Priorities
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.network import Priorities
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError
 from hostagent.profile import Profile
 
-from ._rails import roce_ports, with_netdevs
+from ._rails import RoceRails
 
 T = TypeVar("T")
 #: What says so: the page of every check of priorities names them.
@@ -53,21 +49,12 @@ class Cards(NamedTuple):
         return found, tuple(gaps)
 
 
-def cards_of_rails(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    network: Network,
-    profile: Profile,
-) -> Cards:
-    rails = with_netdevs(roce_ports(ports, nics, gpus, topology, platform, profile), network)
+def cards_of_rails(roce: RoceRails) -> Cards:
     known: list[Card] = []
-    gaps = list(rails.gaps)
-    for rail in rails.known:
+    gaps = list(roce.gaps)
+    for rail in roce.known:
         try:
-            below = cards(network, rail.netdev)
+            below = cards(roce.network, rail.netdev)
         except UnreadError as error:
             gaps.append(error.unread)
             continue

@@ -5,15 +5,9 @@ RDMA goes past the kernel's bond: the card itself has to join its ports, which i
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.facts.gpu import Gpu
-from hostagent.facts.network import Network
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
-from hostagent.profile import Profile
 
 from ._bonds import bonds_of_rails
+from ._rails import RoceRails
 
 #: Words of the kernel for a mode and its number.
 _OFFLOADED = ("active-backup 1", "balance-xor 2", "802.3ad 4")
@@ -32,16 +26,8 @@ _OFFLOADED = ("active-backup 1", "balance-xor 2", "802.3ad 4")
     references=("Linux kernel, Documentation/networking/bonding", "NVIDIA MLNX_OFED Documentation, RDMA over Converged Ethernet"),
     confirm=("grep . /sys/class/net/*/bonding/mode",),
 )
-def bond_mode(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    network: Network,
-    profile: Profile,
-) -> Findings:
-    bonds = bonds_of_rails(ports, nics, gpus, topology, platform, network, profile)
+def bond_mode(roce: RoceRails) -> Findings:
+    bonds = bonds_of_rails(roce)
     for name, (bond, rail) in bonds.found.items():
         mode = need(bond.bond_mode)
         if mode not in _OFFLOADED:

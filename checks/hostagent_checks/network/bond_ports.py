@@ -5,15 +5,10 @@ RoCE over such a bond works on, with the rate of the ports that are left: one th
 
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.derived.stack import below
-from hostagent.facts.gpu import Gpu
 from hostagent.facts.network import Netdev, Network
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
-from hostagent.profile import Profile
 
 from ._bonds import bonds_of_rails
+from ._rails import RoceRails
 
 _FEWEST = 2
 
@@ -32,16 +27,8 @@ _FEWEST = 2
     references=("Linux kernel, Documentation/networking/bonding",),
     confirm=("grep -E 'Slave Interface|MII Status' /proc/net/bonding/*",),
 )
-def bond_ports(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    network: Network,
-    profile: Profile,
-) -> Findings:
-    bonds = bonds_of_rails(ports, nics, gpus, topology, platform, network, profile)
+def bond_ports(roce: RoceRails, network: Network) -> Findings:
+    bonds = bonds_of_rails(roce)
     for name, (bond, rail) in bonds.found.items():
         members = _ports_of(network, bond)
         up = [one.name for one in members if need(one.state) == "up"]

@@ -7,15 +7,10 @@ kernel does not, and then there is nothing to judge.
 
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.derived.boot import write_line
-from hostagent.facts.gpu import Gpu
-from hostagent.facts.network import Network
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._priorities import REFERENCES, Card, cards_of_rails, differing, end, listed, priority_of
+from ._rails import RoceRails
 
 _SWITCHES = Step("configure", "Have the switches mark packets of that priority.", if_back=True)
 
@@ -34,16 +29,8 @@ _SWITCHES = Step("configure", "Have the switches mark packets of that priority."
     references=REFERENCES,
     confirm=("grep . /sys/class/net/*/ecn/roce_*/enable/*  # 1 is on",),
 )
-def ecn(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    network: Network,
-    profile: Profile,
-) -> Findings:
-    cards = cards_of_rails(ports, nics, gpus, topology, platform, network, profile)
+def ecn(roce: RoceRails, profile: Profile) -> Findings:
+    cards = cards_of_rails(roce)
     found, gaps = cards.each(lambda card: (need(card.told.ecn), _wanted(card, profile)))
     if any(priority is not None for _, (_, priority) in found):
         for card, (on, priority) in found:

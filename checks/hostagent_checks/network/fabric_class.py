@@ -8,16 +8,7 @@ say whether it takes DMA-BUF.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.fabricdevices import Devices
-from hostagent.derived.fabricnode import Wanted, node, unasked_priorities
-from hostagent.derived.gdr import unasked
-from hostagent.facts.driver import Driver
-from hostagent.facts.gpu import Gpu
-from hostagent.facts.kernel import Kernel
-from hostagent.facts.network import Network
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import Rdma, RdmaPort
-from hostagent.facts.topology import Nic, Topology
+from hostagent.derived.fabricnode import FabricNode
 from hostagent.facts.unread import Unread
 from hostagent.nccl.classinputs import CLASS_INPUTS
 from hostagent.nccl.fabricclass import inputs
@@ -39,28 +30,16 @@ _WORDS = {"traffic_class": "the traffic class of the rails", "gdr": "GPUDirect R
     references=("Linux kernel, include/uapi/linux/dcbnl.h", "NCCL documentation, environment variables: NCCL_IB_TC"),
     confirm=("ip -br addr", "mlnx_qos -i <interface>  # PFC, trust state and dscp2prio"),
 )
-def fabric_class(
-    ports: tuple[RdmaPort, ...] | Unread,
-    nics: tuple[Nic, ...] | Unread,
-    gpus: tuple[Gpu, ...] | Unread,
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    network: Network | Unread,
-    kernel: Kernel | Unread,
-    driver: Driver | Unread,
-    rdma: Rdma | Unread,
-    profile: Profile,
-) -> Findings:
-    host = node(Wanted(Devices(ports, nics, gpus), topology, platform, network, kernel, driver, rdma, profile.rdma.hcas))
-    found = inputs(host, CLASS_INPUTS)
+def fabric_class(fabric: FabricNode, profile: Profile) -> Findings:
+    found = inputs(fabric.node, CLASS_INPUTS)
     for name, value in found.items():
         if not isinstance(value, Unread):
             continue
         gap: Unread | None = value
         if name == "traffic_class" and value.why == "error":
-            gap = unasked_priorities(host, network)
+            gap = fabric.unasked_priorities
         elif name == "gdr" and value.why == "error":
-            gap = unasked(kernel, driver, rdma)
+            gap = fabric.unasked_gdr
         if gap is not None:
             need(gap)
         text = f"no fabric class: {_WORDS[name]} is not known ({value.detail or value.why})"
@@ -69,5 +48,5 @@ def fabric_class(
         skip("the active MTU of its rails was not asked, as the profile lets it: the class is made without it")
     if profile.nvml == "optional" and found["mig"] == _NONE and found["gpu_count"] != "0":
         skip("NVML was not asked, as the profile lets it: the class is made without memory and MIG of the GPUs")
-    if not need(ports):
+    if not need(fabric.ports):
         skip("the host has no RDMA port: its jobs of several nodes have TCP alone")

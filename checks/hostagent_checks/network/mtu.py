@@ -9,15 +9,10 @@ may serve storage, it is a warning, unless rdma.hcas says that these are the rai
 
 from hostagent.check import Findings, Severity, Step, check, fail, need, shell
 from hostagent.derived.majority import most
-from hostagent.facts.gpu import Gpu
-from hostagent.facts.network import Network
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.profile import Profile
 
-from ._rails import Rail, roce_ports, with_netdevs
+from ._rails import Rail, RoceRails
 
 #: Ports of one card: which of them jobs use is open.
 _PAIR = 2
@@ -39,19 +34,10 @@ _NAME_THEM = Step("configure", "If one of them is not for jobs, name those that 
     references=("Linux kernel, include/rdma/ib_addr.h", "Linux kernel, Documentation/ABI/testing/sysfs-class-net"),
     confirm=("ip link show",),
 )
-def mtu(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    network: Network,
-    profile: Profile,
-) -> Findings:
-    rails = with_netdevs(roce_ports(ports, nics, gpus, topology, platform, profile), network)
+def mtu(roce: RoceRails, profile: Profile) -> Findings:
     found: list[tuple[Rail, int]] = []
     gaps: list[Unread] = []
-    for rail in rails.known:
+    for rail in roce.known:
         try:
             found.append((rail, need(rail.netdev.mtu)))
         except UnreadError as error:
@@ -61,7 +47,7 @@ def mtu(
     odd = [(rail, value) for rail, value in found if value != wanted]
     is_open = not asked and not profile.rdma.hcas and len(found) == _PAIR
     weight: Severity | None = "warning" if is_open else None
-    if len(odd) == len(rails.known) > 1:
+    if len(odd) == len(roce.known) > 1:
         values = sorted({value for _, value in odd})
         text = f"the interfaces of all {len(odd)} rails have MTU {' or '.join(map(str, values))}, the profile wants {wanted}"
         headline = f"The interfaces of the rails have MTU {' or '.join(map(str, values))}, not {wanted}"
@@ -74,7 +60,7 @@ def mtu(
             steps = (*_steps(rail.netdev.name, wanted), *((_NAME_THEM,) if is_open else ()))
             code = "profile" if asked else "differs"
             yield fail(text, code=code, found=value, wanted=wanted, about=rail.name, remedy=steps, at_most=weight)
-    rails.end(*gaps)
+    roce.end(*gaps)
 
 
 def _steps(name: str, wanted: int) -> tuple[Step, ...]:

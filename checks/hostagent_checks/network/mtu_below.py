@@ -6,15 +6,10 @@ physical function of a virtual one. What is larger than the smaller of both is d
 
 from hostagent.check import Findings, Step, check, fail
 from hostagent.derived.stack import cut
-from hostagent.facts.gpu import Gpu
 from hostagent.facts.network import Network
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread, UnreadError
-from hostagent.profile import Profile
 
-from ._rails import Rail, roce_ports, with_netdevs
+from ._rails import Rail, RoceRails
 
 
 @check(
@@ -32,23 +27,14 @@ from ._rails import Rail, roce_ports, with_netdevs
     references=("Linux kernel, Documentation/ABI/testing/sysfs-class-net", "Linux kernel, Documentation/networking/bonding"),
     confirm=("ip -d link show",),
 )
-def mtu_below(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    network: Network,
-    profile: Profile,
-) -> Findings:
-    rails = with_netdevs(roce_ports(ports, nics, gpus, topology, platform, profile), network)
+def mtu_below(roce: RoceRails, network: Network) -> Findings:
     gaps: list[Unread] = []
-    for rail in rails.known:
+    for rail in roce.known:
         try:
             yield from _judged(rail, network)
         except UnreadError as error:
             gaps.append(error.unread)
-    rails.end(*gaps)
+    roce.end(*gaps)
 
 
 def _judged(rail: Rail, network: Network) -> Findings:

@@ -6,15 +6,10 @@ other. What the kernel does not say, and what a card's firmware settles with the
 """
 
 from hostagent.check import Findings, Step, check, fail, need, shell
-from hostagent.facts.gpu import Gpu
-from hostagent.facts.network import Network
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._priorities import REFERENCES, cards_of_rails, differing, end, listed
+from ._rails import RoceRails
 
 _SWITCHES = Step("configure", "Give the switches' ports the same priority.", if_back=True)
 
@@ -31,16 +26,8 @@ _SWITCHES = Step("configure", "Give the switches' ports the same priority.", if_
     references=REFERENCES,
     confirm=("mlnx_qos -i <interface>  # PFC configuration",),
 )
-def pfc(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    network: Network,
-    profile: Profile,
-) -> Findings:
-    found, gaps = cards_of_rails(ports, nics, gpus, topology, platform, network, profile).each(lambda card: need(card.settled.lossless))
+def pfc(roce: RoceRails, profile: Profile) -> Findings:
+    found, gaps = cards_of_rails(roce).each(lambda card: need(card.settled.lossless))
     asked = profile.rdma.lossless_priority
     if asked == "any":
         yield from differing(found, listed, "PFC on for", _steps)

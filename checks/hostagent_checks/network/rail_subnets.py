@@ -10,15 +10,9 @@ rules of routing send each address out by its own port it does no harm, and thos
 from hostagent.check import Finding, Findings, Step, check, fail, need, shell
 from hostagent.derived.boot import write_line
 from hostagent.derived.stack import subnet_of, written
-from hostagent.facts.gpu import Gpu
-from hostagent.facts.network import Network
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread, UnreadError
-from hostagent.profile import Profile
 
-from ._rails import Rail, roce_ports, with_netdevs
+from ._rails import Rail, RoceRails
 
 #: Values of ip-sysctl: answer for addresses of this interface alone; announce such addresses alone; a reverse path that is strict.
 _IGNORE, _ANNOUNCE, _STRICT = 1, 2, 1
@@ -45,19 +39,10 @@ _FILE = "/etc/sysctl.d/90-rails.conf"
     references=("Linux kernel, Documentation/networking/ip-sysctl",),
     confirm=("ip addr show", "sysctl -ar 'net.ipv4.conf.*.(arp_ignore|arp_announce|rp_filter)'"),
 )
-def rail_subnets(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    network: Network,
-    profile: Profile,
-) -> Findings:
-    rails = with_netdevs(roce_ports(ports, nics, gpus, topology, platform, profile), network)
+def rail_subnets(roce: RoceRails) -> Findings:
     by_subnet: dict[tuple[int, int], dict[str, Rail]] = {}
     gaps: list[Unread] = []
-    for rail in rails.known:
+    for rail in roce.known:
         try:
             for subnet in filter(None, map(subnet_of, need(rail.netdev.addresses))):
                 by_subnet.setdefault(subnet, {})[rail.netdev.name] = rail
@@ -69,7 +54,7 @@ def rail_subnets(
                 yield from _judged(written(subnet), inside)
             except UnreadError as error:
                 gaps.append(error.unread)
-    rails.end(*gaps)
+    roce.end(*gaps)
 
 
 def _judged(subnet: str, inside: dict[str, Rail]) -> Findings:

@@ -5,10 +5,8 @@ such setting. The profile's rdma.traffic_class says what jobs set; without it th
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.facts.gpu import Gpu
-from hostagent.facts.platform import Platform
+from hostagent.derived.rails import Rails
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.profile import Profile
 
@@ -29,25 +27,18 @@ from ._rails import roce_ports
     references=("NCCL documentation, environment variables: NCCL_IB_TC", "NVIDIA MLNX_OFED Documentation, Quality of Service"),
     confirm=("grep . /sys/class/infiniband/*/tc/1/traffic_class",),
 )
-def traffic_class(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
+def traffic_class(ports: tuple[RdmaPort, ...], rails: Rails, profile: Profile) -> Findings:
     wanted = profile.rdma.traffic_class
     if not wanted:
         skip("the profile names no traffic class")
     gaps: list[Unread] = []
-    rails = roce_ports(ports, nics, gpus, topology, platform, profile)
-    for port in rails:
+    ports = roce_ports(rails)
+    for port in ports:
         if isinstance(port.traffic_class, Unread):
             gaps.append(port.traffic_class)
         elif port.traffic_class > 0 and port.traffic_class != wanted:
             text = f"the device sends with traffic class {port.traffic_class}, jobs are to set {wanted}"
             yield fail(text, code="overrides", found=port.traffic_class, wanted=wanted, about=port.name)
     open_ones = [gap for gap in gaps if gap.why not in NOT_APPLICABLE]
-    if open_ones or len(gaps) == len(rails):
+    if open_ones or len(gaps) == len(ports):
         need((open_ones or gaps)[0])

@@ -6,15 +6,11 @@ rdma.traffic_class says what jobs set. Without it the rails are held against eac
 """
 
 from hostagent.check import Findings, Step, check, fail, need, shell
-from hostagent.facts.gpu import Gpu
-from hostagent.facts.network import Network
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.profile import Profile
 
 from ._priorities import REFERENCES, Card, cards_of_rails, differing, end, listed, priority_of
+from ._rails import RoceRails
 
 
 @check(
@@ -31,16 +27,8 @@ from ._priorities import REFERENCES, Card, cards_of_rails, differing, end, liste
     references=REFERENCES,
     confirm=("mlnx_qos -i <interface>  # Priority trust state",),
 )
-def trust(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    network: Network,
-    profile: Profile,
-) -> Findings:
-    found, gaps = cards_of_rails(ports, nics, gpus, topology, platform, network, profile).each(lambda card: need(card.settled.trust))
+def trust(roce: RoceRails, profile: Profile) -> Findings:
+    found, gaps = cards_of_rails(roce).each(lambda card: need(card.settled.trust))
     if not profile.rdma.traffic_class:
         yield from differing(found, str, "trust in", _trusting, "{device} trusts {found}, the other rails trust {wanted}")
         end(found, gaps)

@@ -4,14 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from hostagent.check import Step, need, skip
-from hostagent.derived.rails import Wanted, of_host
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import Rails
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError
 from hostagent.knowledge.rdma import EFA
-from hostagent.profile import Profile
 
 T = TypeVar("T")
 #: Node GUID of a virtual function that nobody has set up.
@@ -19,21 +16,11 @@ NO_GUID = "0000:0000:0000:0000"
 _ASK_PROVIDER = (Step("contact_owner", "Ask the virtual machine's provider: the network below it is theirs."),)
 
 
-def rails(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> tuple[RdmaPort, ...]:
+def ports_of(rails: Rails) -> tuple[RdmaPort, ...]:
     """In the order of their names. A host without any is skipped, and one whose jobs need none."""
-    if profile.rdma.required == "no":
+    if rails.are_unused:
         skip("the profile says that jobs need no RDMA")
-    found = of_host(Wanted(ports, nics, gpus, topology, platform, profile.rdma.hcas))
-    if not found:
-        skip("no RDMA port carries traffic of jobs")
-    return found
+    return rails.ports or skip("no RDMA port carries traffic of jobs")
 
 
 def each(rails: tuple[RdmaPort, ...], value: Callable[[RdmaPort], T]) -> tuple[dict[str, T], list[Unread]]:

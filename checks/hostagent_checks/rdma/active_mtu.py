@@ -10,17 +10,15 @@ from hostagent.check import Finding, Findings, Severity, Step, check, fail, need
 from hostagent.derived.majority import most
 from hostagent.derived.mtu import active_mtu as active
 from hostagent.derived.mtu import netdev_mtu
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import Rails
 from hostagent.facts.network import Network
-from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.network import ACTIVE_MTUS, roce_mtu
 from hostagent.knowledge.rdma import INFINIBAND
 from hostagent.profile import Profile
 
-from ._rails import each, is_shared, lines, need_no, rails
+from ._rails import each, is_shared, lines, need_no, ports_of
 
 #: Ports of one card: which of them jobs use is open.
 _PAIR = 2
@@ -43,16 +41,8 @@ _MANAGED = (Step("contact_owner", "Have the subnet manager give the partition an
     references=("ibv_query_port(3)", "Linux kernel, include/rdma/ib_addr.h"),
     confirm=("ibv_devinfo -v | grep -E 'hca_id|active_mtu'", "ip link show"),
 )
-def active_mtu(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    network: Network | Unread,
-    profile: Profile,
-) -> Findings:
-    ours = rails(ports, nics, gpus, topology, platform, profile)
+def active_mtu(rails: Rails, network: Network | Unread, profile: Profile) -> Findings:
+    ours = ports_of(rails)
     found, gaps = each(ours, lambda port: need(active(port, network).value))
     asked = profile.rdma.active_mtu
     wanted = asked or most(found.values(), 0)

@@ -5,14 +5,9 @@ Cards that were replaced, and updates that were done in parts, leave it; hosts w
 
 from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.derived.majority import most
-from hostagent.facts.gpu import Gpu
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
-from hostagent.profile import Profile
+from hostagent.derived.rails import Rails
 
-from ._rails import each, need_no, rails
+from ._rails import each, need_no, ports_of
 
 
 @check(
@@ -25,15 +20,8 @@ from ._rails import each, need_no, rails
     references=("Linux kernel, Documentation/ABI/stable/sysfs-class-infiniband",),
     confirm=("grep . /sys/class/infiniband/*/board_id /sys/class/infiniband/*/fw_ver",),
 )
-def firmware(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
-    ours = rails(ports, nics, gpus, topology, platform, profile)
+def firmware(rails: Rails) -> Findings:
+    ours = ports_of(rails)
     found, gaps = each(ours, lambda port: (need(port.board_id), need(port.firmware)))
     boards = {board for board, _ in found.values() if board}
     if found and not boards and not gaps:

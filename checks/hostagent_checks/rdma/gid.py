@@ -6,15 +6,13 @@ of RoCE v1, which no router forwards. NCCL from 2.21 on looks for an IPv4 addres
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip, warn
 from hostagent.derived.gids import chosen, is_ipv4, is_routable
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import Rails
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.rdma import ETHERNET
-from hostagent.profile import Profile
 
-from ._rails import each, in_container, is_efa, is_shared, lines, need_no, rails
+from ._rails import each, in_container, is_efa, is_shared, lines, need_no, ports_of
 
 _ADDRESS = "Give the interface of each rail an IPv4 address, in the host's network configuration."
 _AWAY = "away"
@@ -39,15 +37,8 @@ _V6 = (
     ),
     confirm=("grep . /sys/class/infiniband/*/ports/*/gids/[0-9] /sys/class/infiniband/*/ports/*/gid_attrs/types/[0-9] 2>/dev/null",),
 )
-def gid(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
-    everyone = rails(ports, nics, gpus, topology, platform, profile)
+def gid(rails: Rails, platform: Platform | Unread) -> Findings:
+    everyone = ports_of(rails)
     ours = tuple(port for port in everyone if need(port.link_layer) == ETHERNET and not is_efa(port))
     if not ours:
         skip("no RoCE port carries traffic of jobs")

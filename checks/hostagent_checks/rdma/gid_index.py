@@ -6,15 +6,11 @@ shift where interfaces have VLANs, more addresses, or were set up in another ord
 
 from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.derived.gids import is_ipv4, is_routable
-from hostagent.facts.gpu import Gpu
-from hostagent.facts.platform import Platform
+from hostagent.derived.rails import Rails
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.rdma import ETHERNET
-from hostagent.profile import Profile
 
-from ._rails import each, is_efa, need_no, rails
+from ._rails import each, is_efa, need_no, ports_of
 
 
 @check(
@@ -28,15 +24,8 @@ from ._rails import each, is_efa, need_no, rails
     references=("NCCL documentation, environment variables: NCCL_IB_GID_INDEX",),
     confirm=("grep . /sys/class/infiniband/*/ports/*/gids/[0-9] 2>/dev/null",),
 )
-def gid_index(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
-    everyone = rails(ports, nics, gpus, topology, platform, profile)
+def gid_index(rails: Rails) -> Findings:
+    everyone = ports_of(rails)
     ours = tuple(port for port in everyone if need(port.link_layer) == ETHERNET and not is_efa(port))
     if len(ours) < 2:
         skip("there are no two RoCE ports that carry traffic of jobs")

@@ -7,17 +7,14 @@ plugged and switches that restart count, too, so a few are no fault. Whether it 
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, need, warn
+from hostagent.derived.rails import Rails
 from hostagent.derived.words import counted
-from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Identity
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
-from hostagent.profile import Profile
 
-from ._rails import each, need_no, rails, whoever_owns
+from ._rails import each, need_no, ports_of, whoever_owns
 
 _DAY_S = 86400
 _STEPS = (
@@ -44,18 +41,8 @@ class Params(NamedTuple):
     references=("Linux kernel, Documentation/ABI/stable/sysfs-class-infiniband", "Azure/azurehpc-health-checks, IB link flapping"),
     confirm=("grep . /sys/class/infiniband/*/ports/*/counters/link_downed", "uptime"),
 )
-def link_downed(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    kernel: Kernel,
-    identity: Identity,
-    profile: Profile,
-    params: Params,
-) -> Findings:
-    ours = rails(ports, nics, gpus, topology, platform, profile)
+def link_downed(rails: Rails, platform: Platform | Unread, kernel: Kernel, identity: Identity, params: Params) -> Findings:
+    ours = ports_of(rails)
     found, gaps = each(ours, lambda port: need(port.link_downed))
     if found:
         days = max(1.0, (need(identity.now) - need(kernel.booted_at)) / _DAY_S)

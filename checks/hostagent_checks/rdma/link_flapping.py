@@ -7,16 +7,13 @@ here: `rdma.link_downed` weighs the card's count since the host started.
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, need, warn
+from hostagent.derived.rails import Rails
 from hostagent.derived.words import counted
-from hostagent.facts.gpu import Gpu
 from hostagent.facts.history import History
 from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
-from hostagent.profile import Profile
 
-from ._rails import rails, whoever_owns
+from ._rails import ports_of, whoever_owns
 
 _HOUR_S = 3600
 _STEPS = (
@@ -46,19 +43,10 @@ class Params(NamedTuple):
     references=("Linux kernel, Documentation/ABI/stable/sysfs-class-infiniband", "Azure/azurehpc-health-checks, IB link flapping"),
     confirm=("grep . /sys/class/infiniband/*/ports/*/counters/link_downed", "uptime"),
 )
-def link_flapping(
-    history: History,
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-    params: Params,
-) -> Findings:
+def link_flapping(history: History, rails: Rails, platform: Platform | Unread, params: Params) -> Findings:
     downs = {one.port: one.times for one in need(history.link_downs)}
     begins = need(history.now) - params.window_hours * _HOUR_S
-    for port in rails(ports, nics, gpus, topology, platform, profile):
+    for port in ports_of(rails):
         times = sum(at > begins for at in downs.get(port.name, ()))
         if times > params.most:
             yield warn(

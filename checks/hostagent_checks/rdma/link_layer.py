@@ -5,14 +5,10 @@ in rdma.hcas, as the same list in NCCL_IB_HCA would bring it. Cards of the stora
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.facts.gpu import Gpu
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
+from hostagent.derived.rails import Rails
 from hostagent.profile import Profile
 
-from ._rails import each, is_shared, lines, need_no, rails
+from ._rails import each, is_shared, lines, need_no, ports_of
 
 _STEPS = (
     Step("configure", "Set the port's type with mlxconfig (LINK_TYPE_P1), and reboot the node."),
@@ -34,15 +30,8 @@ _STEPS = (
     references=("NCCL documentation, environment variables: NCCL_IB_HCA", "Linux kernel, Documentation/ABI/stable/sysfs-class-infiniband"),
     confirm=("grep . /sys/class/infiniband/*/ports/*/link_layer",),
 )
-def link_layer(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
-    ours = rails(ports, nics, gpus, topology, platform, profile)
+def link_layer(rails: Rails, profile: Profile) -> Findings:
+    ours = ports_of(rails)
     layers, gaps = each(ours, lambda port: need(port.link_layer))
     asked = profile.rdma.link_layer
     if asked != "any":

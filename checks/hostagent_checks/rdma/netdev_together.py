@@ -5,16 +5,15 @@ alone, and wants a macvlan or ipvlan interface with it, or the host's network. S
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import Rails
 from hostagent.facts.network import Network
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
+from hostagent.facts.topology import Nic
 from hostagent.knowledge.rdma import ETHERNET
 from hostagent.profile import Profile
 
-from ._rails import each, in_container, is_efa, is_shared, lines, need_no, rails
+from ._rails import each, in_container, is_efa, is_shared, lines, need_no, ports_of
 
 _DRIVER = "mlx5_core"
 _ALONE = (
@@ -35,13 +34,7 @@ _ALONE = (
     confirm=("ls /sys/class/infiniband /sys/class/net",),
 )
 def netdev_together(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform,
-    network: Network,
-    profile: Profile,
+    ports: tuple[RdmaPort, ...], nics: tuple[Nic, ...], rails: Rails, platform: Platform, network: Network, profile: Profile
 ) -> Findings:
     alone = () if ports else _interfaces(nics)
     if not ports and not alone:
@@ -53,7 +46,7 @@ def netdev_together(
     if not ports and profile.rdma.required != "no":
         yield from _interface_alone(alone, is_required=profile.rdma.required == "yes")
         return
-    everyone = rails(ports, nics, gpus, topology, platform, profile)
+    everyone = ports_of(rails)
     ours = tuple(port for port in everyone if need(port.link_layer) == ETHERNET and not is_efa(port))
     if not ours:
         skip("no RoCE port carries traffic of jobs")

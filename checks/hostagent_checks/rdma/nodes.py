@@ -5,14 +5,12 @@ started with the device. NCCL opens uverbs alone; rdma_cm is for storage, UCX an
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import Rails
 from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import Rdma, RdmaPort
-from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.rdma import Rdma
 from hostagent.facts.unread import Unread
-from hostagent.profile import Profile
 
-from ._rails import each, in_container, is_efa, is_shared, lines, need_no, rails
+from ._rails import each, in_container, is_efa, is_shared, lines, need_no, ports_of
 
 _LOAD = (
     Step("configure", "Load the module that makes the devices, now.", "modprobe ib_uverbs"),
@@ -37,16 +35,8 @@ _CM = "rdma_cm"
     references=("NCCL documentation, troubleshooting: RDMA in containers", "Linux kernel, Documentation/infiniband/user_verbs"),
     confirm=("ls -l /dev/infiniband",),
 )
-def nodes(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    rdma: Rdma,
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
-    ours = rails(ports, nics, gpus, topology, platform, profile)
+def nodes(rails: Rails, rdma: Rdma, platform: Platform | Unread) -> Findings:
+    ours = ports_of(rails)
     there = need(rdma.nodes)
     names, gaps = each(ours, lambda port: need(port.node))
     is_container = in_container(platform)

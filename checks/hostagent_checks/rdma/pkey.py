@@ -5,15 +5,11 @@ cannot talk to each other. The subnet manager fills the table.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.facts.gpu import Gpu
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import Pkey, RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
+from hostagent.derived.rails import Rails
+from hostagent.facts.rdma import Pkey
 from hostagent.knowledge.rdma import FULL_MEMBER, INFINIBAND, UP
-from hostagent.profile import Profile
 
-from ._rails import each, is_shared, lines, need_no, rails
+from ._rails import each, is_shared, lines, need_no, ports_of
 
 
 @check(
@@ -31,15 +27,8 @@ from ._rails import each, is_shared, lines, need_no, rails
     references=("NCCL documentation, environment variables: NCCL_IB_PKEY", "InfiniBand Architecture Specification, section 10.9"),
     confirm=("grep . /sys/class/infiniband/*/ports/*/pkeys/[0-7]",),
 )
-def pkey(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
-    everyone = rails(ports, nics, gpus, topology, platform, profile)
+def pkey(rails: Rails) -> Findings:
+    everyone = ports_of(rails)
     ours = tuple(port for port in everyone if need(port.link_layer) == INFINIBAND and need(port.state) in UP)
     if not ours:
         skip("no InfiniBand port that is up carries traffic of jobs")

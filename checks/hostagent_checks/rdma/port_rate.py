@@ -6,16 +6,15 @@ switches may be of an older kind; it is for information.
 """
 
 from hostagent.check import Finding, Findings, Step, check, fail, need
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import Rails
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.boards import board_rate
 from hostagent.knowledge.rdma import INFINIBAND
 from hostagent.profile import Profile
 
-from ._rails import each, is_shared, lines, need_no, rails, whoever_owns
+from ._rails import each, is_shared, lines, need_no, ports_of, whoever_owns
 
 _STEPS = (
     Step("drain_and_inspect", "Look at the cable and the transceiver of this port, and at the switch's port."),
@@ -36,15 +35,8 @@ _NETWORK = (Step("contact_owner", "Ask who runs the network for which rate its s
     references=("Linux kernel, Documentation/ABI/stable/sysfs-class-infiniband", "ibstat(8)"),
     confirm=("grep . /sys/class/infiniband/*/ports/*/rate",),
 )
-def port_rate(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
-    ours = rails(ports, nics, gpus, topology, platform, profile)
+def port_rate(rails: Rails, platform: Platform | Unread, profile: Profile) -> Findings:
+    ours = ports_of(rails)
     rates, gaps = each(ours, lambda port: need(port.rate_gbps))
     asked = profile.rdma.rate_gbps
     wanted = asked or max(rates.values(), default=0.0)

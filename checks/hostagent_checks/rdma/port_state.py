@@ -7,16 +7,14 @@ without a cable, are not judged.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, shell
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import Rails
 from hostagent.facts.network import Network
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.rdma import UP
-from hostagent.profile import Profile
 
-from ._rails import each, is_shared, lines, need_no, rails, whoever_owns
+from ._rails import each, is_shared, lines, need_no, ports_of, whoever_owns
 
 _LINK_UP = "LinkUp"
 _TURNED_OFF = ("Disabled", "Sleep")
@@ -43,16 +41,8 @@ _SWITCH = (
     references=("Linux kernel, Documentation/ABI/stable/sysfs-class-infiniband", "ibstat(8)"),
     confirm=("grep . /sys/class/infiniband/*/ports/*/state /sys/class/infiniband/*/ports/*/phys_state",),
 )
-def port_state(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    network: Network | Unread,
-    profile: Profile,
-) -> Findings:
-    ours = rails(ports, nics, gpus, topology, platform, profile)
+def port_state(rails: Rails, platform: Platform | Unread, network: Network | Unread) -> Findings:
+    ours = ports_of(rails)
     states, gaps = each(ours, lambda port: (need(port.state), need(port.physical_state)))
     wrong = {name: f"{state}, {physical}" for name, (state, physical) in states.items() if state not in UP or physical != _LINK_UP}
     if is_shared(wrong, ours):

@@ -5,15 +5,13 @@ card. RoCE and EFA need none.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.rails import Rails
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.rdma import INFINIBAND, UP
-from hostagent.profile import Profile
 
-from ._rails import NO_GUID, each, is_shared, lines, need_no, rails, whoever_owns
+from ._rails import NO_GUID, each, is_shared, lines, need_no, ports_of, whoever_owns
 
 _STEPS = (
     Step("contact_owner", "Ask who runs the InfiniBand network whether its subnet manager runs."),
@@ -32,15 +30,8 @@ _STEPS = (
     references=("Linux kernel, Documentation/ABI/stable/sysfs-class-infiniband", "opensm(8)"),
     confirm=("grep . /sys/class/infiniband/*/ports/*/state /sys/class/infiniband/*/ports/*/sm_lid",),
 )
-def subnet_manager(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
-    everyone = rails(ports, nics, gpus, topology, platform, profile)
+def subnet_manager(rails: Rails, platform: Platform | Unread) -> Findings:
+    everyone = ports_of(rails)
     ours = tuple(port for port in everyone if need(port.link_layer) == INFINIBAND)
     if not ours:
         skip("no InfiniBand port carries traffic of jobs")

@@ -5,15 +5,10 @@ functions that lie on a host and are not given to anybody yet are not judged.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.facts.gpu import Gpu
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
+from hostagent.derived.rails import Rails
 from hostagent.knowledge.rdma import INFINIBAND
-from hostagent.profile import Profile
 
-from ._rails import NO_GUID, each, need_no, rails
+from ._rails import NO_GUID, each, need_no, ports_of
 
 _DOWN = "Down"
 
@@ -32,15 +27,8 @@ _DOWN = "Down"
     references=("ip-link(8)", "Linux kernel, Documentation/ABI/stable/sysfs-class-infiniband"),
     confirm=("grep . /sys/class/infiniband/*/node_guid",),
 )
-def virtual_function(
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: Topology | Unread,
-    platform: Platform | Unread,
-    profile: Profile,
-) -> Findings:
-    ours = tuple(port for port in rails(ports, nics, gpus, topology, platform, profile) if need(port.link_layer) == INFINIBAND)
+def virtual_function(rails: Rails) -> Findings:
+    ours = tuple(port for port in ports_of(rails) if need(port.link_layer) == INFINIBAND)
     if not ours:
         skip("no InfiniBand port carries traffic of jobs")
     found, gaps = each(ours, lambda port: (need(port.node_guid), need(port.link_policy)))

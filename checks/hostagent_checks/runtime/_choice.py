@@ -1,37 +1,31 @@
 """The runtimes that serve jobs on this host, and which of their entries are NVIDIA's."""
 
 from hostagent.check import need, skip
-from hostagent.derived.serving import Serving, is_in_force, serving
-from hostagent.facts.runtime import Handler, Launchers, Runtime
-from hostagent.profile import Profile
+from hostagent.derived.serving import RuntimeChoice, is_in_force
+from hostagent.facts.runtime import Handler, Runtime
 
 _BY = {"profile": "the profile names", "kubelet": "the kubelet uses", "use": "in use:", "none": "in use:"}
 
 
-def who_serves(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Serving:
-    """The one decision, by this profile."""
-    return serving(profile.runtime.kind, runtimes, launchers)
-
-
-def skip_unserving(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> None:
+def skip_unserving(runtime: Runtime, choice: RuntimeChoice) -> None:
     """The check does not apply to a runtime that serves no jobs."""
-    kind = profile.runtime.kind
+    kind = choice.profile.runtime.kind
     if kind not in ("auto", "any", runtime.kind):
         skip(f"the profile asks for {'no runtime' if kind == 'none' else kind}, not for {runtime.key}")
-    chosen = who_serves(runtimes, launchers, profile)
+    chosen = choice.serving
     if not chosen.has(runtime):
         names = ", ".join((*(one.key for one in chosen.runtimes), *chosen.missing)) or "none"
         skip(f"{runtime.key} serves no jobs here: {_BY[chosen.by]} {names}")
 
 
-def serving_ones(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> tuple[Runtime, ...]:
+def serving_ones(choice: RuntimeChoice) -> tuple[Runtime, ...]:
     """Those that serve jobs; the check does not apply where there is none."""
-    return who_serves(runtimes, launchers, profile).runtimes or skip("no container runtime serves jobs here")
+    return choice.serving.runtimes or skip("no container runtime serves jobs here")
 
 
-def accepted_ones(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> tuple[Runtime, ...]:
+def accepted_ones(choice: RuntimeChoice) -> tuple[Runtime, ...]:
     """Those of them whose configuration is in force; the check does not apply where there is none."""
-    found = tuple(one for one in serving_ones(runtimes, launchers, profile) if is_in_force(one))
+    found = tuple(one for one in serving_ones(choice) if is_in_force(one))
     return found or skip("no container runtime that serves jobs accepts its configuration")
 
 

@@ -4,10 +4,10 @@ The toolkit writes its specification to /var/run/cdi. A runtime whose cdi_spec_d
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.derived.words import first_of
 from hostagent.facts.cdi import Cdi
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.profile import Profile
+from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving
 from ._steps import restart
@@ -31,8 +31,8 @@ _ADD = Step("configure", "Add /var/run/cdi and /etc/cdi to cdi_spec_dirs (in Doc
         "crio status config | grep -A3 cdi",
     ),
 )
-def cdi_directories(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def cdi_directories(runtime: Runtime, choice: RuntimeChoice, cdi: Cdi) -> Findings:
+    skip_unserving(runtime, choice)
     if not need(runtime.cdi_enabled):
         skip(f"CDI is off in {runtime.key}")
     folders = {spec.path.rpartition("/")[0].replace("/var/run/", "/run/") for spec in need(cdi.specs) if not spec.error}

@@ -6,7 +6,8 @@ that switch it on themselves; 'nvidia-ctk runtime configure --cdi.enabled' drops
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.derived.serving import RuntimeChoice
+from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 
 from ._choice import accepted_ones
@@ -31,10 +32,10 @@ from ._steps import configure, restart
         "docker info  # 'CDI spec directories'",
     ),
 )
-def cdi_enabled(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+def cdi_enabled(choice: RuntimeChoice, profile: Profile) -> Findings:
     if profile.runtime.access != "cdi" or profile.runtime.kind == "none":
         skip("the profile does not ask for CDI")
-    for one in accepted_ones(runtimes, launchers, profile):
+    for one in accepted_ones(choice):
         if not need(one.cdi_enabled):
             steps = (*_steps(one), restart(one))
             yield fail(f"CDI is off in {one.key}", code="disabled", found="off", wanted="on", remedy=steps)

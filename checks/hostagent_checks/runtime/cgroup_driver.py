@@ -6,11 +6,10 @@ it: NVIDIA names that as a way to keep GPUs in containers over a reload of syste
 """
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip
-from hostagent.derived.serving import kubelets_of
+from hostagent.derived.serving import RuntimeChoice, kubelets_of
 from hostagent.facts.host import Services
-from hostagent.facts.runtime import Launcher, Launchers, Runtime
+from hostagent.facts.runtime import Launcher, Runtime
 from hostagent.facts.unread import Unread
-from hostagent.profile import Profile
 
 from ._choice import skip_unserving
 from ._steps import restart
@@ -37,14 +36,14 @@ from ._steps import restart
         "crio status config | grep cgroup_manager",
     ),
 )
-def cgroup_driver(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, services: Services, profile: Profile) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def cgroup_driver(runtime: Runtime, choice: RuntimeChoice, services: Services) -> Findings:
+    skip_unserving(runtime, choice)
     if runtime.key not in ("containerd", "crio", "k3s", "rke2"):
         skip(f"{runtime.key} chooses its cgroup driver itself")
     driver = need(runtime.cgroup_driver)
     if not any(unit.exists for unit in need(services.units)):
         skip("systemd does not manage this host")
-    kubelets = kubelets_of(runtime, launchers)
+    kubelets = kubelets_of(runtime, choice.launchers)
     if not kubelets:
         skip("no kubelet uses this runtime")
     if driver == "cgroupfs" and all(not isinstance(one.cgroup_driver, Unread) and one.cgroup_driver == driver for one in kubelets):

@@ -10,8 +10,8 @@ dockerd also one that says what a flag of its unit says, such as the default run
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.profile import Profile
+from hostagent.derived.serving import RuntimeChoice
+from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving
 from ._steps import RESTART_CONTAINERD, restart
@@ -47,8 +47,8 @@ _SHOWS = {"docker": "dockerd --validate", "containerd": "containerd config dump"
         "journalctl -b -u containerd -u docker -u crio",
     ),
 )
-def config_accepted(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def config_accepted(runtime: Runtime, choice: RuntimeChoice) -> Findings:
+    skip_unserving(runtime, choice)
     state = need(runtime.state)
     if state == "absent":
         skip(f"no program reads the configuration of {runtime.key}")

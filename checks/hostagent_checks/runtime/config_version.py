@@ -5,8 +5,8 @@ containerd ignores every table of the file that has the plugin's full name, and 
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.profile import Profile
+from hostagent.derived.serving import RuntimeChoice
+from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving
 from ._steps import CONFIGURE_CONTAINERD, RESTART_CONTAINERD
@@ -30,8 +30,8 @@ from ._steps import CONFIGURE_CONTAINERD, RESTART_CONTAINERD
     references=("NVIDIA Container Toolkit issue 1430",),
     confirm=("grep -n '^version' /etc/containerd/config.toml",),
 )
-def config_version(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def config_version(runtime: Runtime, choice: RuntimeChoice) -> Findings:
+    skip_unserving(runtime, choice)
     if runtime.key != "containerd":
         skip(f"{runtime.key} writes its configuration itself, or it has no version")
     if need(runtime.state) == "cri_disabled" or not need(runtime.config_files):

@@ -6,8 +6,8 @@ without any effect.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.profile import Profile
+from hostagent.derived.serving import RuntimeChoice
+from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving
 from ._steps import CONFIGURE_CONTAINERD, RESTART_CONTAINERD
@@ -38,10 +38,10 @@ _CGROUPS = Step("configure", "In the same file, set version = 2, and SystemdCgro
         "ctr plugins list | grep cri",
     ),
 )
-def cri_enabled(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+def cri_enabled(runtime: Runtime, choice: RuntimeChoice) -> Findings:
     if runtime.kind != "containerd":
         skip(f"{runtime.key} has no CRI to switch off")
-    skip_unserving(runtime, runtimes, launchers, profile)
+    skip_unserving(runtime, choice)
     if need(runtime.state) == "cri_disabled":
         yield fail(
             "in containerd's configuration, disabled_plugins names cri",

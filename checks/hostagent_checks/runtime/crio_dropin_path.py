@@ -5,12 +5,10 @@ runtime does not exist. Toolkit 1.19.1 has the right path. Where nothing else gi
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.access import ways
+from hostagent.derived.access import GpuAccess
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.derived.words import first_of
-from hostagent.facts.cdi import Cdi
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.facts.toolkit import Toolkit
-from hostagent.profile import Profile
+from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving
 
@@ -34,10 +32,8 @@ from ._choice import skip_unserving
     ),
     confirm=("ls -l /etc/crio/conf.d /etc/crio/crio.conf.d",),
 )
-def crio_dropin_path(
-    runtime: Runtime, runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers, toolkit: Toolkit, profile: Profile
-) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def crio_dropin_path(runtime: Runtime, access: GpuAccess, choice: RuntimeChoice) -> Findings:
+    skip_unserving(runtime, choice)
     if runtime.kind != "crio":
         skip(f"{runtime.key} is not CRI-O")
     files = need(runtime.unimported)
@@ -47,5 +43,5 @@ def crio_dropin_path(
             code="wrong-directory",
             found=files,
             wanted="/etc/crio/crio.conf.d",
-            at_least=None if ways(runtime, cdi, launchers, toolkit) else "critical",
+            at_least=None if access.ways(runtime) else "critical",
         )

@@ -6,11 +6,8 @@ GPUs reach the containers of Enroot and Apptainer is their own configuration, wh
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.access import podman_has_gpus, slurm_has_containers
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.profile import Profile
-
-from ._choice import who_serves
 
 
 @check(
@@ -25,10 +22,11 @@ from ._choice import who_serves
         "ls -l /usr/bin/enroot /usr/bin/apptainer /usr/bin/podman",
     ),
 )
-def daemonless(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:
-    if profile.runtime.kind == "none":
+def daemonless(choice: RuntimeChoice, cdi: Cdi) -> Findings:
+    launchers = choice.launchers
+    if choice.profile.runtime.kind == "none":
         skip("the profile asks for no container runtime")
-    if who_serves(runtimes, launchers, profile).by != "none":
+    if choice.serving.by != "none":
         return
     if slurm_has_containers(launchers):
         yield fail(

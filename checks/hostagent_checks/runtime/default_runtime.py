@@ -4,7 +4,8 @@ Some clusters make nvidia the default so that pods need no runtime class. Docker
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.derived.serving import RuntimeChoice
+from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 
 from ._choice import skip_unserving
@@ -31,11 +32,11 @@ from ._steps import restart
         "crio status config | grep default_runtime",
     ),
 )
-def default_runtime(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+def default_runtime(runtime: Runtime, choice: RuntimeChoice, profile: Profile) -> Findings:
     want = profile.runtime.default_runtime
     if not want:
         skip("the profile names no default runtime")
-    skip_unserving(runtime, runtimes, launchers, profile)
+    skip_unserving(runtime, choice)
     if (found := need(runtime.default_runtime)) != want:
         usual = want == "nvidia" and runtime.key == runtime.kind
         command = f"nvidia-ctk runtime configure --runtime={runtime.kind} --set-as-default" if usual else ""

@@ -6,9 +6,9 @@ containerd 1.x the drop-in replaces the whole section, so keys it does not have 
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.derived.words import first_of
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.profile import Profile
+from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving
 
@@ -32,8 +32,8 @@ from ._choice import skip_unserving
         "containerd config dump",
     ),
 )
-def dropin_shadow(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def dropin_shadow(runtime: Runtime, choice: RuntimeChoice) -> Findings:
+    skip_unserving(runtime, choice)
     hidden = need(runtime.shadowed)
     if hidden:
         yield fail(

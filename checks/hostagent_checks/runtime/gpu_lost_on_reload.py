@@ -6,9 +6,9 @@ uses, tells the runtime about the devices and is not affected.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.derived.serving import RuntimeChoice
+from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
-from hostagent.profile import Profile
 
 from ._choice import nvidia_handlers, skip_unserving
 
@@ -31,10 +31,8 @@ from ._choice import nvidia_handlers, skip_unserving
         "ls -l /dev/char | grep nvidia",
     ),
 )
-def gpu_lost_on_reload(
-    runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, toolkit: Toolkit, profile: Profile
-) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def gpu_lost_on_reload(runtime: Runtime, choice: RuntimeChoice, toolkit: Toolkit) -> Findings:
+    skip_unserving(runtime, choice)
     nvidia_handlers(runtime)
     mode, driver = need(toolkit.mode), need(runtime.cgroup_driver)
     if mode == "legacy" and driver == "systemd":

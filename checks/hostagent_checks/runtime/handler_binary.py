@@ -7,13 +7,13 @@ must have its program; any other entry affects only containers that ask for it b
 
 from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.derived.packaging import reinstall
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.runtime import Handler, Launchers, Runtime
+from hostagent.facts.runtime import Handler, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES
 from hostagent.knowledge.runtimes import TEMPLATE_ENTRIES
-from hostagent.profile import Profile
 
 from ._choice import nvidia_handlers, skip_unserving
 from ._steps import restart
@@ -35,15 +35,8 @@ from ._steps import restart
         "docker info --format '{{json .Runtimes}}'",
     ),
 )
-def handler_binary(
-    runtime: Runtime,
-    runtimes: tuple[Runtime, ...],
-    launchers: Launchers,
-    packages: Packages | Unread,
-    os: Os | Unread,
-    profile: Profile,
-) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def handler_binary(runtime: Runtime, choice: RuntimeChoice, packages: Packages | Unread, os: Os | Unread) -> Findings:
+    skip_unserving(runtime, choice)
     entries = nvidia_handlers(runtime)
     for handler in entries:
         if not need(handler.binary_exists):

@@ -5,8 +5,8 @@ job looks for a GPU.
 """
 
 from hostagent.check import Findings, Step, check, fail
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.profile import Profile
+from hostagent.derived.serving import RuntimeChoice
+from hostagent.facts.runtime import Runtime
 
 from ._choice import nvidia_handlers, skip_unserving
 from ._steps import configure, restart
@@ -32,8 +32,8 @@ from ._steps import configure, restart
         "docker info --format '{{json .Runtimes}}'",
     ),
 )
-def handler_binary_set(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def handler_binary_set(runtime: Runtime, choice: RuntimeChoice) -> Findings:
+    skip_unserving(runtime, choice)
     for handler in nvidia_handlers(runtime):
         if "nvidia" not in handler.binary:
             found = handler.binary or "the default program"

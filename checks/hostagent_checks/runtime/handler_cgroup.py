@@ -7,9 +7,8 @@ built-in entry that no pod uses says nothing, nor does one for untrusted pods.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.serving import kubelets_of
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.profile import Profile
+from hostagent.derived.serving import RuntimeChoice, kubelets_of
+from hostagent.facts.runtime import Runtime
 
 from ._choice import nvidia_handlers, skip_unserving
 from ._steps import restart
@@ -30,12 +29,12 @@ from ._steps import restart
         "grep cgroupDriver /var/lib/kubelet/config.yaml",
     ),
 )
-def handler_cgroup(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def handler_cgroup(runtime: Runtime, choice: RuntimeChoice) -> Findings:
+    skip_unserving(runtime, choice)
     if runtime.kind != "containerd":
         skip(f"{runtime.key} has one cgroup driver for all entries")
     handlers = nvidia_handlers(runtime)
-    said = [need(one.cgroup_driver) for one in kubelets_of(runtime, launchers)]
+    said = [need(one.cgroup_driver) for one in kubelets_of(runtime, choice.launchers)]
     kubelets = next((one for one in said if one), "")
     wanted = kubelets or need(runtime.cgroup_driver)
     owner = "the kubelet" if kubelets else f"{need(runtime.default_runtime)}, the default"

@@ -5,8 +5,8 @@ runc itself when a file sets only its options, because it replaces the built-in 
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.profile import Profile
+from hostagent.derived.serving import RuntimeChoice
+from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving
 from ._steps import CONFIGURE_CONTAINERD, RESTART_CONTAINERD
@@ -25,8 +25,8 @@ from ._steps import CONFIGURE_CONTAINERD, RESTART_CONTAINERD
     references=("NVIDIA Container Toolkit issue 1956",),
     confirm=("containerd config dump | grep -n runtime_type",),
 )
-def handler_type(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def handler_type(runtime: Runtime, choice: RuntimeChoice) -> Findings:
+    skip_unserving(runtime, choice)
     for handler in need(runtime.handlers):
         if not handler.runtime_type:
             yield fail(

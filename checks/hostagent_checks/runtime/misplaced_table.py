@@ -6,9 +6,9 @@ of the other version was left behind.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.derived.words import first_of
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.profile import Profile
+from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving
 
@@ -28,8 +28,8 @@ from ._choice import skip_unserving
         "containerd --version",
     ),
 )
-def misplaced_table(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def misplaced_table(runtime: Runtime, choice: RuntimeChoice) -> Findings:
+    skip_unserving(runtime, choice)
     tables = need(runtime.misplaced)
     if tables:
         yield fail(f"containerd does not read {first_of(tables)}", code="misplaced", found=first_of(tables), wanted="none")

@@ -11,10 +11,10 @@ of a k3s or RKE2 that never started the entry that it writes where the toolkit i
 """
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip
-from hostagent.derived.access import CTK_KIND, ways
+from hostagent.derived.access import CTK_KIND, GpuAccess
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
@@ -86,24 +86,24 @@ _SERVING = (
         "nvidia-ctk cdi list",
     ),
 )
-def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers, toolkit: Toolkit, profile: Profile) -> Findings:
-    kind, access = profile.runtime.kind, profile.runtime.access
-    if kind == "none" or access == "cdi":
+def nvidia_handler(cdi: Cdi, choice: RuntimeChoice, access: GpuAccess, profile: Profile) -> Findings:
+    wanted = profile.runtime.access
+    if profile.runtime.kind == "none" or wanted == "cdi":
         skip("the profile asks for no nvidia runtime")
-    for one in accepted_ones(runtimes, launchers, profile):
-        found = ways(one, cdi, launchers, toolkit)
-        if access == "handler":
+    for one in accepted_ones(choice):
+        found = access.ways(one)
+        if wanted == "handler":
             found = tuple(word for word in found if word in _HANDLERS)
         if not found:
             names = ", ".join(handler.name for handler in need(one.handlers)) or "none"
             usual = (_configure(one), restart(one))
             left = any(spec.kind not in ("", CTK_KIND) for spec in need(cdi.specs))
-            owners = _SERVING if _is_plugged(one, launchers) else (*_PLUGINS, *usual) if left else ()
+            owners = _SERVING if _is_plugged(one, choice.launchers) else (*_PLUGINS, *usual) if left else ()
             yield fail(
                 f"no runtime entry gives containers GPUs ({one.key}: {names})",
                 code="absent",
                 found=f"{one.key}: {names}",
-                wanted=_WANTED[access],
+                wanted=_WANTED[wanted],
                 about=one.key,
                 headline=f"{one.key} gives containers no GPU",
                 remedy=owners or _REMEDIES.get("docker by snap" if by_snap(one) else one.key, usual),

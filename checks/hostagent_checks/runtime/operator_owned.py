@@ -6,7 +6,8 @@ when the DaemonSet goes. The reverse holds where containers are to own it.
 """
 
 from hostagent.check import Findings, Step, check, fail, skip
-from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.derived.serving import RuntimeChoice
+from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 
 from ._choice import nvidia_handlers, skip_unserving
@@ -30,8 +31,8 @@ from ._choice import nvidia_handlers, skip_unserving
         "ls -l /usr/local/nvidia/toolkit /usr/bin/nvidia-container-runtime",
     ),
 )
-def operator_owned(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def operator_owned(runtime: Runtime, choice: RuntimeChoice, profile: Profile) -> Findings:
+    skip_unserving(runtime, choice)
     if profile.toolkit.owner in ("provider", "any"):
         skip(f"the profile leaves the toolkit to {'the provider' if profile.toolkit.owner == 'provider' else 'any owner'}")
     for handler in nvidia_handlers(runtime):

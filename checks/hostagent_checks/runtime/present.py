@@ -7,13 +7,10 @@ start containers by programs that need no daemon: Enroot or Apptainer under slur
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, skip
 from hostagent.derived.access import podman_has_gpus, slurm_has_containers
-from hostagent.derived.serving import is_there
+from hostagent.derived.serving import RuntimeChoice, is_there
 from hostagent.facts.cdi import Cdi
-from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread
-from hostagent.profile import Profile
-
-from ._choice import who_serves
 
 _PODMAN = (
     Step(
@@ -45,11 +42,11 @@ _PODMAN = (
     ),
     confirm=("systemctl status containerd docker crio",),
 )
-def present(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:
-    kind = profile.runtime.kind
+def present(choice: RuntimeChoice, cdi: Cdi) -> Findings:
+    kind, runtimes, launchers = choice.profile.runtime.kind, choice.runtimes, choice.launchers
     if kind == "none":
         skip("the profile asks for no container runtime")
-    chosen = who_serves(runtimes, launchers, profile)
+    chosen = choice.serving
     for key in chosen.missing:
         yield fail(
             f"the kubelet uses {key}, which is not installed",

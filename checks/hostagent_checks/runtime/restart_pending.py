@@ -6,8 +6,8 @@ restarting Docker stops them unless live-restore is set.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.profile import Profile
+from hostagent.derived.serving import RuntimeChoice
+from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving
 from ._steps import restart
@@ -31,8 +31,8 @@ _START_IS_EXACT_TO_S = 1
         "ls -lt --full-time /etc/containerd /etc/docker /etc/crio",
     ),
 )
-def restart_pending(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def restart_pending(runtime: Runtime, choice: RuntimeChoice) -> Findings:
+    skip_unserving(runtime, choice)
     started = need(runtime.started_at)
     changed = need(runtime.newest_config_mtime)
     if started + _START_IS_EXACT_TO_S < changed:

@@ -7,11 +7,10 @@ A kubelet reaches Docker through cri-dockerd alone: where nobody listens for it,
 """
 
 from hostagent.check import Findings, Step, check, fail, need, shell, warn
-from hostagent.derived.serving import kubelets_of
+from hostagent.derived.serving import RuntimeChoice, kubelets_of
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.knowledge.runtimes import CRI_DOCKERD
-from hostagent.profile import Profile
 
 from ._choice import serving_ones
 from ._steps import unit_of
@@ -35,10 +34,8 @@ _SHIM = (
         "journalctl -b -u containerd -u docker -u crio",
     ),
 )
-def service_running(
-    runtimes: tuple[Runtime, ...], launchers: Launchers, services: Services, machine: Machine, profile: Profile
-) -> Findings:
-    for one in serving_ones(runtimes, launchers, profile):
+def service_running(choice: RuntimeChoice, services: Services, machine: Machine) -> Findings:
+    for one in serving_ones(choice):
         if not need(one.running) and one.key == "docker" and _waits(services, machine):
             yield warn(
                 "docker is not running yet: it starts when a client connects",
@@ -61,7 +58,7 @@ def service_running(
                 about=one.key,
                 headline=f"{one.key} is not running",
             )
-        elif one.key == "docker" and (dead := _unheard(one, launchers)):
+        elif one.key == "docker" and (dead := _unheard(one, choice.launchers)):
             yield fail(
                 f"nobody listens on {dead}, through which the kubelet uses Docker",
                 code="no-shim",

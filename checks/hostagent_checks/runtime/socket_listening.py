@@ -5,8 +5,8 @@ containerRuntimeEndpoint.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.profile import Profile
+from hostagent.derived.serving import RuntimeChoice
+from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving
 from ._steps import restart, unit_of
@@ -25,8 +25,8 @@ from ._steps import restart, unit_of
         "crictl info",
     ),
 )
-def socket_listening(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def socket_listening(runtime: Runtime, choice: RuntimeChoice) -> Findings:
+    skip_unserving(runtime, choice)
     if not need(runtime.running):
         skip(f"{runtime.key} is not running")
     if not need(runtime.socket_listening):

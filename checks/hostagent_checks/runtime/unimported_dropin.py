@@ -5,9 +5,9 @@ version line; tools that rewrite config.toml remove it.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.derived.words import first_of
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.profile import Profile
+from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving
 
@@ -28,8 +28,8 @@ from ._choice import skip_unserving
         "ls -l /etc/containerd/conf.d",
     ),
 )
-def unimported_dropin(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def unimported_dropin(runtime: Runtime, choice: RuntimeChoice) -> Findings:
+    skip_unserving(runtime, choice)
     if runtime.kind != "containerd":
         skip(f"{runtime.key} has no imports")
     files = need(runtime.unimported)

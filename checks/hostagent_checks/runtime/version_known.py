@@ -5,9 +5,9 @@ refused that only an older one is known to refuse.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.derived.serving import RuntimeChoice
+from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread
-from hostagent.profile import Profile
 
 from ._choice import skip_unserving
 
@@ -21,8 +21,8 @@ from ._choice import skip_unserving
     references=("containerd, Releases",),
     confirm=("containerd --version; dockerd --version; crio --version",),
 )
-def version_known(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def version_known(runtime: Runtime, choice: RuntimeChoice) -> Findings:
+    skip_unserving(runtime, choice)
     if need(runtime.judged_as):
         version = runtime.version
         found = f"{runtime.key} {'with an unknown version' if isinstance(version, Unread) else version}"

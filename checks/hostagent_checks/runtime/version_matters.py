@@ -5,8 +5,8 @@ or refuse the file.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.profile import Profile
+from hostagent.derived.serving import RuntimeChoice
+from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving
 
@@ -20,8 +20,8 @@ from ._choice import skip_unserving
     references=("containerd, CRI Plugin Config Guide",),
     confirm=("containerd --version; dockerd --version; crio --version",),
 )
-def version_matters(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
-    skip_unserving(runtime, runtimes, launchers, profile)
+def version_matters(runtime: Runtime, choice: RuntimeChoice) -> Findings:
+    skip_unserving(runtime, choice)
     if need(runtime.judged_as) == "older-differs":
         text = f"an older {runtime.key} would read its configuration differently"
         yield fail(text, code="unknown-version", found="an unknown version", wanted="a known one")

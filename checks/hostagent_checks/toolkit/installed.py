@@ -10,12 +10,12 @@ always or never instead.
 from collections.abc import Sequence
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.derived.access import GpuAccess
 from hostagent.derived.packaging import install
+from hostagent.derived.serving import RuntimeChoice
 from hostagent.derived.toolkitneed import reached_without
-from hostagent.facts.cdi import Cdi
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.packages import TOOLKIT_BASE, TOOLKIT_PACKAGES
@@ -38,20 +38,14 @@ from ._host import skip_unneeded
     ),
 )
 def installed(
-    toolkit: Toolkit,
-    runtimes: tuple[Runtime, ...],
-    launchers: Launchers,
-    cdi: Cdi,
-    database: Packages | Unread,
-    os: Os | Unread,
-    profile: Profile,
+    toolkit: Toolkit, choice: RuntimeChoice, access: GpuAccess, database: Packages | Unread, os: Os | Unread, profile: Profile
 ) -> Findings:
     skip_unneeded(profile)
     packages = need(toolkit.packages)
     if not packages and need(toolkit.operator_version):
         skip("the GPU Operator owns the toolkit; toolkit.operator_owner checks that")
     if not packages and not need(toolkit.binaries):
-        _skip_unused(toolkit, runtimes, launchers, cdi, profile)
+        _skip_unused(choice, access)
         steps = _steps(TOOLKIT_PACKAGES[2:3], "", database, os)
         yield fail(
             "neither packages nor programs of the toolkit are installed",
@@ -83,6 +77,9 @@ def _steps(names: Sequence[str], version: str, database: Packages | Unread, os: 
     return (Step("install", text, install(database, os, names, version)),)
 
 
-def _skip_unused(toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> None:
-    if profile.toolkit.required != "always" and (reason := reached_without(profile.runtime.kind, runtimes, launchers, cdi, toolkit)):
+def _skip_unused(choice: RuntimeChoice, access: GpuAccess) -> None:
+    profile = choice.profile
+    if profile.toolkit.required != "always" and (
+        reason := reached_without(profile.runtime.kind, choice.runtimes, choice.launchers, access.cdi, access.toolkit)
+    ):
         skip(reason)

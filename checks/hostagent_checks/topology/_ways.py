@@ -1,31 +1,25 @@
 """The ways between GPUs and rails that checks judge, and hosts that have none."""
 
 from hostagent.check import need, skip
-from hostagent.derived.gpupath import Way, ways
-from hostagent.derived.rails import Wanted, of_host
-from hostagent.facts.gpu import Gpu
+from hostagent.derived.gpupath import GpuPaths, Way
+from hostagent.derived.rails import Rails
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.profile import Profile
 
 from ._nodes import MACHINE
 
 
-def asked(
-    ports: tuple[RdmaPort, ...], nics: tuple[Nic, ...], gpus: tuple[Gpu, ...], topology: Topology, platform: Platform, profile: Profile
-) -> Wanted:
-    """What rails and ways are asked of. Skips a host without rails, and one whose jobs use none."""
-    if profile.rdma.required == "no":
+def ports_of(rails: Rails) -> tuple[RdmaPort, ...]:
+    """Skips a host without rails, and one whose jobs use none."""
+    if rails.are_unused:
         skip("the profile says that jobs need no RDMA")
-    host = Wanted(ports, nics, gpus, topology, platform, profile.rdma.hcas)
-    if not of_host(host):
-        skip("no RDMA port carries traffic of jobs")
-    return host
+    return rails.ports or skip("no RDMA port carries traffic of jobs")
 
 
-def ways_of_jobs(host: Wanted) -> tuple[Way, ...]:
-    return ways(host) or skip("no GPU of this host lets network cards reach its memory")
+def ways_of_jobs(paths: GpuPaths) -> tuple[Way, ...]:
+    """The same, and a host whose GPUs have no way."""
+    ports_of(paths.rails)
+    return paths.ways or skip("no GPU of this host lets network cards reach its memory")
 
 
 def skip_in_a_machine(platform: Platform) -> None:

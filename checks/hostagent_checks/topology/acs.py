@@ -8,20 +8,16 @@ way; and bridges that let translated requests through (0x40).
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.gpupath import BELOW_A_BRIDGE, control, turns
-from hostagent.derived.rails import Wanted
+from hostagent.derived.gpupath import BELOW_A_BRIDGE, GpuPaths, control, turns
 from hostagent.derived.words import counted
-from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.topology import Topology
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.knowledge.ladder import REBOOT
 from hostagent.knowledge.pci import COHERENT, architecture
-from hostagent.profile import Profile
 
 from ._nodes import VFIO
-from ._ways import asked, skip_in_a_machine, ways_of_jobs
+from ._ways import ports_of, skip_in_a_machine, ways_of_jobs
 
 _REDIRECTS, _TRANSLATED = 0x0C, 0x40
 
@@ -42,11 +38,10 @@ _REDIRECTS, _TRANSLATED = 0x0C, 0x40
     ),
     confirm=("lspci -vvv | grep -E '^[0-9a-f]|ACSCtl'  # ReqRedir+ or CmpltRedir+ on a bridge below which GPUs are",),
 )
-def acs(
-    gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], ports: tuple[RdmaPort, ...], topology: Topology, platform: Platform, profile: Profile
-) -> Findings:
+def acs(paths: GpuPaths, topology: Topology, platform: Platform) -> Findings:
     skip_in_a_machine(platform)
-    bridges = _bridges(asked(ports, nics, gpus, topology, platform, profile), topology)
+    ports_of(paths.rails)
+    bridges = _bridges(paths, topology)
     words = {bridge: control(topology, bridge).acs for bridge in bridges}
     known = {bridge: word for bridge, word in words.items() if not isinstance(word, Unread)}
     found = tuple(f"{bridge} {word:#06x}" for bridge, word in known.items() if word & _REDIRECTS and not word & _TRANSLATED)
@@ -64,12 +59,12 @@ def acs(
             need(word)
 
 
-def _bridges(host: Wanted, topology: Topology) -> tuple[str, ...]:
-    if any(need(gpu.bound_to) == VFIO for gpu in host.gpus):
+def _bridges(paths: GpuPaths, topology: Topology) -> tuple[str, ...]:
+    if any(need(gpu.bound_to) == VFIO for gpu in paths.gpus):
         skip("GPUs are bound to vfio-pci: hosts of virtual machines need ACS")
-    if any(architecture(need(gpu.device_id)) in COHERENT for gpu in host.gpus):
+    if any(architecture(need(gpu.device_id)) in COHERENT for gpu in paths.gpus):
         skip("GPUs and NICs of this board talk over the CPU, or by switches that want ACS")
-    ways = [way for way in ways_of_jobs(host) if way.distance in BELOW_A_BRIDGE]
+    ways = [way for way in ways_of_jobs(paths) if way.distance in BELOW_A_BRIDGE]
     if not ways:
         skip("no GPU has a NIC for jobs below its own PCIe switch")
     found = sorted({bridge for way in ways for bridge in turns(topology, way)})

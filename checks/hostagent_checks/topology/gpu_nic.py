@@ -7,15 +7,12 @@ PCIe switches this is for information: the board may have no better slot.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.gpupath import DIRECT
+from hostagent.derived.gpupath import DIRECT, GpuPaths
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
-from hostagent.profile import Profile
 
-from ._ways import asked, ways_of_jobs
+from ._ways import ways_of_jobs
 
 _OTHER_NODE = "SYS"
 #: Bridges above a device that hangs below a switch: the root port, and two ports of the switch.
@@ -39,10 +36,8 @@ _MEASURE = (Step("configure", "Measure with NCCL_NET_GDR_LEVEL=SYS: NICs then re
     references=("NCCL documentation, environment variables, NCCL_NET_GDR_LEVEL", "NVIDIA GPUDirect RDMA, section Supported Systems"),
     confirm=("nvidia-smi topo -m  # SYS, NODE and PHB go through a CPU",),
 )
-def gpu_nic(
-    gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], ports: tuple[RdmaPort, ...], topology: Topology, platform: Platform, profile: Profile
-) -> Findings:
-    for way in ways_of_jobs(asked(ports, nics, gpus, topology, platform, profile)):
+def gpu_nic(gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], paths: GpuPaths, topology: Topology) -> Findings:
+    for way in ways_of_jobs(paths):
         if way.distance in DIRECT or len(need(topology.packages)) < 2:
             continue
         if way.distance == _OTHER_NODE and not _at_one_socket(topology, way.gpu, way.cards[0], gpus, nics):

@@ -9,20 +9,16 @@ from collections.abc import Mapping
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.gdr import gdr
-from hostagent.derived.gpupath import gpus_of_jobs
-from hostagent.derived.rails import of_host
+from hostagent.derived.gpupath import GpuPaths
+from hostagent.derived.rails import Rails
 from hostagent.facts.driver import Driver
-from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import Rdma, RdmaPort
-from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.rdma import Rdma
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.gpudirect import EFA_PEERMEM
 from hostagent.knowledge.rdma import EFA
-from hostagent.profile import Profile
 
-from ._ways import asked
+from ._ways import ports_of
 
 _USABLE, _LOADED = "usable", "loaded"
 _LACKS: Mapping[str, str] = {
@@ -59,24 +55,14 @@ _BUILD_AGAIN = (
         "uname -r",
     ),
 )
-def gpudirect(
-    ports: tuple[RdmaPort, ...],
-    gpus: tuple[Gpu, ...],
-    nics: tuple[Nic, ...],
-    topology: Topology,
-    platform: Platform,
-    kernel: Kernel,
-    driver: Driver,
-    rdma: Rdma,
-    profile: Profile,
-) -> Findings:
-    host = asked(ports, nics, gpus, topology, platform, profile)
-    if not gpus_of_jobs(gpus):
+def gpudirect(rails: Rails, paths: GpuPaths, kernel: Kernel, driver: Driver, rdma: Rdma) -> Findings:
+    ports = ports_of(rails)
+    if not paths.gpus_of_jobs:
         skip("no GPU of this host lets network cards reach its memory")
     found = gdr(kernel, driver, rdma)
     if (not isinstance(found.peermem, Unread) and found.peermem == _USABLE) or found.dmabuf is True:
         return
-    if any(need(port.driver) == EFA for port in of_host(host)):
+    if any(need(port.driver) == EFA for port in ports):
         if EFA_PEERMEM in need(kernel.loaded_modules):
             return
         need(found.dmabuf)

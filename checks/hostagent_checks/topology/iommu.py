@@ -5,16 +5,13 @@ by default where the firmware has VT-d or AMD-Vi on.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.gpupath import control
+from hostagent.derived.gpupath import GpuPaths, control
 from hostagent.derived.words import counted
-from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.topology import Topology
 from hostagent.knowledge.ladder import REBOOT
-from hostagent.profile import Profile
 
-from ._ways import asked, skip_in_a_machine, ways_of_jobs
+from ._ways import skip_in_a_machine, ways_of_jobs
 
 _TRANSLATES = "DMA"
 
@@ -36,11 +33,9 @@ _TRANSLATES = "DMA"
     ),
     confirm=("cat /sys/kernel/iommu_groups/*/type", "cat /proc/cmdline"),
 )
-def iommu(
-    gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], ports: tuple[RdmaPort, ...], topology: Topology, platform: Platform, profile: Profile
-) -> Findings:
+def iommu(paths: GpuPaths, topology: Topology, platform: Platform) -> Findings:
     skip_in_a_machine(platform)
-    ways = ways_of_jobs(asked(ports, nics, gpus, topology, platform, profile))
+    ways = ways_of_jobs(paths)
     devices = sorted({way.gpu for way in ways} | {card for way in ways for card in way.cards})
     types = {device: need(control(topology, device).iommu) for device in devices}
     found = tuple(f"{device} {word}" for device, word in types.items() if word.startswith(_TRANSLATES))

@@ -9,17 +9,14 @@ from collections.abc import Callable, Mapping
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.derived.gpupath import card_of, control
 from hostagent.derived.majority import of_more_than_half
-from hostagent.derived.rails import of_host
+from hostagent.derived.rails import Rails
 from hostagent.derived.words import size
-from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, PciControl, Topology
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.ladder import REBOOT
-from hostagent.profile import Profile
 
-from ._ways import asked, skip_in_a_machine
+from ._ways import ports_of, skip_in_a_machine
 
 _SIZES: Mapping[str, Callable[[PciControl], "int | Unread"]] = {
     "MaxReadReq": lambda one: one.max_read_request,
@@ -40,12 +37,9 @@ _SIZES: Mapping[str, Callable[[PciControl], "int | Unread"]] = {
     references=("PCI Express Base Specification, section 7.5.3.4",),
     confirm=("lspci -vv -s <address> | grep -E 'MaxPayload|MaxReadReq'",),
 )
-def nic_requests(
-    gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], ports: tuple[RdmaPort, ...], topology: Topology, platform: Platform, profile: Profile
-) -> Findings:
+def nic_requests(nics: tuple[Nic, ...], topology: Topology, platform: Platform, rails: Rails) -> Findings:
     skip_in_a_machine(platform)
-    host = asked(ports, nics, gpus, topology, platform, profile)
-    cards = {card_of(port) for port in of_host(host)}
+    cards = {card_of(port) for port in ports_of(rails)}
     kinds: dict[tuple[str, str], list[PciControl]] = {}
     for nic in nics:
         if nic.pci in cards:

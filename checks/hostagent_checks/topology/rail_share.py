@@ -8,16 +8,10 @@ bus, or sits in another slot, shows here. GPUs that reach no NIC without a CPU a
 from collections.abc import Mapping
 
 from hostagent.check import Findings, Step, check, fail
-from hostagent.derived.gpupath import DIRECT, Way, card_of
+from hostagent.derived.gpupath import DIRECT, GpuPaths, Way, card_of
 from hostagent.derived.majority import of_more_than_half, tally
-from hostagent.derived.rails import of_host
-from hostagent.facts.gpu import Gpu
-from hostagent.facts.platform import Platform
-from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, Topology
-from hostagent.profile import Profile
 
-from ._ways import asked, ways_of_jobs
+from ._ways import ways_of_jobs
 
 
 @check(
@@ -34,12 +28,9 @@ from ._ways import asked, ways_of_jobs
     references=("NCCL documentation, environment variables, NCCL_NET_GDR_LEVEL",),
     confirm=("nvidia-smi topo -m",),
 )
-def rail_share(
-    gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], ports: tuple[RdmaPort, ...], topology: Topology, platform: Platform, profile: Profile
-) -> Findings:
-    host = asked(ports, nics, gpus, topology, platform, profile)
-    near = tuple(way for way in ways_of_jobs(host) if way.distance in DIRECT)
-    shares = _shares(near, tally(card_of(port) for port in of_host(host)))
+def rail_share(paths: GpuPaths) -> Findings:
+    near = tuple(way for way in ways_of_jobs(paths) if way.distance in DIRECT)
+    shares = _shares(near, tally(card_of(port) for port in paths.rails.ports))
     usual = of_more_than_half(shares.values())
     for gpu, share in shares.items():
         if usual is not None and share < usual:

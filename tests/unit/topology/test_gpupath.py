@@ -4,14 +4,16 @@ from dataclasses import fields
 
 import pytest
 
-from hostagent.derived.gpupath import Way, control, turns, ways
-from hostagent.derived.rails import Wanted
+from hostagent.derived.gpupath import GpuPaths, Way, control, turns, ways
+from hostagent.derived.rails import Rails
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, PciControl, PciPlace, Topology
 from hostagent.facts.unread import Unread, UnreadError
+from hostagent.profile import load
 
+NAMED = load("default", site_file="/nonexistent", overlay={"rdma": {"hcas": "^=none"}}).profile
 UNKNOWN = Unread("not-recorded", "not named")
 
 
@@ -45,7 +47,7 @@ def host(gpus, cards, places=PLACES, **more):
     nics = tuple(made(Nic, pci=pci, virtual_of="", numa_node=1) for pci in cards)
     ports = more.pop("ports", tuple(port(number, pci) for number, pci in enumerate(cards)))
     topology = made(Topology, places=places, **more)
-    return Wanted(ports, nics, tuple(gpus), topology, made(Platform, virtual=""), "^=none")
+    return Rails(ports, nics, tuple(gpus), topology, made(Platform, virtual=""), NAMED)
 
 
 def test_the_nearest_card_is_the_one_with_the_fewest_switches_between():
@@ -72,6 +74,14 @@ def test_a_way_that_is_not_known_is_a_gap_each_time_it_is_asked_for():
     for _ in range(2):
         with pytest.raises(UnreadError):
             ways(wanted)
+
+
+def test_the_ways_of_a_host_are_looked_for_once():
+    rails = host([gpu("g0"), gpu("g1", bound_to="vfio-pci")], ["n0"])
+    paths = GpuPaths(rails.topology, rails.platform, rails.gpus, rails)
+    assert paths.ways == (Way("g0", "PIX", ("n0",)),)
+    assert paths.ways is paths.ways
+    assert [one.pci for one in paths.gpus_of_jobs] == ["g0"]
 
 
 def test_traffic_turns_at_the_ports_of_the_switch_above_both():
