@@ -62,14 +62,10 @@ class Joined:
         """The join; or the ``Unread`` of the first of its inputs that it needs and that was not read."""
         if kind not in self._joins:
             inputs = made_of(kind)
-            gap = self.gap(inputs)
+            needed = map(self.facts.of, inputs.needed)
+            gap = next((value for value in needed if isinstance(value, Unread)), None)
             self._joins[kind] = kind(**inputs.arguments(self)) if gap is None else gap
         return self._joins[kind]
-
-    def gap(self, inputs: Inputs) -> "Unread | None":
-        """Why the first of the facts that are needed was not read; None where all were."""
-        found = map(self.facts.of, inputs.needed)
-        return next((value for value in found if isinstance(value, Unread)), None)
 
 
 def resolve(function: Callable[..., Any]) -> Inputs:

@@ -27,7 +27,7 @@ Answer = TypeVar("Answer")
 
 
 class Join:
-    """What all joins are."""
+    """What all joins are. They are not compared: what was computed is kept beside the fields."""
 
 
 class cached(Generic[Answer]):  # noqa: N801  a decorator
