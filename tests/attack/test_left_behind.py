@@ -17,7 +17,7 @@ from hostagent.deadline import within
 from hostagent.facts.unread import Unread
 from hostagent.forked import Forked, Place
 from hostagent.reading import InProcess
-from hostagent.source import copies, leftover, rpmcopy, settle
+from hostagent.source import child, copies, leftover, rpmcopy
 from hostagent.source.programs import run
 from hostagent.source.questions import live_backend
 from tests.attack import rpmdb, spaces
@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="namespaces, and users to be, need root: run the tests as root"),
 ]
 ROOT = Path(__file__).parents[2]
-IMPORTED = (copies, pickle, rpmcopy, settle, shutil)  # by the time a test becomes an ordinary user
+IMPORTED = (child, copies, pickle, rpmcopy, shutil)  # by the time a test becomes an ordinary user
 SYS_ADMIN = 21
 #: A program whose children have left its group and its session, and whose parent has died.
 FAMILY = "setsid sleep {0} & (setsid sh -c 'setsid sleep {0} & exec sleep {0}' & exec true); exec sleep {0}"
