@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 from hostagent import __version__, catalogue
 from hostagent.check import Check
 from hostagent.collect import HEAD, READERS
+from hostagent.core.unread import Unread
 from hostagent.evaluate import concluded, judge_each
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
 from hostagent.profile import Loaded
 from hostagent.reading import Collected, Reading
 from hostagent.report import SCHEMA_VERSION, HostIdentity, ProfileIdentity, Report, Tool, coverage, security, verdicts

@@ -10,14 +10,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from hostagent.check import UNTITLED, Check, Family, id_of
-from hostagent.errors import HostagentError, at_once, did_you_mean
+from hostagent.core.errors import HostagentError, at_once, did_you_mean
+from hostagent.core.typed import MAX_MISTAKES, Mistake, ShapeError
 from hostagent.inputs import thresholds
 from hostagent.profile import Loaded, refuse_mistakes
-from hostagent.typed import MAX_MISTAKES, Mistake, ShapeError
 
 if TYPE_CHECKING:
     from hostagent.profiles.mistakes import ProfileError
-from hostagent.vocabulary import CONDITIONS
+from hostagent.core.vocabulary import CONDITIONS
 
 OURS = "hostagent_checks"
 #: Findings above one another that a reader still follows.
@@ -251,7 +251,7 @@ def _import(module: str, catalogue: str, path: str = "") -> ModuleType:
     except HostagentError:
         raise
     except Exception as error:  # whatever a third party's module does at import
-        from hostagent.installation import module_step
+        from hostagent.core.installation import module_step
 
         mend = module_step(catalogue) if isinstance(error, ImportError) else "Mend that module"
         raise HostagentError(

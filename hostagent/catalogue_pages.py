@@ -10,13 +10,13 @@ from itertools import groupby
 from typing import Any
 
 from hostagent.check import Check, Step, id_of
-from hostagent.derived.words import joined
-from hostagent.facts.frozen import called_of
+from hostagent.core.frozen import called_of
+from hostagent.core.steps import in_words
+from hostagent.core.tables.recovery_actions import ENDS_JOBS
+from hostagent.core.text import joined
 from hostagent.facts.hostfacts import subject_key
 from hostagent.inputs import made_of
-from hostagent.knowledge.ladder import ENDS_JOBS
 from hostagent.links import parts
-from hostagent.steps import in_words
 
 _MEANS = {
     "critical": "critical: a failure makes the host not ready",

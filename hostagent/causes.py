@@ -8,8 +8,8 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from hostagent.check import Check, id_of
+from hostagent.core.vocabulary import SEVERITIES
 from hostagent.report import Cause, Judgement
-from hostagent.vocabulary import SEVERITIES
 
 _FOUND = ("fail", "warn")
 _NO_PARENTS: Mapping[str, str] = MappingProxyType({})

@@ -5,10 +5,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import NamedTuple, NoReturn
 
-from hostagent.facts.unread import Unread, need
+from hostagent.core.steps import Step, as_steps, shell
+from hostagent.core.unread import Unread, need
+from hostagent.core.vocabulary import (
+    ACTIONS,
+    AXES,
+    SCOPES,
+    SEVERITIES,
+    TOPICS,
+    Action,
+    Axis,
+    Condition,
+    PartName,
+    Scope,
+    Severity,
+    Topic,
+    Wrong,
+)
 from hostagent.inputs import Inputs, resolve
-from hostagent.steps import Step, as_steps, shell
-from hostagent.vocabulary import ACTIONS, AXES, SCOPES, SEVERITIES, TOPICS, Action, Axis, Condition, PartName, Scope, Severity, Topic, Wrong
 
 __all__ = ["Check", "Family", "Finding", "Findings", "Severity", "Step", "check", "fail", "need", "shell", "skip", "warn"]
 

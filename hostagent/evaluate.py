@@ -13,22 +13,22 @@ from typing import Any
 
 from hostagent.causes import with_causes
 from hostagent.check import Check, NotApplicable
-from hostagent.crash import crash_lines, crash_text
-from hostagent.deadline import COMPUTING_S, processor_limit
-from hostagent.errors import HostagentError, OutOfTime
-from hostagent.facts.frozen import called_of, subject_kind
+from hostagent.core.crash import crash_lines, crash_text
+from hostagent.core.deadline import COMPUTING_S, processor_limit
+from hostagent.core.errors import HostagentError, OutOfTime
+from hostagent.core.frozen import called_of, subject_kind
+from hostagent.core.steps import Step
+from hostagent.core.tables.platforms import NOWHERE, OWNERS, owners_way, repairs_itself
+from hostagent.core.typed import ShapeError
+from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
+from hostagent.core.vocabulary import Severity
 from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.facts.platform import Part, Platform
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.inputs import Joined, thresholds
 from hostagent.judgements import WHOLE_HOST, Subject, device, from_finding, judgement, why_unread
-from hostagent.knowledge.platforms import NOWHERE, OWNERS, owners_way, repairs_itself
 from hostagent.profile import CheckPolicy, Profile
 from hostagent.report import Judgement, subject_order
 from hostagent.steady import Steady
-from hostagent.steps import Step
-from hostagent.typed import ShapeError
-from hostagent.vocabulary import Severity
 
 #: Seconds of processor time for all checks that are left, each time that a check was cut: so often, then the rest is not judged.
 _REST_S, _MOST_CUT = 1.0, 5

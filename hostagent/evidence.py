@@ -7,10 +7,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hostagent.deadline import time_limit, within
-from hostagent.errors import HostagentError, OutOfTime
+from hostagent.core.deadline import time_limit, within
+from hostagent.core.errors import HostagentError, OutOfTime
+from hostagent.core.vocabulary import Kind
 from hostagent.source.left import Left
-from hostagent.vocabulary import Kind
 
 if TYPE_CHECKING:
     from hostagent.facts.hostfacts import Earlier

@@ -6,8 +6,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from hostagent.collect import Fact
-from hostagent.facts.unread import Unread
-from hostagent.typed import build, plain
+from hostagent.core.typed import build, plain
+from hostagent.core.unread import Unread
 
 _PACKAGE = "hostagent.facts."
 #: Fact types of which a host has several.

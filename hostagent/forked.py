@@ -28,14 +28,15 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from hostagent.collect import READERS, Fact, collect, with_needs
-from hostagent.crash import crash_lines, crash_text
-from hostagent.deadline import Deadline
-from hostagent.errors import HostagentError
+from hostagent.core.answers import Answer
+from hostagent.core.crash import crash_lines, crash_text
+from hostagent.core.deadline import Deadline
+from hostagent.core.errors import HostagentError
+from hostagent.core.unread import Unread, Why
+from hostagent.core.vocabulary import Kind
 from hostagent.facts.hostfacts import Earlier, HostFacts
-from hostagent.facts.unread import Unread, Why
 from hostagent.reading import Collected, OnAnswer, Stopwatch, Told, earlier
 from hostagent.source.answerfile import AnswerFile, Question
-from hostagent.source.answers import Answer
 from hostagent.source.base import Backend, Source
 from hostagent.source.child import Child, Send
 from hostagent.source.coding import FAST, STRICT
@@ -47,7 +48,6 @@ from hostagent.source.policypipe import PolicyPipe
 from hostagent.source.rights import is_cage
 from hostagent.source.underway import NOTHING, Asked, UnderWay
 from hostagent.source.worker import Hung, Worker
-from hostagent.vocabulary import Kind
 
 #: Seconds after its deadline that the child gets for what it has read and not sent yet.
 _GRACE_S = 0.2

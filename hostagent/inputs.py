@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple, get_type_hints
 
-from hostagent.derived.join import Join
+from hostagent.core.join import Join
+from hostagent.core.typed import ShapeError, build
+from hostagent.core.unread import Unread
 from hostagent.facts.hostfacts import HostFacts, subject_key
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
-from hostagent.typed import ShapeError, build
 
 _MAX_BITS = 64  # of a threshold: what is computed with it, and printed, stays small
 #: By the class of the join: each is resolved once, for all checks that take it.

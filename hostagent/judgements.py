@@ -5,17 +5,17 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hostagent.check import Check, Finding
-from hostagent.facts.frozen import called_of, subject_kind
+from hostagent.core.escape import cut, visible
+from hostagent.core.frozen import called_of, subject_kind
+from hostagent.core.steps import Step
+from hostagent.core.tables.recovery_actions import where_it_runs
+from hostagent.core.unread import Unread
+from hostagent.core.vocabulary import SEVERITIES, WRONG, Outcome, Severity, Virtual
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts, parent_of
 from hostagent.facts.platform import Platform
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.ladder import where_it_runs
 from hostagent.report import Cause, Judgement
-from hostagent.steps import Step
-from hostagent.visible import cut, visible
-from hostagent.vocabulary import SEVERITIES, WRONG, Outcome, Severity, Virtual
 
 _HEADLINE_CHARS = 90
 _WHY = {"denied": "permission denied", "timeout": "no answer in time"}

@@ -8,10 +8,10 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from types import ModuleType
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.smallfile import NotOwnError, read_small, reason, refuse_others
 from hostagent.lint import problems
 from hostagent.profiles.files import obeyed
-from hostagent.smallfile import NotOwnError, read_small, reason, refuse_others
 
 _MAX_BYTES = 256 * 1024
 
@@ -59,7 +59,7 @@ def _refuse_unlawful(name: str, path: str, compiled: str) -> None:
 
 
 def _no_source(name: str) -> HostagentError:
-    from hostagent.installation import module_step
+    from hostagent.core.installation import module_step
 
     step = f"{module_step(name.partition('.')[0])}, or take it out of 'catalogues'"
     return HostagentError(f"found no Python source of the catalogue's {name}", step)

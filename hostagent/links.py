@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from hostagent.knowledge.documents import BULLETIN, DOCUMENTS, MANUAL, MANUALS, REPOSITORIES
+from hostagent.core.tables.documents import BULLETIN, DOCUMENTS, MANUAL, MANUALS, REPOSITORIES
 
 
 class Part(NamedTuple):

@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
+from hostagent.core.escape import visible
 from hostagent.report.nodewords import Transition
 from hostagent.report.times import iso
-from hostagent.visible import visible
 
 Format = Literal["text", "json"]
 FORMATS: tuple[Format, ...] = ("text", "json")

@@ -6,15 +6,15 @@ from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from hostagent.errors import HostagentError
-from hostagent.facts.frozen import frozen
+from hostagent.core.errors import HostagentError
+from hostagent.core.frozen import frozen
+from hostagent.core.typed import Mistake, ShapeError, build, plain
+from hostagent.core.vocabulary import Severity
 from hostagent.profiles.files import fingerprint, obeyed
 from hostagent.profiles.format import RENAMES, Rename, impossible
 from hostagent.profiles.install import InstallPolicy
 from hostagent.profiles.layers import Reader, beside, is_path, warnings
 from hostagent.profiles.rdma import RdmaPolicy
-from hostagent.typed import Mistake, ShapeError, build, plain
-from hostagent.vocabulary import Severity
 
 if TYPE_CHECKING:
     from hostagent.profiles.mistakes import Place
@@ -303,7 +303,7 @@ def _built(merged: dict[str, Any], name: str) -> Profile:
     try:
         profile: Profile = build(Profile, merged, f"profile {name}")
     except ShapeError as error:  # each layer was looked at: a key is missing, of a damaged built-in one
-        from hostagent.installation import damaged_step
+        from hostagent.core.installation import damaged_step
 
         raise HostagentError(str(error), damaged_step()) from error
     return profile

@@ -6,16 +6,16 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from hostagent.collect import READERS, Fact, collect, with_needs
-from hostagent.deadline import Deadline, time_limit, within
-from hostagent.errors import OutOfTime
+from hostagent.core.answers import Answer
+from hostagent.core.deadline import Deadline, time_limit, within
+from hostagent.core.errors import OutOfTime
+from hostagent.core.unread import Unread
+from hostagent.core.vocabulary import Kind
 from hostagent.facts.hostfacts import Earlier, HostFacts
-from hostagent.facts.unread import Unread
 from hostagent.source.answerfile import Question
-from hostagent.source.answers import Answer
 from hostagent.source.base import Backend, Source
 from hostagent.source.lane import below
 from hostagent.source.policy import NO_POLICY, Policy
-from hostagent.vocabulary import Kind
 
 
 class Collected(NamedTuple):

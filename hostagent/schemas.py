@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hostagent.errors import HostagentError
-from hostagent.fieldtexts import field_texts
-from hostagent.typed import UNREAD_SCHEMA, schema
+from hostagent.core.errors import HostagentError
+from hostagent.core.field_texts import field_texts
+from hostagent.core.typed import UNREAD_SCHEMA, schema
 
 if TYPE_CHECKING:
     from hostagent.profiles.format import Rename

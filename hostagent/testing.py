@@ -16,16 +16,16 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 from hostagent.check import Check
+from hostagent.core.answers import Answer
+from hostagent.core.typed import ShapeError, build
+from hostagent.core.unread import Unread
+from hostagent.core.vocabulary import Kind
+from hostagent.core.yamlfile import load_yaml
 from hostagent.evaluate import evaluate
 from hostagent.facts.hostfacts import HostFacts, subject_key
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile, load
 from hostagent.report import Judgement
-from hostagent.source.answers import Answer
 from hostagent.source.base import Source
-from hostagent.typed import ShapeError, build
-from hostagent.vocabulary import Kind
-from hostagent.yamlfile import load_yaml
 
 _CASE_BYTES = 256 * 1024
 _PROFILES: dict[str, Profile] = {}

@@ -8,18 +8,18 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hostagent.installation import Way
+    from hostagent.core.installation import Way
 
 
 def start(way: "Way", program: str) -> None:
-    """Ends the process. `way` and `program`: see ``hostagent.installation``."""
+    """Ends the process. `way` and `program`: see ``hostagent.core.installation``."""
     here = os.path.dirname(os.path.abspath(__file__))
     # Of this Python its own library alone: other versions of what lies here, and half of them, may be installed in it.
     library = [one for one in sys.path if os.path.basename(one) not in ("site-packages", "dist-packages")]
     sys.path[:] = dict.fromkeys((here, *places(here), *library))
     try:
         from hostagent.__main__ import main
-        from hostagent.installation import started_as
+        from hostagent.core.installation import started_as
 
         started_as(way, program)
     except BaseException as error:

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 import click
 
 from hostagent.cli.gate import command as gate
-from hostagent.derived.words import counted
+from hostagent.core.text import counted
 from hostagent.gate.answer import Code
 from hostagent.gate.described import CODES
 from hostagent.gate.fleet import Fleet, State, fleet

@@ -24,7 +24,7 @@ _SHORT, _LONG = 8 * 1024, 32 * 1024
 
 def load_tape(data: bytes) -> None:
     """All that reads a snapshot from a file says what is wrong with it in a sentence."""
-    from hostagent.errors import HostagentError
+    from hostagent.core.errors import HostagentError
     from hostagent.source import tape
 
     path = f"/proc/self/fd/{_FILE}"
@@ -39,7 +39,7 @@ def load_tape(data: bytes) -> None:
 
 def call(function, given) -> float:
     """Seconds of the processor."""
-    from hostagent.facts.unread import UnreadError
+    from hostagent.core.unread import UnreadError
 
     started = time.process_time()
     with contextlib.suppress(ValueError, UnreadError):

@@ -3,7 +3,7 @@
 import contextlib
 
 from hostagent.app import examine, prepare
-from hostagent.deadline import within
+from hostagent.core.deadline import within
 from hostagent.reading import InProcess
 from hostagent.source.questions import DOMAINS, live_backend
 from hostagent.source.worker import Worker

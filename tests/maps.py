@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from hostagent.facts.unread import Unread
+from hostagent.core.steps import Step
+from hostagent.core.unread import Unread
 from hostagent.report import HostIdentity, ProfileIdentity, Tool
-from hostagent.steps import Step
 from hostagent.topology.document import Document, Fix, Found, Placeable
 
 UNREAD = {"unread": "denied", "detail": "EACCES"}

@@ -7,7 +7,7 @@ import typing
 
 import hostagent.collect
 import hostagent.source
-from hostagent import yamlfile
+from hostagent.core import yamlfile
 from hostagent.facts import cpulist
 from hostagent.install.offers import apttext, rpmtext, words
 from hostagent.knowledge import ncclvariables

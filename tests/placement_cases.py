@@ -2,8 +2,8 @@
 
 import random
 
+from hostagent.core.unread import Unread
 from hostagent.facts.kubelet import Device, KubeletConfig, ReservedMemory
-from hostagent.facts.unread import Unread
 from hostagent.placement.node import Node, Numa
 
 GI = 1 << 30

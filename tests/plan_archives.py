@@ -8,7 +8,7 @@ manager follows no dependencies: it does what it is told by name.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from hostagent.facts.unread import need
+from hostagent.core.unread import need
 from hostagent.plan.making import make
 from hostagent.plan.model import Given, Plan
 from hostagent.plan.offers import Candidate, Moved, Offers, Question, Transaction

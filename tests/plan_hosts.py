@@ -6,6 +6,8 @@ Names and versions of kernels are those of the distributions' packages. What a c
 from collections.abc import Mapping
 from typing import Any
 
+from hostagent.core.typed import build
+from hostagent.core.unread import Unread
 from hostagent.facts.accounts import Accounts
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.cuda import Cuda
@@ -20,9 +22,7 @@ from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
 from hostagent.plan.view import View
-from hostagent.typed import build
 
 NOW = 1_780_000_000.0
 _ABSENT = {"unread": "absent", "detail": ""}

@@ -3,8 +3,8 @@
 import json
 import os
 
+from hostagent.core.yamlfile import load_yaml
 from hostagent.profiles.files import BUILT_IN, MAX_BYTES
-from hostagent.yamlfile import load_yaml
 
 
 def rendered() -> dict[str, str]:

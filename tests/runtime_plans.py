@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from hostagent import profile
 from hostagent.collect.runtime.runtime import read_runtimes
+from hostagent.core.tables import daemons
+from hostagent.core.unread import Unread
 from hostagent.facts.host import Machine, Process, Services, Unit
 from hostagent.facts.installation import ConfigFile
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.runtime import Launcher
-from hostagent.facts.unread import Unread
-from hostagent.knowledge import daemons
 from hostagent.plan.model import Asked, Choices, DriverChoice, Given, ToolkitChoice, Write
 from hostagent.plan.offers import NOT_ASKED
 from hostagent.plan.runtime import runtime_steps

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hostagent.catalogue import OURS, load
+from hostagent.core.tables.recovery_actions import ENDS_JOBS
 from hostagent.judgements import _HEADLINE_CHARS
-from hostagent.knowledge.ladder import ENDS_JOBS
 from hostagent.knowledge.xids import CATALOGUE, meaning
 from hostagent.report.told import groups, steps
 from hostagent.source.tape import ReplayBackend
@@ -217,8 +217,8 @@ def _names(todo, verb):
 @functools.cache
 def _held(name):
     from hostagent.collect import collect
+    from hostagent.core.unread import Unread
     from hostagent.facts.packages import Packages
-    from hostagent.facts.unread import Unread
     from hostagent.source.base import Source
 
     packages = collect(Source(ReplayBackend(tape_of(name))), ["Packages"])[0].of(Packages)
@@ -230,8 +230,8 @@ def _held(name):
 def test_a_virtual_machine_s_board_is_left_alone(name):
     """Nobody reseats or resets what somebody else's machine has."""
     from hostagent.collect import collect
+    from hostagent.core.unread import Unread
     from hostagent.facts.platform import Platform
-    from hostagent.facts.unread import Unread
     from hostagent.source.base import Source
 
     platform = collect(Source(ReplayBackend(tape_of(name))), ["Platform"])[0].of(Platform)

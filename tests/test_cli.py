@@ -13,10 +13,10 @@ import pytest
 
 from hostagent import profile
 from hostagent.cli import run as run_module
+from hostagent.core.typed import plain
 from hostagent.profiles import files
 from hostagent.report import state
 from hostagent.source import tape
-from hostagent.typed import plain
 from tests.judged import judged
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))

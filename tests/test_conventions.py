@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from hostagent.cli import cli, status
 from hostagent.cli.debug import source_of
 from hostagent.cli.options import PROFILE
-from hostagent.deadline import within
-from hostagent.facts.unread import Unread
+from hostagent.core.deadline import within
+from hostagent.core.unread import Unread
 from hostagent.forked import Forked, Place
 from hostagent.report import state
 from tests import stub_nvml

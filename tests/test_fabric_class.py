@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hostagent.collect import collect
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.derived.fabricdevices import Devices
 from hostagent.derived.fabricnode import Wanted, node
 from hostagent.facts.driver import Driver
@@ -15,7 +16,6 @@ from hostagent.facts.network import Network
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.nccl.fabricclass import fabric_class, host_class, inputs
 from hostagent.report.summarized import summary
 from hostagent.report.summary import summary_schema

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from hostagent.core.typed import plain
 from hostagent.report.summarized import summary_of_report
-from hostagent.typed import plain
 from tests import recorded
 
 BASE = json.dumps(plain(recorded.report_of("hgx-h100-roce")))

@@ -19,18 +19,18 @@ from hypothesis import strategies as st
 from hostagent import catalogue, profile
 from hostagent.check import check, fail
 from hostagent.collect import ALL_READERS, collect
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.escape import visible
+from hostagent.core.frozen import frozen
+from hostagent.core.steps import Step
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.evaluate import evaluate
-from hostagent.facts.frozen import frozen
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.facts.unread import Unread, UnreadError
 from hostagent.report import HostIdentity
 from hostagent.sinks import FORMATS, render
 from hostagent.source import tape
 from hostagent.source.base import Source
-from hostagent.steps import Step
-from hostagent.visible import visible
 from tests.cpu import within
 from tests.damage import JUNK, mutated, with_another_value
 from tests.judged import judged

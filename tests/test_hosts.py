@@ -16,11 +16,11 @@ from hostagent import profile, snapshot
 from hostagent.catalogue import OURS, load
 from hostagent.cli import LazyGroup
 from hostagent.collect import ALL_READERS, READERS, collect
+from hostagent.core.tables.platforms import owners_way, repairs_itself
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.evaluate import evaluate, proved
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread, UnreadError
-from hostagent.knowledge.platforms import owners_way, repairs_itself
 from hostagent.reading import InProcess
 from hostagent.report import PLACEABLE, verdicts
 from hostagent.source import tape

@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 from hostagent import profile
+from hostagent.core.unread import Unread
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.os import Os
-from hostagent.facts.unread import Unread
 from hostagent.source.base import Source
 from hostagent.source.questions import live_backend
 from tests.judged import judged

@@ -21,12 +21,12 @@ from hostagent.collect.packages.dpkg import parse_status
 from hostagent.collect.packages.openpgp import parse_key_ids
 from hostagent.collect.packages.versionlocks import parse_preferences, parse_versionlock, parse_zypp_locks
 from hostagent.collect.runtime.containerd import effective
-from hostagent.facts.unread import Unread
+from hostagent.core.retention import WHOLE, Filtered, Keep, merged
+from hostagent.core.unread import Unread
 from hostagent.reading import InProcess
 from hostagent.snapshot.keeping import KINDS, filtered, kept
 from hostagent.source import tape
 from hostagent.source.base import Source
-from hostagent.source.keep import WHOLE, Filtered, Keep, merged
 from hostagent.source.tape import ReplayBackend
 from hostagent.testing import TreeBackend, host
 from tests import recorded

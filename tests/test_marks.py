@@ -7,11 +7,11 @@ import pytest
 
 from hostagent.catalogue import load
 from hostagent.collect import READERS
+from hostagent.core.retention import Filtered
+from hostagent.core.tables.platforms import CONTAINER_FILE, IN_CONTAINERS, OPERATOR_DRIVER, OPERATOR_TOOLKIT, OPERATORS_MARK, ROWS
+from hostagent.core.unread import Unread
 from hostagent.evaluate import evaluate, proved
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.platforms import CONTAINER_FILE, IN_CONTAINERS, OPERATOR_DRIVER, OPERATOR_TOOLKIT, OPERATORS_MARK, ROWS
-from hostagent.source.keep import Filtered
 from hostagent.source.tape import ReplayBackend
 from tests.recorded import NAMES, profile_of, tape_of
 from tests.test_hosts import _placeable, read_fact

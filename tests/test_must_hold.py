@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hostagent import profile
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend
 from tests.firsts import holds, told

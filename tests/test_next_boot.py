@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.report import PLACEABLE
 from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend

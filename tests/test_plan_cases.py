@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from hostagent import profile
-from hostagent.facts.unread import need
+from hostagent.core.unread import need
 from hostagent.plan.model import Asked, DockerAsked, Given, Renamed, Write
 from hostagent.plan.offers import NOT_ASKED
 from hostagent.schemas import published

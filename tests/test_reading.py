@@ -17,20 +17,20 @@ from hostagent.app import HEAD, Prepared, judge, prepare
 from hostagent.check import check
 from hostagent.cli.check import rendered
 from hostagent.collect import ALL_READERS, READERS, collect, lanes
-from hostagent.deadline import COMPUTING_S, processor_limit, time_limit, within
-from hostagent.errors import HostagentError, OutOfTime
+from hostagent.core.answers import MIB
+from hostagent.core.deadline import COMPUTING_S, processor_limit, time_limit, within
+from hostagent.core.errors import HostagentError, OutOfTime
+from hostagent.core.unread import Unread
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Identity, Machine, Storage
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
-from hostagent.facts.unread import Unread
 from hostagent.forked import Forked, Place
 from hostagent.reading import Collected, InProcess
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS
 from hostagent.source import child, tape
-from hostagent.source.answers import MIB
 from hostagent.source.base import Source
 from hostagent.source.lane import CALL_S, Lane
 from hostagent.source.lanereading import read_lane

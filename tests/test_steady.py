@@ -11,15 +11,15 @@ from hostagent import reading
 from hostagent.app import examine, judge, policy_of, prepare
 from hostagent.check import check, fail
 from hostagent.collect import collect
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread
 from hostagent.daemon.conditions import measured
 from hostagent.daemon.documents import Documents
 from hostagent.daemon.told import at_once
 from hostagent.evaluate import evaluate
-from hostagent.facts.frozen import frozen
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
 from hostagent.profile import load
 from hostagent.reading import InProcess
 from hostagent.report.summarized import summary

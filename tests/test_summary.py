@@ -11,8 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from hostagent.cli import cli
-from hostagent.errors import HostagentError
-from hostagent.facts.unread import Unread
+from hostagent.core.errors import HostagentError
+from hostagent.core.typed import plain
+from hostagent.core.unread import Unread
 from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
 from hostagent.nccl.fabricclass import fabric_class, host_class
 from hostagent.report import Verdicts
@@ -20,7 +21,6 @@ from hostagent.report.nodewords import compact
 from hostagent.report.summarized import LONGEST, cut_at_names, summary, summary_of_report
 from hostagent.report.summary import summary_schema
 from hostagent.report.told import groups
-from hostagent.typed import plain
 from tests import recorded
 from tests.over import over
 from tests.unit.reports import HOSTILE

@@ -3,9 +3,9 @@
 import random
 from dataclasses import replace
 
+from hostagent.core.vocabulary import ACTIONS
 from hostagent.report.told import NOTHING, groups, steps
 from hostagent.sinks import render
-from hostagent.vocabulary import ACTIONS
 from tests.over import over
 from tests.recorded import NAMES, expectation_of, report_of
 

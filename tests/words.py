@@ -5,8 +5,8 @@ from typing import Any, Literal, get_args, get_origin
 
 import yaml
 
-from hostagent import vocabulary
-from hostagent.facts.unread import Why
+from hostagent.core import vocabulary
+from hostagent.core.unread import Why
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "docs/words.yaml"
@@ -14,7 +14,7 @@ PAGE = "docs/words.md"
 _INTRODUCTION = """\
 # Words
 
-Made by `make docs` from [words.yaml](words.yaml) and `hostagent/vocabulary.py`; edit those, not this page. Each word has one meaning, and each thing
+Made by `make docs` from [words.yaml](words.yaml) and `hostagent/core/vocabulary.py`; edit those, not this page. Each word has one meaning, and each thing
 has one word, in reports, profiles, pages and messages. The lists are closed and are only ever extended: programs may rely on them.
 """
 _HALF = {"Wrong"}  # those outcomes that a check itself can say

@@ -40,7 +40,7 @@ class Group(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and not ctx.resilient_parsing and args[0] not in self.list_commands(ctx):
-            from hostagent.errors import did_you_mean
+            from hostagent.core.errors import did_you_mean
 
             raise click.UsageError(f"no command {args[0]!r:.60}{did_you_mean(args[0], self.list_commands(ctx))}", ctx)
         return super().resolve_command(ctx, args)

@@ -9,7 +9,7 @@ import click
 from hostagent.cli.ending import Ended
 from hostagent.cli.options import Command
 from hostagent.cli.streams import complain, say
-from hostagent.errors import HostagentError, ended
+from hostagent.core.errors import HostagentError, ended
 from hostagent.install.outcome import Outcome
 
 FAILED = 1

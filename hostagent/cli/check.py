@@ -25,13 +25,13 @@ from hostagent.cli.options import (
 )
 from hostagent.cli.outputs import deliver_all, one_form, output_options, outputs, within_time
 from hostagent.cli.streams import complain
-from hostagent.deadline import COMPUTING_S
+from hostagent.core.deadline import COMPUTING_S
+from hostagent.core.smallfile import reason
 from hostagent.evidence import Evidence, open_host
 from hostagent.reading import Reading
 from hostagent.report import Report, shortened, state
 from hostagent.report.exitcode import NAGIOS_CODES, Asked
 from hostagent.sinks import FORMATS, Format, render
-from hostagent.smallfile import reason
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared

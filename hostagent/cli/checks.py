@@ -9,7 +9,7 @@ from hostagent import catalogue
 from hostagent.cli import SETTINGS, Group, examples
 from hostagent.cli.options import completed, desired, json_option, profile_option, warn
 from hostagent.cli.streams import put, say
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 
 _PROFILE = profile_option("The profile whose catalogues are meant.")
 

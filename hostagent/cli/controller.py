@@ -76,10 +76,10 @@ def command(kubeconfig: str, context: str, listen: str, log_format: Literal["tex
     """
     from hostagent import __version__
     from hostagent.controller.loop import Controller, Page
+    from hostagent.core.secret.in_use import InUse
     from hostagent.http.listening import listening
     from hostagent.kube.api import Api
     from hostagent.log import Log
-    from hostagent.secret.inuse import InUse
 
     settings = _settings(**given)
     secrets = InUse()

@@ -12,9 +12,9 @@ from hostagent.cli.clusteroptions import checked_prefix
 from hostagent.cli.ending import Ended
 from hostagent.cli.options import Seconds, evidence, prepared_for, profile_option
 from hostagent.cli.streams import complain, put
+from hostagent.core.errors import HostagentError
+from hostagent.core.smallfile import reason
 from hostagent.daemon.settings import KEPT, RUN
-from hostagent.errors import HostagentError
-from hostagent.smallfile import reason
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared

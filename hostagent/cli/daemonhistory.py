@@ -12,8 +12,8 @@ import click
 
 from hostagent.cli import SETTINGS, examples
 from hostagent.cli.streams import put, say
+from hostagent.core.errors import HostagentError
 from hostagent.daemon.settings import KEPT, RUN
-from hostagent.errors import HostagentError
 from hostagent.report.times import iso
 
 _SPAN = re.compile(r"(\d{1,6})([smhd])")

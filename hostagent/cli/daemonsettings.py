@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from hostagent.core.errors import HostagentError
 from hostagent.daemon.settings import KEPT, RUN, Settings
-from hostagent.errors import HostagentError
 from hostagent.evidence import Evidence
 from hostagent.source.paths import Root
 

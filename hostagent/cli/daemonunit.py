@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from hostagent import installation
 from hostagent.cli.options import STANDARD, prepared_for
 from hostagent.cli.streams import complain, put
+from hostagent.core import installation
+from hostagent.core.errors import HostagentError
 from hostagent.daemon import unit
-from hostagent.errors import HostagentError
 from hostagent.http.listening import parse_address
 from hostagent.profiles.layers import is_path
 

@@ -14,11 +14,11 @@ from hostagent.cli.check import checked, form_of, rendered
 from hostagent.cli.options import color_option, colour_wanted, json_option, terminal_width
 from hostagent.cli.outputs import deliver_all, output_options, outputs
 from hostagent.cli.streams import complain, say
-from hostagent.errors import HostagentError, did_you_mean
+from hostagent.core.errors import HostagentError, did_you_mean
+from hostagent.core.smallfile import is_absent
 from hostagent.evidence import Evidence
 from hostagent.report import Report
 from hostagent.sinks import FORMATS, Format
-from hostagent.smallfile import is_absent
 
 #: By name: its directory below tests/hosts of a checkout, and what it shows. The first one is shown where none is named.
 HOSTS = {
@@ -79,7 +79,7 @@ def _judged(path: str) -> Report:
     try:
         return checked(Evidence(snapshot=path), "")[0]
     except HostagentError as error:
-        from hostagent.installation import damaged_step
+        from hostagent.core.installation import damaged_step
 
         raise HostagentError(error.message, damaged_step(), error.details) from error
 
@@ -101,7 +101,7 @@ def recording(name: str) -> str:
     )
     found = next((place for place in places if not is_absent(place)), "")
     if not found:
-        from hostagent.installation import damaged_step
+        from hostagent.core.installation import damaged_step
 
         raise HostagentError(f"found no recorded host at {places[0]}", damaged_step())
     return found

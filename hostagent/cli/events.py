@@ -8,9 +8,9 @@ import click
 from hostagent.cli import SETTINGS, Group, examples
 from hostagent.cli.options import DEADLINE, evidence
 from hostagent.cli.streams import say
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.escape import visible
 from hostagent.evidence import Evidence, open_host
-from hostagent.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,7 +50,7 @@ def clear(subject: str, reason: str, dry_run: bool, host_root: str | None, deadl
     2: usage, or hostagent could not run.
     """
     from hostagent.cli.changing import refuse_ordinary_user
-    from hostagent.deadline import within
+    from hostagent.core.deadline import within
     from hostagent.install.clearing import add
     from hostagent.install.target import Target
 
@@ -98,9 +98,9 @@ def _reason(value: str) -> str:
 
 
 def _read(place: Evidence) -> "tuple[Identity, GpuEvents]":
+    from hostagent.core.unread import Unread
     from hostagent.facts.gpu import GpuEvents
     from hostagent.facts.host import Identity
-    from hostagent.facts.unread import Unread
 
     with open_host(place, ("Identity", "GpuEvents")) as reading:
         facts = reading.collect().facts
@@ -113,8 +113,8 @@ def _read(place: Evidence) -> "tuple[Identity, GpuEvents]":
 
 def _word(events: "GpuEvents", subject: str, reason: str) -> "Clearing":
     """It is said of the records that are there, whatever the clock says: one that comes now counts."""
+    from hostagent.core.unread import Unread, need
     from hostagent.facts.gpu import Clearing
-    from hostagent.facts.unread import Unread, need
 
     faults = (*need(events.xids), *need(events.sxids))
     times = (*(one.seconds for one in faults), *(one.at for one in need(events.ends)), events.log_oldest)
@@ -124,8 +124,8 @@ def _word(events: "GpuEvents", subject: str, reason: str) -> "Clearing":
 
 def _split(events: "GpuEvents", word: "Clearing") -> "tuple[list[str], list[str]]":
     """What the word ends, and what only a new board ends."""
+    from hostagent.core.unread import need
     from hostagent.derived.faults import covers, is_cleared, may_be_cleared
-    from hostagent.facts.unread import need
 
     faults = [("xid", "Xid", one) for one in need(events.xids)] + [("sxid", "SXid", one) for one in need(events.sxids)]
     ours, others = list[str](), list[str]()
@@ -156,7 +156,7 @@ def _told_others(others: "list[str]") -> "Iterable[str]":
 
 def _elsewhere(events: "GpuEvents", subject: str) -> "Iterable[str]":
     """Of which devices it does tell faults, for whoever mistyped an address."""
-    from hostagent.facts.unread import need
+    from hostagent.core.unread import need
 
     found = sorted({one.pci for one in (*need(events.xids), *need(events.sxids)) if one.pci} - {subject})
     if subject and found:

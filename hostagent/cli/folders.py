@@ -4,7 +4,7 @@ import errno
 import os
 from collections.abc import Iterator
 
-from hostagent.smallfile import STANDARD_INPUT
+from hostagent.core.smallfile import STANDARD_INPUT
 
 #: Directories below the one that is named.
 _DEEPEST = 8

@@ -15,7 +15,7 @@ from hostagent.cli.gateoptions import GateCommand, backend_of, check_kind, check
 from hostagent.cli.options import STANDARD, color_option, colour_wanted, terminal_width, warn
 from hostagent.cli.outputs import deliver_all, one_form, output_option, outputs
 from hostagent.cli.streams import complain
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.gate.answer import KINDS, Answer, Backend, Kind, Pin
 from hostagent.gate.emit.options import INTERFACE
 from hostagent.gate.emit.trainer import WITHOUT_AFFINITY
@@ -138,10 +138,10 @@ def _minimums(path: str | None) -> tuple[str, str, str]:
         return "", "", ""
     if not path:
         raise click.UsageError("found --requirements '', wanted a file")
+    from hostagent.core.escape import visible
+    from hostagent.core.smallfile import read_small, read_standard_input, reason
     from hostagent.setup.request import RequestError
     from hostagent.setup.requirements import LIMIT, parse_requirements
-    from hostagent.smallfile import read_small, read_standard_input, reason
-    from hostagent.visible import visible
 
     name = "standard input" if path == STANDARD else visible(path)
     try:

@@ -87,9 +87,9 @@ def _performed(performance: "Performance", place: Evidence, prepared: "Prepared"
 def _checked(place: Evidence, prepared: "Prepared", *, remember: bool) -> str:
     """After a run that changed this machine: the whole of it, as ``hostagent check`` judges it; its verdict on one line."""
     from hostagent import app
+    from hostagent.core.smallfile import reason
     from hostagent.report import state
     from hostagent.sinks import render
-    from hostagent.smallfile import reason
 
     with open_host(place) as reading:
         report = app.examine(reading, prepared)

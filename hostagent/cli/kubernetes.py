@@ -8,8 +8,8 @@ import click
 from hostagent.cli import SETTINGS, Group, examples
 from hostagent.cli.clusteroptions import CONTEXT, KUBECONFIG, PREFIX, access
 from hostagent.cli.streams import complain, put, say
-from hostagent.errors import HostagentError
-from hostagent.visible import visible
+from hostagent.core.errors import HostagentError
+from hostagent.core.escape import visible
 
 if TYPE_CHECKING:
     from hostagent.kube.api import Api

@@ -7,10 +7,10 @@ import stat
 from collections.abc import Iterator
 
 from hostagent.cli.folders import files_of
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.escape import visible
+from hostagent.core.smallfile import STANDARD_INPUT, reason
 from hostagent.nccl.chunks import Block, BombError, blocks, unpacked
-from hostagent.smallfile import STANDARD_INPUT, reason
-from hostagent.visible import visible
 
 _PIECE = 1024 * 1024
 _MOST_FILES = 200_000

@@ -19,9 +19,9 @@ from hostagent.cli.options import (
     terminal_width,
 )
 from hostagent.cli.outputs import deliver_all, one_form, output_option, outputs
-from hostagent.errors import did_you_mean
+from hostagent.core.errors import did_you_mean
+from hostagent.core.vocabulary import NCCL_VERDICTS
 from hostagent.sinks.nccl import FORMATS, Format, render_explanation
-from hostagent.vocabulary import NCCL_VERDICTS
 
 if TYPE_CHECKING:
     from hostagent.nccl.explanation import Explanation

@@ -23,11 +23,11 @@ from hostagent.cli.options import (
 )
 from hostagent.cli.outputs import deliver_all, one_form, output_option, outputs
 from hostagent.cli.streams import complain
-from hostagent.errors import HostagentError, did_you_mean
+from hostagent.core.errors import HostagentError, did_you_mean
+from hostagent.core.escape import visible
 from hostagent.evidence import Evidence, open_host
 from hostagent.nccl.quoting import FORMS, Form
 from hostagent.sinks.ncclenv import apart_of, fitted, render_environment
-from hostagent.visible import visible
 
 if TYPE_CHECKING:
     from hostagent.knowledge.ncclchanges import Version
@@ -160,9 +160,9 @@ def _source(saved: _Saved) -> "Source":
 def _of_host(more: tuple[str, ...], place: Evidence, profile_name: str, version: "Version | None") -> "Environment":
     """A pass as that of ``hostagent check``."""
     from hostagent import app
+    from hostagent.core.typed import plain
     from hostagent.nccl.environment import derive
     from hostagent.nccl.node import parse_node
-    from hostagent.typed import plain
 
     if more:
         raise click.UsageError(f"found {more[0]!r:.60}, wanted --reports before it")

@@ -10,9 +10,9 @@ import click
 from click.core import ParameterSource
 
 from hostagent.cli.streams import complain, put
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.smallfile import reason
 from hostagent.evidence import Evidence
-from hostagent.smallfile import reason
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared
@@ -126,7 +126,7 @@ def with_environment(place: Evidence, env_file: str | None) -> Evidence:
         return place
     if not env_file:  # of a variable that is not set: never judged without it instead
         raise click.UsageError("found --env-file '', wanted a file")
-    from hostagent.smallfile import read_small, read_standard_input
+    from hostagent.core.smallfile import read_small, read_standard_input
     from hostagent.source.environment import MAX_BYTES, NEXT_STEP, parse_environment
 
     name = "standard input" if env_file == STANDARD else env_file
@@ -240,7 +240,7 @@ def write(text: str, path: str, mode: int | None = None, ends: float = math.inf)
     if path in ("", STANDARD):
         put(text)
         return
-    from hostagent.deliver.file import deliver
+    from hostagent.core.filewrite import deliver
 
     try:
         deliver(text, path, mode, ends=ends)

@@ -12,8 +12,8 @@ import click
 
 from hostagent.cli.options import STANDARD, Command, completed, write
 from hostagent.cli.streams import complain
-from hostagent.deadline import COMPUTING_S, processor_limit
-from hostagent.errors import OutOfTime, did_you_mean
+from hostagent.core.deadline import COMPUTING_S, processor_limit
+from hostagent.core.errors import OutOfTime, did_you_mean
 
 #: Seconds that a pipe or device gets at least to take the report.
 DELIVERING_S = 0.4

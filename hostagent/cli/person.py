@@ -11,7 +11,7 @@ from hostagent.cli.options import STANDARD, colour_wanted, terminal_width, write
 from hostagent.cli.plan import PRIVATE
 from hostagent.cli.progress import Progress
 from hostagent.cli.streams import complain, say
-from hostagent.deliver.file import has_place
+from hostagent.core.filewrite import has_place
 from hostagent.sinks.plan import Format, render_plan
 
 if TYPE_CHECKING:

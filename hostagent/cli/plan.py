@@ -21,11 +21,11 @@ from hostagent.cli.options import (
 )
 from hostagent.cli.outputs import deliver_all, one_form, output_option, outputs
 from hostagent.cli.streams import complain
+from hostagent.core.vocabulary import Extra
 from hostagent.evidence import Evidence, open_host
 from hostagent.plan.model import Asked, Asking
 from hostagent.plan.view import KINDS
 from hostagent.sinks.plan import FORMATS, Format, render_plan
-from hostagent.vocabulary import Extra
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared
@@ -98,7 +98,7 @@ def asked_of(only: tuple[Asking, ...], extras: tuple[str, ...], upgrade: bool, i
     known: tuple[Extra, ...] = get_args(Extra)
     named = [one.strip() for text in extras for one in text.split(",") if one.strip()]
     if wrong := [one for one in named if one not in known]:
-        from hostagent.errors import did_you_mean
+        from hostagent.core.errors import did_you_mean
 
         raise click.UsageError(f"found --with {wrong[0]!r:.40}, wanted {', '.join(known)}{did_you_mean(wrong[0], known)}")
     parts: tuple[Asking, ...] = get_args(Asking)

@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from hostagent.cli.options import STANDARD
+from hostagent.core.smallfile import read_small, read_standard_input, reason
 from hostagent.placement.pods import Pod
-from hostagent.smallfile import read_small, read_standard_input, reason
 
 #: Bytes of a manifest.
 _MOST_BYTES = 1_000_000
@@ -76,7 +76,7 @@ def _has_pod(document: Any) -> bool:
 
 def _documents(path: str, label: str) -> Iterator[Any]:
     """The documents of a file of YAML or JSON, those that are empty left out."""
-    from hostagent.yamlfile import YamlError, foreign_documents
+    from hostagent.core.yamlfile import YamlError, foreign_documents
 
     try:
         data = read_standard_input(_MOST_BYTES) if path == STANDARD else read_small(path, _MOST_BYTES)

@@ -12,10 +12,10 @@ from hostagent.cli import SETTINGS, Group, examples
 from hostagent.cli.options import PROFILE, STANDARD, completed, desired, json_option, warn, write
 from hostagent.cli.outputs import output_option
 from hostagent.cli.streams import put, say
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.smallfile import is_absent
+from hostagent.core.typed import plain
 from hostagent.profiles import files
-from hostagent.smallfile import is_absent
-from hostagent.typed import plain
 
 
 @click.group(

@@ -3,7 +3,7 @@
 import sys
 
 from hostagent.cli.streams import complain
-from hostagent.visible import visible
+from hostagent.core.escape import visible
 
 
 class Progress:

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hostagent.cli.folders import files_of
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.escape import visible
+from hostagent.core.smallfile import STANDARD_INPUT, read_small, read_standard_input, reason
 from hostagent.report import SCHEMA_VERSION
-from hostagent.smallfile import STANDARD_INPUT, read_small, read_standard_input, reason
 from hostagent.source.tape import MAX_BYTES, parse_tape
-from hostagent.visible import visible
 
 #: Reports of a set of hosts.
 _MOST = 10_000

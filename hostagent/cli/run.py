@@ -15,7 +15,7 @@ from hostagent.cli import cli
 from hostagent.cli.ending import Ended, deafen, end, listen
 from hostagent.cli.exitcodes import UNKNOWN, is_plugin
 from hostagent.cli.streams import NOT_WRITABLE, complain, open_streams, put, refuse
-from hostagent.errors import HostagentError, did_you_mean, ended
+from hostagent.core.errors import HostagentError, did_you_mean, ended
 
 USAGE, MISSING = 2, 1
 _INTERRUPTED = 130
@@ -163,7 +163,7 @@ def _is_nowhere() -> bool:
 def _place(error: BaseException) -> str:
     """Where the system refused, ``hostagent/source/child.py:58 in start``."""
     with contextlib.suppress(Exception):
-        from hostagent.crash import crash_lines
+        from hostagent.core.crash import crash_lines
 
         return crash_lines(error)[-2]
     return "at the start"

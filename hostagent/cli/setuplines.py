@@ -56,8 +56,8 @@ def _judged(reading: "Reading", prepared: "Prepared") -> "tuple[HostFacts, Repor
 
 def _names(facts: "HostFacts") -> tuple[str, ...]:
     """What this machine may be called as a node: a kubelet takes the host's name in small letters."""
+    from hostagent.core.unread import Unread
     from hostagent.facts.host import Identity
-    from hostagent.facts.unread import Unread
 
     found = facts.of(Identity)
     name = "" if isinstance(found, Unread) or isinstance(found.hostname, Unread) else found.hostname

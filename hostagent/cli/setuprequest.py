@@ -7,9 +7,9 @@ from typing import IO, Any
 import click
 
 from hostagent.cli.options import STANDARD, one_standard_input
+from hostagent.core.escape import visible
+from hostagent.core.smallfile import read_small, read_standard_input, reason
 from hostagent.setup.request import FLAGS, MISSING, Flags, Request, RequestError, request_of
-from hostagent.smallfile import read_small, read_standard_input, reason
-from hostagent.visible import visible
 
 _HELP = ("-h", "--help")
 #: The script's own: it reads their value from the next word alone, and "--backend=docker" is nothing that it knows.

@@ -8,7 +8,7 @@ import click
 from hostagent.cli import SETTINGS, examples
 from hostagent.cli.slurmoptions import parse_options, slurm_options
 from hostagent.cli.streams import say
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 
 
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ import click
 
 from hostagent.cli import SETTINGS, examples
 from hostagent.cli.slurmoptions import Options, parse_options, refusal_code, slurm_options
-from hostagent.errors import HostagentError, OutOfTime
+from hostagent.core.errors import HostagentError, OutOfTime
 from hostagent.slurm.programs.logline import log_line
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def command(refusal_code: int, **where: Any) -> int:
 
 def _find_faults(options: Options, begin: float, numbers: str) -> "Look":
     from hostagent.cli.options import prepared_for
+    from hostagent.core.deadline import time_limit
     from hostagent.daemon.settings import KEPT
-    from hostagent.deadline import time_limit
     from hostagent.slurm.programs import epilog
 
     folders = (options.state_dir, *((os.path.abspath(f"{options.place.host_root}{KEPT}"),) if options.is_default_state else ()))
@@ -95,7 +95,7 @@ def _report(found: "Look", options: Options, name: str, code: int) -> int:
 
 def _save(found: "Look", options: Options, reason: str) -> list[str]:
     """The verdict and the proof of this refusal; why they are not saved, as sentences."""
-    from hostagent import smallfile
+    from hostagent.core import smallfile
     from hostagent.slurm.programs import epilog, spool, verdict
     from hostagent.slurm.programs.interval import valid_for_s
 

@@ -32,11 +32,11 @@ def command(scope: Any, **given: Any) -> int:
     A daemon's fresh verdict is taken; without one, the host is checked. Only a drain with a reason of hostagent is changed
     or cleared. Exit 0, also where nothing could be done: the system log says why. 2: usage, a --profile or --from that does not load.
     """
-    from hostagent.deadline import time_limit
-    from hostagent.errors import HostagentError, OutOfTime
+    from hostagent.core.deadline import time_limit
+    from hostagent.core.errors import HostagentError, OutOfTime
+    from hostagent.core.smallfile import reason
     from hostagent.slurm.client import SlurmError
     from hostagent.slurm.programs.logline import log_line
-    from hostagent.smallfile import reason
 
     options = parse_options(**given)
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from hostagent.cli.options import Seconds, evidence, prepared_for, profile_option
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.evidence import Evidence
 from hostagent.report import state
 
@@ -126,7 +126,7 @@ def check_node(options: Options, author: "Author", limit_s: float = 0.0) -> dict
 
     Raises ``OptionError``, ``HostagentError`` where other files do not load or the host cannot be read, ``OutOfTime``.
     """
-    from hostagent.deadline import time_limit
+    from hostagent.core.deadline import time_limit
     from hostagent.slurm.programs.hostcheck import Purpose, check_host
     from hostagent.slurm.programs.interval import valid_for_s
 

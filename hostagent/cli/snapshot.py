@@ -23,8 +23,8 @@ from hostagent.cli.options import (
 )
 from hostagent.cli.streams import complain, put, say
 from hostagent.collect import ALL_READERS
-from hostagent.deadline import within
-from hostagent.errors import HostagentError, did_you_mean
+from hostagent.core.deadline import within
+from hostagent.core.errors import HostagentError, did_you_mean
 from hostagent.evidence import open_host
 from hostagent.source import tape
 

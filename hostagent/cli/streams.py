@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 import click
 
 from hostagent.cli.ending import Ended
-from hostagent.smallfile import reason
-from hostagent.visible import visible
+from hostagent.core.escape import visible
+from hostagent.core.smallfile import reason
 
 #: What writing to a full disk, a terminal that went away, a descriptor opened for reading, or beyond a limit answers.
 NOT_WRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF, errno.EFBIG})

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from hostagent.collect import again
-from hostagent.crash import crash_lines, crash_text
-from hostagent.errors import OutOfTime
+from hostagent.core.crash import crash_lines, crash_text
+from hostagent.core.errors import OutOfTime
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.facts.hostfacts import Earlier, HostFacts
-from hostagent.facts.unread import Unread, UnreadError
 from hostagent.source.base import Source
 
 #: ``known(Packages)`` inside a reader is the packages as already read, or read now.

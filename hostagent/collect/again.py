@@ -7,11 +7,11 @@ import marshal
 from collections.abc import Iterable
 from typing import Any
 
+from hostagent.core.answers import Answer
+from hostagent.core.retention import Filtered
+from hostagent.core.unread import Unread
 from hostagent.facts.hostfacts import Earlier
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import Answer
 from hostagent.source.base import Source
-from hostagent.source.keep import Filtered
 
 #: Of marshal: the last one in which equal values are equal bytes, whoever else refers to them.
 _VERSION = 2

@@ -1,9 +1,9 @@
 """What several readers read in the same way: a line, a number, names, the time of a file."""
 
-from hostagent.collect.parsing import parse_number
-from hostagent.facts.unread import Unread, need, then
+from hostagent.core.parsing import parse_number
+from hostagent.core.retention import WHOLE
+from hostagent.core.unread import Unread, need, then
 from hostagent.source.base import Source
-from hostagent.source.keep import WHOLE
 
 
 def line_in(source: Source, path: str, *, absent: "str | None" = None) -> "str | Unread":

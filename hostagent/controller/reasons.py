@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from hostagent.controller.node import KEYS, SUMMARY, Whole, parse_whole
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.escape import visible
 from hostagent.kube.parts import part, texts
-from hostagent.visible import visible
 
 _HEADLINE = 300
 

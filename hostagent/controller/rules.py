@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hostagent.controller.node import EFFECT, KEYS
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
 
 PATH = "/apis/readiness.node.x-k8s.io/v1alpha1/nodereadinessrules"
 #: Without a mode node-readiness-controller acts as with continuous.

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from hostagent.controller.limits import Limit
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
 
 Taints = Literal["auto", "on", "off"]
 

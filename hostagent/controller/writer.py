@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 from hostagent.controller.node import HEARTBEAT
-from hostagent.hashes import short_digest
+from hostagent.core.hashes import short_digest
 from hostagent.kube.api import CONFLICT, NOT_FOUND, Api, ApiError, Patch
 from hostagent.kube.nodestatus import EVENTS, node_path, stamp
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from hostagent.controller.node import AGENT_SILENT, CLOSED, EFFECT, KEYS, LABELS, SILENT, TAINTED, WHY, Whole, is_taint
-from hostagent.facts.frozen import frozen
+from hostagent.core.escape import visible
+from hostagent.core.frozen import frozen
 from hostagent.kube.nodestatus import stamp
-from hostagent.visible import visible
 
 _WHY_CHARACTERS = 300
 

@@ -5,7 +5,7 @@ made from change. In the steady state no program runs.
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.watched import Mark, Places
 
 Question = tuple[str, ...]

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Literal, get_args
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.escape import visible
+from hostagent.core.frozen import frozen
+from hostagent.core.vocabulary import Verdict
 from hostagent.report import PLACEABLE, Judgement, Report, verdict_of
 from hostagent.report.devices import devices_of
 from hostagent.report.hostcoverage import gap_word
 from hostagent.report.nodewords import ConditionType, Device, Status, camel_case
 from hostagent.report.told import NOTHING, Group, first_steps, groups, headline, rank_of, subjects_of
-from hostagent.visible import visible
-from hostagent.vocabulary import Verdict
 
 TYPES: tuple[ConditionType, ...] = get_args(ConditionType)
 #: A condition that none of its checks applies to has no verdict.

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
+from hostagent.core.deadline import COMPUTING_S, processor_limit
+from hostagent.core.errors import OutOfTime
 from hostagent.daemon.told import State
-from hostagent.deadline import COMPUTING_S, processor_limit
-from hostagent.errors import OutOfTime
 from hostagent.report import Judgement, Report, shortened
 from hostagent.report.summarized import of_now, summary
 from hostagent.sinks.json import render_json

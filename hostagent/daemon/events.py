@@ -8,12 +8,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from hostagent.core.unread import Unread
 from hostagent.daemon.carried import Carried
 from hostagent.daemon.passes import Pass
 from hostagent.daemon.saying import Trigger
 from hostagent.daemon.schedule import Buckets, Done, Schedule, after_pass
 from hostagent.evidence import Evidence
-from hostagent.facts.unread import Unread
 from hostagent.source.kernelwatch import KernelWatch, News
 from hostagent.source.linkevents import LinkEvents
 from hostagent.source.paths import Root

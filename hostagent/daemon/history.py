@@ -11,18 +11,18 @@ import json
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
+from hostagent.core.frozen import frozen
+from hostagent.core.typed import plain
+from hostagent.core.unread import Unread
 from hostagent.daemon import statedir
 from hostagent.derived.faults import covers, may_be_cleared
-from hostagent.facts.frozen import frozen
 from hostagent.facts.gpu import Clearing, End, GpuEvents, Xid
 from hostagent.facts.history import Fault, History, LinkDowns
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.rdma import UP
-from hostagent.typed import plain
 
 T = TypeVar("T")
 

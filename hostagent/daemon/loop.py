@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from hostagent import __version__
 from hostagent.app import Prepared
+from hostagent.core.errors import HostagentError
 from hostagent.daemon import history, passes, record, said, statedir
 from hostagent.daemon.conditions import measured
 from hostagent.daemon.documents import Documents
@@ -17,7 +18,6 @@ from hostagent.daemon.saying import Saying, Trigger
 from hostagent.daemon.settings import Settings
 from hostagent.daemon.stuck import Stuck
 from hostagent.daemon.told import AGENT_STALE, CONFIRM_S, FIRST_PASS, State, advance, at_once, first, stale
-from hostagent.errors import HostagentError
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.log import Log
 from hostagent.report import Report, state

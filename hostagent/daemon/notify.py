@@ -4,7 +4,7 @@ import contextlib
 import os
 import socket
 
-from hostagent.visible import visible
+from hostagent.core.escape import visible
 
 #: Characters of a status: systemctl shows it on one line.
 _LONGEST = 200

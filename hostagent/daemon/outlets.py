@@ -1,9 +1,9 @@
 """Files that others read, for hosts where nobody has a right to write to the API server: NFD's features, the node exporter's metrics."""
 
+from hostagent.core.filewrite import deliver
+from hostagent.core.smallfile import reason
 from hostagent.daemon.saying import Saying
-from hostagent.deliver.file import deliver
 from hostagent.kube.nodestatus import stamp
-from hostagent.smallfile import reason
 
 _OPEN_MODE = 0o644
 

@@ -8,6 +8,8 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs
 
+from hostagent.core.secret.in_use import token_in
+from hostagent.core.smallfile import read_small, reason
 from hostagent.daemon.board import Board
 from hostagent.daemon.metrics import metrics
 from hostagent.daemon.processes import used
@@ -15,8 +17,6 @@ from hostagent.daemon.settings import Settings
 from hostagent.http.answer import JSON, METRICS, Answer, Encoded
 from hostagent.kube.config import obeyed
 from hostagent.report.nodewords import compact
-from hostagent.secret.inuse import token_in
-from hostagent.smallfile import read_small, reason
 
 _TOKEN_BYTES = 4096
 #: Seconds for which the file of the token is waited for.

@@ -13,12 +13,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hostagent.app import Prepared, judge, policy_of
+from hostagent.core.deadline import within
+from hostagent.core.unread import Unread
+from hostagent.core.vocabulary import Kind
 from hostagent.daemon.stuck import Stuck
-from hostagent.deadline import within
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.facts.unread import Unread
 from hostagent.reading import InProcess
 from hostagent.report import Report
 from hostagent.report.times import iso
@@ -26,7 +27,6 @@ from hostagent.source import memory
 from hostagent.source.answerfile import Question
 from hostagent.source.left import Left
 from hostagent.steady import Steady
-from hostagent.vocabulary import Kind
 
 #: Facts of one pass, and now: the facts with what is remembered.
 Remember = Callable[[HostFacts, float], HostFacts]

@@ -5,7 +5,7 @@ import functools
 import os
 import resource
 
-from hostagent.smallfile import read_small
+from hostagent.core.smallfile import read_small
 
 _TICKS, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 _LIMIT = 16 * 1024 * 1024  # /proc/stat has a number for each interrupt of a machine

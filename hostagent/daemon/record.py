@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from hostagent.core.frozen import frozen
+from hostagent.core.typed import plain
 from hostagent.daemon import statedir
-from hostagent.facts.frozen import frozen
 from hostagent.report import Report
 from hostagent.report.devices import address_of, uuids
 from hostagent.report.nodewords import Condition, Transition
-from hostagent.typed import plain
 
 #: Transitions that are kept, and faults that have ended.
 MOST = 256

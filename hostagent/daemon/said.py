@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from hostagent.core.unread import Unread
 from hostagent.daemon.labels import annotations, labels, unknown_labels
 from hostagent.daemon.saying import Saying, Trigger, packed
 from hostagent.daemon.told import State
 from hostagent.facts.history import History
-from hostagent.facts.unread import Unread
 from hostagent.report import Report, Verdicts
 from hostagent.report.devices import uuids
 from hostagent.report.nodewords import NodeWords, Transition

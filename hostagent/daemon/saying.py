@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
 from hostagent.report.nodewords import NodeWords, Transition
 
 #: What made a pass begin.

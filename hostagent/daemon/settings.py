@@ -2,8 +2,8 @@
 
 from typing import Literal
 
+from hostagent.core.frozen import frozen
 from hostagent.evidence import Evidence
-from hostagent.facts.frozen import frozen
 
 #: Where its files are, and its record, if nothing else is said. The second has nothing of an installation: its folder is closed to
 #: everybody but root.

@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from hostagent.core.escape import visible
 from hostagent.daemon.saying import Saying
 from hostagent.daemon.settings import Settings
 from hostagent.kube.nodestatus import body
 from hostagent.report.nodewords import NodeWords
-from hostagent.visible import visible
 
 _WIDTHS = (15, 8, 24)
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from hostagent.core.typed import plain
 from hostagent.daemon import record, statedir
 from hostagent.daemon.labels import annotations, unknown_labels
 from hostagent.daemon.saying import Saying
@@ -12,7 +13,6 @@ from hostagent.daemon.told import AGENT_STALE, State, stale, stale_text
 from hostagent.report import Verdicts
 from hostagent.report.nodewords import Condition, NodeWords, Transition
 from hostagent.report.summarized import beside
-from hostagent.typed import plain
 
 _UNKNOWN = Verdicts("unknown", "unknown")
 _VERDICT = re.compile(r'^(hostagent_verdict\{.*verdict="(\w+)"\}) .*$', re.MULTILINE)

@@ -13,15 +13,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hostagent import lockfile
+from hostagent.core import lockfile
+from hostagent.core.escape import visible
+from hostagent.core.filewrite import deliver
+from hostagent.core.smallfile import read_small, reason
+from hostagent.core.typed import ShapeError, build, plain
 from hostagent.daemon.conditions import TYPES
 from hostagent.daemon.told import State
-from hostagent.deliver.file import deliver
 from hostagent.report import Report, state
 from hostagent.report.nodewords import Transition, compact
-from hostagent.smallfile import read_small, reason
-from hostagent.typed import ShapeError, build, plain
-from hostagent.visible import visible
 
 STATE, SUMMARY, REPORT, TOLD, HISTORY, CLEARED = "state.json", "summary.json", "report.json", "told.json", "history.json", "cleared.json"
 RECORD = "record.json"

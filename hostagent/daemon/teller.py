@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from hostagent.core.errors import HostagentError
+from hostagent.core.secret.in_use import InUse
 from hostagent.daemon.board import Board
 from hostagent.daemon.metrics import of_node
 from hostagent.daemon.outlets import features, written
 from hostagent.daemon.saying import Saying
 from hostagent.daemon.settings import Settings
-from hostagent.errors import HostagentError
 from hostagent.log import Log
-from hostagent.secret.inuse import InUse
 from hostagent.source import memory
 
 if TYPE_CHECKING:

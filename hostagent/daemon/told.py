@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
+from hostagent.core.frozen import frozen
 from hostagent.daemon.conditions import LONGEST, TYPES, Measure, Measured, cut, status_of
-from hostagent.facts.frozen import frozen
 from hostagent.report import Verdicts
 from hostagent.report.nodewords import Condition, ConditionType, Device
 from hostagent.report.times import iso

@@ -8,9 +8,9 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from hostagent.errors import HostagentError
-from hostagent.installation import damaged_step, directory
-from hostagent.smallfile import read_small, reason, refuse_others
+from hostagent.core.errors import HostagentError
+from hostagent.core.installation import damaged_step, directory
+from hostagent.core.smallfile import read_small, reason, refuse_others
 
 #: What the shipped unit starts the daemon with.
 OPTIONS = ("--kubernetes", "off")

@@ -8,14 +8,14 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hostagent.derived.join import Join
+from hostagent.core.frozen import frozen
+from hostagent.core.join import Join
+from hostagent.core.tables.daemons import SLICE_UNITS
+from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.facts.cdi import Cdi, CdiSpec
-from hostagent.facts.frozen import frozen
 from hostagent.facts.host import Services
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
-from hostagent.knowledge.daemons import SLICE_UNITS
 
 #: Kinds of the specifications that jobs ask for: nvidia-ctk's, and the device plugin's, which answers for its own alone.
 CTK_KIND = "nvidia.com/gpu"

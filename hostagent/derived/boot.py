@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
+from hostagent.core.steps import Step, shell
+from hostagent.core.unread import Unread
 from hostagent.derived.packaging import initramfs, install, install_headers, module_package
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
-from hostagent.steps import Step, shell
 
 NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
 

@@ -18,14 +18,14 @@ nodes; NV18 between GPUs over 18 NVLinks.
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from hostagent.core.tables.nvlink_fabric import BOARDS, is_on
+from hostagent.core.tables.pci import COHERENT, architecture
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.derived.nodes import cpu_nodes
 from hostagent.facts.gpu import FabricInfo, Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic, PciPlace, Topology
-from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge.distances import CLASSES, class_of
-from hostagent.knowledge.fabric import BOARDS, is_on
-from hostagent.knowledge.pci import COHERENT, architecture
 
 #: The nearest first.
 NEAREST_FIRST = tuple(word for word in CLASSES if word != class_of("NV1"))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from hostagent.core.unread import Unread
 from hostagent.derived.distance import Distances, classes
 from hostagent.derived.roles import Role, natural, roles
 from hostagent.facts.gpu import Gpu
@@ -10,7 +11,6 @@ from hostagent.facts.network import Netdev
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
 
 #: Their other ends are in containers, which come and go. In a container it is the way out.
 _LEFT_OUT, _WAY_OUT = frozenset({"loopback", "veth"}), "veth"

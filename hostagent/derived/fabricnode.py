@@ -6,22 +6,22 @@ A node of a report (`hostagent.nccl.node.parse_node`) and this one have one fabr
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from hostagent.core.frozen import frozen
+from hostagent.core.join import Join, cached
+from hostagent.core.tables.pci import is_for_jobs
+from hostagent.core.unread import NOT_APPLICABLE, Unread, need, then
 from hostagent.derived.fabricdevices import Devices, Roles, devices_by_netdev, roles_by_port, shown_netdevs, sorted_ports
 from hostagent.derived.gdr import gdr, unasked
 from hostagent.derived.gids import chosen
-from hostagent.derived.join import Join, cached
 from hostagent.derived.mtu import active_mtu
 from hostagent.facts import gpu as gpus_of_host
 from hostagent.facts import nccl as nccl_of_host
 from hostagent.facts.driver import Driver
-from hostagent.facts.frozen import frozen
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.network import Netdev, Network, Priorities
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, need, then
-from hostagent.knowledge.pci import is_for_jobs
 from hostagent.nccl import node as of_nccl
 from hostagent.nccl.agreement import rails
 from hostagent.profile import Profile

@@ -11,8 +11,8 @@ addresses, or RoCE v1.
 
 from typing import NamedTuple
 
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.facts.rdma import Gid, RdmaPort
-from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge.rdma import EFA, ETHERNET, ROCE_V2
 
 _IPV4 = "0000:0000:0000:0000:0000:ffff:"

@@ -7,12 +7,12 @@
 
 from typing import Literal, NamedTuple
 
+from hostagent.core.majority import most
+from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.derived.gids import chosen
-from hostagent.derived.majority import most
 from hostagent.derived.stack import cut
 from hostagent.facts.network import Network
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.knowledge.network import roce_mtu
 from hostagent.knowledge.rdma import EFA, ETHERNET, INFINIBAND, ROCE_V2
 

@@ -6,12 +6,12 @@ and src/graph, and are tested by cases alone: no library chooses an HCA where th
 
 from collections.abc import Mapping
 
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread, need
 from hostagent.derived.roles import natural
-from hostagent.facts.frozen import frozen
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.network import Netdev, Network
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.unread import Unread, need
 from hostagent.knowledge.ncclchanges import HCAS_BY_PCI, Version, max_hcas, parse_nccl_version
 from hostagent.knowledge.rdma import ETHERNET, INFINIBAND
 from hostagent.nccl import interfaces

@@ -11,6 +11,7 @@ alone: no library here has a GPU.
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from hostagent.core.unread import Unread, need
 from hostagent.derived.distance import NEAREST_FIRST, classes
 from hostagent.derived.gdr import gdr as ways_in
 from hostagent.derived.gpupath import card_of
@@ -20,7 +21,6 @@ from hostagent.facts.kernel import Kernel
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread, need
 from hostagent.knowledge.gpudirect import EFA_PEERMEM, lets_cards_in
 from hostagent.knowledge.ncclchanges import C2C_BY_LEVEL, Version
 from hostagent.knowledge.ncclvariables import levels, variables

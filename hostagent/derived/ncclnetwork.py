@@ -11,12 +11,12 @@ Sources: NVIDIA/nccl, src/net.cc and src/plugin/net.cc (ncclNetInit), src/transp
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.derived.ncclchoice import hcas
 from hostagent.derived.ncclgdr import number
 from hostagent.derived.roles import natural
 from hostagent.facts.nccl import Nccl, NcclPlugin
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
 from hostagent.knowledge.ncclchanges import Version
 from hostagent.knowledge.nccllogs import TCP_PROVIDERS, kind_of
 from hostagent.knowledge.rdma import EFA

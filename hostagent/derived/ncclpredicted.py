@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeVar
 
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.derived import ncclgdr
 from hostagent.derived.ncclchoice import NcclChoice, bootstraps, version, winning
 from hostagent.derived.ncclnetwork import Asked, Taken, network
@@ -15,7 +16,6 @@ from hostagent.facts.network import Network
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge.ncclchanges import NEWEST, Version
 from hostagent.nccl.interfaces import Choice
 
@@ -36,7 +36,7 @@ class _Job(NamedTuple):
 
 def choice(facts: HostFacts) -> NcclChoice:
     """Each part for itself: what one of them needs and is not known leaves the others as they are."""
-    nccl: "Nccl | Unread" = facts.of(Nccl)
+    nccl: Nccl | Unread = facts.of(Nccl)
     there = nccl if isinstance(nccl, Unread) else nccl.is_there
     if isinstance(nccl, Unread) or isinstance(there, Unread) or not there:
         gap = there if isinstance(there, Unread) else _NONE

@@ -1,7 +1,7 @@
 """NUMA nodes that have CPUs."""
 
+from hostagent.core.unread import need
 from hostagent.facts.topology import NumaNode, Topology
-from hostagent.facts.unread import need
 
 
 def cpu_nodes(topology: Topology) -> tuple[NumaNode, ...]:

@@ -4,9 +4,9 @@
 # installs it. Drivers in trees below /opt/nvidia that are mounted at boot are checked on a running host only. A driver
 # container's marks (.driver-ctr-ready, an empty root) excuse nothing, its complete libraries do.
 
+from hostagent.core.unread import Unread, need
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.platform import Part, Platform
-from hostagent.facts.unread import Unread, need
 
 _UNKNOWN = "?"
 

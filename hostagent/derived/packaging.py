@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterable
 
+from hostagent.core.steps import shell
+from hostagent.core.unread import Unread
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.managers import INITRAMFS, VARIANTS, Manager, manager
-from hostagent.steps import shell
 
 _OF_KERNELS = ("linux-image-", "linux-headers-", "linux-modules-")
 _RPM_RELEASE = re.compile(r"\.(x86_64|aarch64)(\+\w+)?$")

@@ -1,7 +1,7 @@
 """Which priority an Ethernet card gives to packets of a traffic class."""
 
+from hostagent.core.unread import need
 from hostagent.facts.network import Priorities
-from hostagent.facts.unread import need
 
 
 def priority_of(told: Priorities, traffic_class: int) -> "int | None":

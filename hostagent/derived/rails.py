@@ -1,14 +1,14 @@
 """The rails of one host: the RDMA ports that carry the traffic of jobs, joined from what says where GPUs and NICs are."""
 
+from hostagent.core.frozen import frozen
+from hostagent.core.join import Join, cached
+from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.derived.distance import Distances, classes
-from hostagent.derived.join import Join, cached
 from hostagent.derived.roles import rail_ports
-from hostagent.facts.frozen import frozen
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
 from hostagent.profile import Profile
 
 

@@ -16,10 +16,10 @@ kind have one in its position, or where a GPU has no other rail as near. The sec
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
+from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.derived.distance import NEAREST_FIRST, Distances, Row
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.knowledge.boards import card
 from hostagent.knowledge.rdma import EFA, INFINIBAND, RAIL_GBPS, is_software, talks_to_nccl
 

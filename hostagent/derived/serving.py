@@ -5,10 +5,10 @@
 
 from typing import NamedTuple
 
-from hostagent.derived.join import Join, cached
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
+from hostagent.core.join import Join, cached
+from hostagent.core.unread import Unread, need
 from hostagent.facts.runtime import Launcher, Launchers, Runtime
-from hostagent.facts.unread import Unread, need
 from hostagent.profile import Profile
 
 #: Words of a profile that leave the choice to the host.

@@ -1,7 +1,7 @@
 """Interfaces below one another: a VLAN on a bond of two ports, a virtual function and its physical one."""
 
+from hostagent.core.unread import need
 from hostagent.facts.network import Address, Netdev, Network
-from hostagent.facts.unread import need
 
 #: More are no stack but a ring that a tape made up.
 _DEEPEST = 8

@@ -1,11 +1,11 @@
 """Whether jobs on this host get their GPUs without the toolkit."""
 
+from hostagent.core.unread import need
 from hostagent.derived.access import ways
 from hostagent.derived.serving import is_in_force, serving
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import need
 
 #: Ways that bring GPUs into containers without it.
 _WITHOUT = {"mounts", "dra"}

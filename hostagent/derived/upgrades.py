@@ -1,7 +1,7 @@
 """Which packages an automatic upgrade replaces."""
 
+from hostagent.core.unread import need
 from hostagent.facts.packages import Package, Packages, names
-from hostagent.facts.unread import need
 
 
 def moves(packages: Packages, package: Package) -> bool:

@@ -1,7 +1,7 @@
 """Who may use Docker without being root."""
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread
 
 
 @frozen

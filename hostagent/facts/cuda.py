@@ -1,7 +1,7 @@
 """CUDA toolkits on the host."""
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread
 
 
 @frozen

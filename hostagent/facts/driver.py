@@ -1,7 +1,7 @@
 """The NVIDIA driver: what is loaded, what is on disk, who put it there."""
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread
 
 #: Where a driver container mounts its root file system on the host.
 CONTAINER_ROOT = "/run/nvidia/driver/"

@@ -1,7 +1,7 @@
 """GPUs: PCI, /proc/driver/nvidia and NVML joined by PCI address."""
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread
 
 
 @frozen

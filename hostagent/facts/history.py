@@ -1,8 +1,8 @@
 """What the daemon has seen of this boot, over all of its passes. Times are seconds since the boot, as the kernel log has them."""
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Xid
-from hostagent.facts.unread import Unread
 
 
 @frozen

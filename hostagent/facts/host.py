@@ -1,7 +1,7 @@
 """The parts of the host that are neither its operating system nor NVIDIA's: who it is, its units, daemons, space and limits."""
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread, then
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread, then
 
 
 @frozen

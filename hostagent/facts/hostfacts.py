@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
-from hostagent.vocabulary import Kind
+from hostagent.core.unread import Unread
+from hostagent.core.vocabulary import Kind
 
 
 def subject_key(kind: Any) -> str:

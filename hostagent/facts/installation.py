@@ -1,7 +1,7 @@
 """What only a change of the host needs to know: read by ``plan``, ``install`` and ``snapshot save``, never by ``check``."""
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread
 
 
 @frozen

@@ -1,7 +1,7 @@
 """The kernels: the running one, those that are installed, and what each would load."""
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 
 
 @frozen

@@ -1,7 +1,7 @@
 """The kubelet of this host: what it is configured to do, whether it would start so, and which devices and CPUs it has given away."""
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread
 
 #: A map of KubeletConfiguration, by key.
 Pairs = tuple[tuple[str, str], ...]

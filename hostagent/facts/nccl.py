@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread
 
 #: "directory": known for NCCL, and not searched by the loader; "setting": a plug-in that a setting names by its path.
 Place = Literal["LD_LIBRARY_PATH", "linker", "directory", "python", "setting"]

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread
 
 NetdevKind = Literal[
     "physical", "vf", "bond", "vlan", "bridge", "macvlan", "ipvlan", "veth", "dummy", "ipoib", "loopback", "tunnel", "other"

@@ -1,7 +1,7 @@
 """What an NVLink fabric needs on this host."""
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread
 
 
 @frozen

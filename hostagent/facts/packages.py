@@ -2,8 +2,8 @@
 
 from fnmatch import fnmatchcase
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread
 
 
 def names(pattern: str, name: str) -> bool:

@@ -1,8 +1,8 @@
 """What kind of host it is, and to whom the parts of it belong that hostagent judges."""
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
-from hostagent.vocabulary import Base, PartOwner, Virtual
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread
+from hostagent.core.vocabulary import Base, PartOwner, Virtual
 
 
 @frozen

@@ -1,7 +1,7 @@
 """RDMA devices and their ports: InfiniBand, RoCE, EFA (Linux kernel, ABI/stable/sysfs-class-infiniband; ibv_query_port(3))."""
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread
 
 
 @frozen

@@ -1,7 +1,7 @@
 """Container runtimes as their own configuration loader sees them."""
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread, then
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread, then
 
 
 @frozen

@@ -1,7 +1,7 @@
 """Slurm on this node: what slurmd reads of slurm.conf and gres.conf."""
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread
 
 
 @frozen

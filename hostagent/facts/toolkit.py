@@ -1,8 +1,8 @@
 """The NVIDIA Container Toolkit."""
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread
 from hostagent.facts.packages import Package
-from hostagent.facts.unread import Unread
 
 
 @frozen

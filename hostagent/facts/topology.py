@@ -1,7 +1,7 @@
 """Where CPUs, memory, GPUs and NICs lie: NUMA nodes, packages, PCI bridges; sysfs alone is read."""
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread
 
 
 @frozen

@@ -7,7 +7,7 @@ import re
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 
 _EPOCH = re.compile(r"[0-9]+:")
 _PRE_RELEASE = r"[~.+-]?(rc|beta|alpha|dev)"

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.escape import visible
+from hostagent.core.frozen import frozen
 from hostagent.gate.request import Request
-from hostagent.visible import visible
 
 SCHEMA_VERSION = 1
 Backend = Literal["reports", "kubernetes", "slurm"]

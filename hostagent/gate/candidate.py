@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from hostagent.facts.unread import Unread, Why
-from hostagent.typed import finite
+from hostagent.core.typed import finite
+from hostagent.core.unread import Unread, Why
 
 if TYPE_CHECKING:
     from hostagent.gate.answer import Reason

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.classes import Grouping
 from hostagent.gate.request import Request

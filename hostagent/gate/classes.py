@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from hostagent.derived.words import counted
-from hostagent.facts.unread import Unread
+from hostagent.core.text import counted
+from hostagent.core.unread import Unread
 from hostagent.gate.answer import Reason
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.request import Request

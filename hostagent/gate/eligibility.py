@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from hostagent.derived.words import counted
-from hostagent.facts.unread import Unread
+from hostagent.core.text import counted
+from hostagent.core.unread import Unread
 from hostagent.gate.answer import Code, Reason, printable_reason
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.classes import Grouping

@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.escape import visible
+from hostagent.core.frozen import frozen
+from hostagent.core.typed import finite
 from hostagent.gate.candidate import badness, rank
 from hostagent.gate.classes import CUT_INPUT, RELEASE
 from hostagent.gate.eligibility import AHEAD_S
 from hostagent.gate.wording import not_read
 from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS, release
-from hostagent.typed import finite
-from hostagent.visible import visible
 
 SCHEMA_VERSION = 1
 State = Literal["ready", "degraded", "not_ready", "unknown", "stale"]

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import NamedTuple
 
-from hostagent.derived.words import counted
-from hostagent.errors import HostagentError
-from hostagent.facts.unread import Unread
+from hostagent.core.errors import HostagentError
+from hostagent.core.escape import visible
+from hostagent.core.text import counted
+from hostagent.core.unread import Unread
 from hostagent.gate.answer import SCHEMA_VERSION, Answer, Backend, Code, Examined, Pin, Reason, Refused
 from hostagent.gate.candidate import Candidate, rank
 from hostagent.gate.choice import Choice, choose
@@ -16,7 +17,6 @@ from hostagent.gate.request import Request
 from hostagent.gate.scheduling import PREFIX, Scheduling, env_of
 from hostagent.gate.tolerations import toleration
 from hostagent.gate.wording import are, names_of, shown
-from hostagent.visible import visible
 
 
 def place(request: Request, candidates: Iterable[Candidate], now: float, backend: Backend = "reports", pin: Pin = "nodes") -> Answer:

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hostagent.errors import HostagentError, did_you_mean
+from hostagent.core.errors import HostagentError, did_you_mean
+from hostagent.core.typed import finite
 from hostagent.gate.tolerations import label_term, toleration
 from hostagent.gate.versions import parse_demand, parse_version
 from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
-from hostagent.typed import finite
 
 _NEXT = "See 'hostagent gate --help'"
 _KNOWN = (*CLASS_INPUTS, *HOST_INPUTS)

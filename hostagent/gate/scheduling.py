@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hostagent.errors import HostagentError
-from hostagent.facts.unread import Unread
+from hostagent.core.errors import HostagentError
+from hostagent.core.unread import Unread
 from hostagent.gate.answer import Pin
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.request import Request

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.gate.answer import Answer, Backend, Pin, Reason
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.choice import Choice

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Mapping, Sequence
 
-from hostagent.facts.unread import Unread
-from hostagent.visible import cut, visible
+from hostagent.core.escape import cut, visible
+from hostagent.core.unread import Unread
 
 #: Why there is no value, where it is known that there is none: in words.
 NOT_THERE: Mapping[str, str] = {"absent": "absent", "not-supported": "not supported"}

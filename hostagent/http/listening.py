@@ -4,8 +4,8 @@ import ipaddress
 import socket
 from typing import TYPE_CHECKING, NamedTuple
 
-from hostagent.errors import HostagentError
-from hostagent.smallfile import reason
+from hostagent.core.errors import HostagentError
+from hostagent.core.smallfile import reason
 
 if TYPE_CHECKING:
     from hostagent.http.server import Certificates

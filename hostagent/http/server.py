@@ -20,11 +20,11 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from typing import Any
 
+from hostagent.core.smallfile import refuse_others
 from hostagent.http.answer import Page
 from hostagent.http.asker import Askers
 from hostagent.http.connection import Connection
 from hostagent.kube.config import obeyed
-from hostagent.smallfile import refuse_others
 
 #: Connections at once; of so many who asks is not looked for.
 _MOST, _FEW = 64, 16

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.smallfile import reason
 from hostagent.install.ourselves import words
-from hostagent.smallfile import reason
 
 #: Says to the second of us that it is the second: a sudo that makes nobody root is asked once.
 _AGAIN = "HOSTAGENT_SETUP_BY_SUDO"

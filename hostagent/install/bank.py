@@ -7,9 +7,9 @@ import stat
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.smallfile import reason
 from hostagent.setup.shimtext import FOLDERS, KEPT, NAME, Before, recognised
-from hostagent.smallfile import reason
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_BYTES = 1 << 20

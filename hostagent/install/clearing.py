@@ -6,15 +6,15 @@ import os
 import stat
 from collections.abc import Iterator
 
-from hostagent import lockfile
 from hostagent.collect.gpu.cleared import MOST, PATH, SCHEMA_VERSION, Cleared, parse_cleared
-from hostagent.deliver.file import deliver
-from hostagent.errors import HostagentError
+from hostagent.core import lockfile
+from hostagent.core.errors import HostagentError
+from hostagent.core.filewrite import deliver
+from hostagent.core.smallfile import read_small, reason
+from hostagent.core.typed import plain
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Clearing
-from hostagent.facts.unread import Unread
 from hostagent.install.target import Target
-from hostagent.smallfile import read_small, reason
-from hostagent.typed import plain
 
 _LIMIT = 64 * 1024
 _OTHERS_WRITE = 0o022

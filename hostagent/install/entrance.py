@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Iterator
 
-from hostagent.smallfile import read_small
+from hostagent.core.smallfile import read_small
 from hostagent.source import mounting
 from hostagent.source.mounting import at
 from hostagent.source.paths import Root

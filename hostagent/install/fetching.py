@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
-from hostagent.deadline import Deadline, within
-from hostagent.facts.unread import Unread
-from hostagent.secret.inuse import InUse
-from hostagent.smallfile import reason
-from hostagent.source.answers import Answer
+from hostagent.core.answers import Answer
+from hostagent.core.deadline import Deadline, within
+from hostagent.core.secret.in_use import InUse
+from hostagent.core.smallfile import reason
+from hostagent.core.unread import Unread
 from hostagent.source.child import Send
 from hostagent.source.leastrights import fetcher
 from hostagent.source.programs import Runner

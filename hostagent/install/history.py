@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from hostagent.derived.words import counted
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.text import counted
 from hostagent.install.remembered import moment, plans
 from hostagent.install.runs import Run
 from hostagent.plan.document import version_of

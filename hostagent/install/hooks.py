@@ -7,8 +7,8 @@ import os
 import shutil
 import subprocess
 
+from hostagent.core.secret.names import without_secrets
 from hostagent.install.told import failure
-from hostagent.secret.names import without_secrets
 from hostagent.source.paths import Root
 
 _LIMIT_S = 3600

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.install.target import Target
 from hostagent.plan.model import Key, Operation, PlanStep, Remove, Run, Write, plain_operation
 

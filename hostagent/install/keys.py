@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 from hostagent.collect.installation.repositories import plain_url
 from hostagent.collect.packages.openpgp import dearmoured
-from hostagent.facts.unread import UnreadError, need
-from hostagent.hashes import hexdigest
+from hostagent.core.hashes import hexdigest
+from hostagent.core.smallfile import read_small, reason
+from hostagent.core.unread import UnreadError, need
 from hostagent.install.fetching import fetched
 from hostagent.install.outcome import RefusedError
 from hostagent.plan.model import Key, PlanStep
 from hostagent.plan.offers import RefreshFault
-from hostagent.smallfile import read_small, reason
 
 _MAX_KEY, _MAX_FETCHED = 1024 * 1024, 16 * 1024 * 1024
 _DATA = ("data.tar", "data.tar.gz", "data.tar.xz", "data.tar.bz2", "data.tar.zst")

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.install.remembered import moment, plans
 from hostagent.install.runs import Run
 from hostagent.install.target import StrayLinkError, Target

@@ -11,8 +11,8 @@ import struct
 import time
 from hmac import compare_digest
 
-from hostagent import lockfile
-from hostagent.errors import HostagentError
+from hostagent.core import lockfile
+from hostagent.core.errors import HostagentError
 from hostagent.install.runs import folder, runs
 from hostagent.install.target import Target
 

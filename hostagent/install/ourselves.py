@@ -5,8 +5,8 @@ import shlex
 import site
 import sys
 
-from hostagent import installation
-from hostagent.errors import HostagentError
+from hostagent.core import installation
+from hostagent.core.errors import HostagentError
 
 #: Isolated: neither the current directory nor a variable of the caller brings another module in. Its first argument is the sentence for
 #: the day on which this hostagent has gone, the rest is the command line.

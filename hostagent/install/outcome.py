@@ -6,9 +6,9 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from hostagent.core.vocabulary import Ending
 from hostagent.plan.document import Document
 from hostagent.plan.model import PlanStep
-from hostagent.vocabulary import Ending
 
 CODES: dict[Ending, int] = {"done": 0, "nothing": 0, "reboot": 3, "refused": 4, "declined": 4, "failed": 1, "busy": 5}
 

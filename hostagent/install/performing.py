@@ -12,7 +12,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread, UnreadError
+from hostagent.core.typed import plain
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.install import hooks, player, remembered, restoring, rooms, runs, state
 from hostagent.install.jobs import Job, places, programs_of, refuse_untrusted, written_paths
 from hostagent.install.keys import keys_of
@@ -28,7 +29,6 @@ from hostagent.plan.document import Document
 from hostagent.plan.model import Part, Plan, PlanStep
 from hostagent.plan.view import View
 from hostagent.profiles.install import InstallPolicy
-from hostagent.typed import plain
 
 #: Their end is that of the packages that they serve: their exit code is judged, not their probe.
 _MEANS = ("refresh", "download")

@@ -4,10 +4,10 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 
+from hostagent.core.unread import Unread
 from hostagent.derived.packaging import program_of
 from hostagent.evidence import Evidence
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.facts.unread import Unread
 from hostagent.install.offers.session import Host, Session
 from hostagent.install.remembered import unfinished
 from hostagent.plan.making import make

@@ -3,9 +3,9 @@
 import os
 import shutil
 
-from hostagent.errors import HostagentError
-from hostagent.installation import damaged_step
-from hostagent.smallfile import reason
+from hostagent.core.errors import HostagentError
+from hostagent.core.installation import damaged_step
+from hostagent.core.smallfile import reason
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 #: In this order: an installed hostagent never takes a directory that happens to stand beside it.

@@ -14,11 +14,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from hostagent.core.escape import cut, visible
+from hostagent.core.installation import paths
+from hostagent.core.secret.names import without_secrets
 from hostagent.install.playbooks import playbooks_path
 from hostagent.install.target import PATH
-from hostagent.installation import paths
-from hostagent.secret.names import without_secrets
-from hostagent.visible import cut, visible
 
 #: Hears of each operation: what it is about as a dictionary, see `hostagent.install.worker`.
 Tell = Callable[[Mapping[str, Any]], None]

@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.frozen import frozen
+from hostagent.core.smallfile import read_small, reason
+from hostagent.core.typed import ShapeError, build, shown
+from hostagent.core.vocabulary import StepState, UndoKind
 from hostagent.evidence import Evidence
-from hostagent.facts.frozen import frozen
 from hostagent.install.runs import Run, to_continue
 from hostagent.install.target import Target
 from hostagent.plan.model import OPERATIONS
-from hostagent.smallfile import read_small, reason
-from hostagent.typed import ShapeError, build, shown
-from hostagent.vocabulary import StepState, UndoKind
 
 #: Bytes of one file: the state of 100,000 files and packages has 20 million.
 _MAX_BYTES = 64 * 1024 * 1024

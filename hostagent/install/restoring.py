@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
+from hostagent.core.smallfile import read_small
 from hostagent.install import state
 from hostagent.install.runs import Run
 from hostagent.install.state import Entry, Files
 from hostagent.install.target import Target
-from hostagent.smallfile import read_small
 
 _NONE = Entry("none")
 

@@ -5,8 +5,8 @@ import shutil
 import stat
 from urllib.parse import quote
 
+from hostagent.core.unread import Unread
 from hostagent.derived.packaging import program_of
-from hostagent.facts.unread import Unread
 from hostagent.install.offers.keeping import fetch
 from hostagent.install.offers.session import Host
 from hostagent.install.outcome import RefusedError

@@ -25,9 +25,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hostagent import __version__
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.smallfile import read_small, reason
 from hostagent.install.target import Target
-from hostagent.smallfile import read_small, reason
 
 #: On the host: the lock, and the runs.
 FOLDER = "/var/lib/hostagent"
@@ -117,7 +117,7 @@ class Run:
 
     def save(self, name: str, value: Any) -> None:
         """A JSON file of it, whole or not at all, 0600. Raises ``OSError``."""
-        from hostagent.deliver.file import deliver
+        from hostagent.core.filewrite import deliver
 
         with named(f"{self.path}/{name}"):
             deliver(json.dumps(value, indent=1) + "\n", f"{self.path}/{name}", mode=0o600)

@@ -10,12 +10,12 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hostagent import lockfile
-from hostagent.errors import HostagentError
+from hostagent.core import lockfile
+from hostagent.core.errors import HostagentError
+from hostagent.core.smallfile import NotOwnError, reason
 from hostagent.install import ourselves
 from hostagent.install.bank import ELSEWHERE, NEW, OLD, Place, before_of, folder, found_at, looked_at, shims_at
 from hostagent.setup.shimtext import FOLDERS, KEPT, NAME, shim
-from hostagent.smallfile import NotOwnError, reason
 
 _LOCK_S = 10.0
 #: In the root of a skill bank, as long as somebody changes it.

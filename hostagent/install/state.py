@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from hostagent.core.answers import MIB
+from hostagent.core.unread import Unread, need
 from hostagent.facts.installation import Installation
-from hostagent.facts.unread import Unread, need
 from hostagent.install.runs import Run, named
 from hostagent.install.target import Target
-from hostagent.source.answers import MIB
 
 #: What packages and programs of a run change beside the files of its plan.
 TREE = "/etc"

@@ -4,13 +4,13 @@ import contextlib
 import os
 import shutil
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.smallfile import reason
+from hostagent.core.unread import Unread
+from hostagent.core.vocabulary import Kind
 from hostagent.evidence import Evidence
-from hostagent.facts.unread import Unread
-from hostagent.smallfile import reason
 from hostagent.source.foreign import program
 from hostagent.source.paths import Root
-from hostagent.vocabulary import Kind
 
 #: Where the host's programs are looked for, whatever the caller's PATH.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

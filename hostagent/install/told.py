@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hostagent.visible import cut, visible
+from hostagent.core.escape import cut, visible
 
 #: dpkg's word for a package whose script failed, and what its script said last stands before it.
 _PACKAGE = re.compile(r"dpkg: error processing (?:package|archive) (\S+) \(([^)]*)\):")

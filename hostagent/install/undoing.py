@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import UnreadError
+from hostagent.core.secret.names import without_secrets
+from hostagent.core.unread import UnreadError
 from hostagent.install import player, remembered, restoring, rooms, runs, state
 from hostagent.install.inverse import Inverse, argv, inverse, marks
 from hostagent.install.jobs import refuse_untrusted
@@ -26,7 +27,6 @@ from hostagent.install.told import failure
 from hostagent.install.undowords import files_title, packages_title, program_title
 from hostagent.install.worker import Speaker, Worker
 from hostagent.plan.view import View
-from hostagent.secret.names import without_secrets
 
 _LIMIT_S = 3600.0
 #: Of the target: what a rollback runs whatever the plan was.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hostagent.derived.words import counted, first_of
+from hostagent.core.text import counted, first_of
 from hostagent.install.inverse import Inverse
 
 _MARKS = {

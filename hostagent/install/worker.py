@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
-from hostagent.crash import crash_lines, crash_text
-from hostagent.facts.unread import Unread
+from hostagent.core.crash import crash_lines, crash_text
+from hostagent.core.unread import Unread
 from hostagent.install import player, rooms
 from hostagent.install.lock import VARIABLE, Lock
 from hostagent.install.outcome import Person

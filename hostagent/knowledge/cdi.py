@@ -6,7 +6,7 @@ version of the CDI library in its go.mod (4.9, 5.0: 0.6.2; 5.1: 0.7.2), and NVID
 
 from collections.abc import Mapping
 
-from hostagent.steps import Step
+from hostagent.core.steps import Step
 
 _REFRESH = "systemctl restart nvidia-cdi-refresh.service"
 #: What makes nvidia-ctk's specification again.

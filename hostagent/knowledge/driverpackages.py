@@ -11,8 +11,8 @@ import re
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
+from hostagent.core.tables.pci import Flavour
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part, driver_stem, is_driver_version
-from hostagent.knowledge.pci import Flavour
 
 Origin = Literal["cuda", "distribution"]
 Delivery = Literal["precompiled", "dkms"]

@@ -7,7 +7,7 @@ spec.workerProfiles.
 
 from collections.abc import Mapping
 
-#: By the place of a distribution's own configuration (`hostagent.knowledge.platforms.KUBELET_PLACES`).
+#: By the place of a distribution's own configuration (`hostagent.core.tables.platforms.KUBELET_PLACES`).
 WAYS: Mapping[str, str] = {
     "/etc/rancher/k3s": "Write this to a file, and name it in /etc/rancher/k3s/config.yaml (kubelet-arg: config=FILE):",
     "/etc/rancher/rke2": "Write this to a file, and name it in /etc/rancher/rke2/config.yaml (kubelet-arg: config=FILE):",

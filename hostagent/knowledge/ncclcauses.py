@@ -6,7 +6,7 @@ and issues of NVIDIA/nccl and aws/aws-ofi-nccl in which these texts were reporte
 
 from typing import NamedTuple
 
-from hostagent.steps import Step
+from hostagent.core.steps import Step
 
 
 class Cause(NamedTuple):

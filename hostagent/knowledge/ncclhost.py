@@ -6,7 +6,7 @@ src/transport/net_ib, src/graph/paths.cc, src/misc/shmutils.cc; its user guide, 
 
 from collections.abc import Mapping
 
-from hostagent.vocabulary import Topic
+from hostagent.core.vocabulary import Topic
 
 #: By verdict and by code of a finding.
 EXPLAINING: Mapping[str, tuple[Topic, ...]] = {

@@ -15,8 +15,8 @@ read 2026-11. The words are ours. Codes that the catalog marks as unused are lef
 
 from typing import Literal, NamedTuple
 
-from hostagent.knowledge.ladder import LOST, REBOOT, REPLACE_IF_BACK, RESET, RESET_ALL, RESET_LATER
-from hostagent.steps import Step
+from hostagent.core.steps import Step
+from hostagent.core.tables.recovery_actions import LOST, REBOOT, REPLACE_IF_BACK, RESET, RESET_ALL, RESET_LATER
 
 Kind = Literal["critical", "warning", "application", "notice"]
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.kube.config import ACCOUNT, Access, in_cluster, kubeconfig
 
 _NEXT = "Give --kubeconfig FILE, or set KUBECONFIG"

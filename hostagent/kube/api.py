@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.secret.in_use import InUse
 from hostagent.kube.config import Access
 from hostagent.kube.parts import part, text
 from hostagent.kube.transport import JSON, TIMEOUT_S, Answer, Request, Stream, Transport, UnreachedError
-from hostagent.secret.inuse import InUse
 
 #: ``metadata``: the object without spec and status (PartialObjectMetadata).
 Form = Literal["whole", "metadata"]

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
+from hostagent.core.secret.in_use import InUse
 from hostagent.kube.config import Access
 from hostagent.kube.nodestatus import node_path
 from hostagent.kube.sink import Reply
 from hostagent.kube.transport import JSON, TIMEOUT_S, Answer, Request, Transport, UnreachedError
-from hostagent.secret.inuse import InUse
 
 _ACCEPT = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{JSON}"
 _PATCH = "application/strategic-merge-patch+json"

@@ -15,14 +15,14 @@ import subprocess
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from hostagent.errors import HostagentError
-from hostagent.facts.frozen import frozen
+from hostagent.core.errors import HostagentError
+from hostagent.core.frozen import frozen
+from hostagent.core.secret.address import proxy_address, server_address
+from hostagent.core.secret.in_use import InUse, token_in
+from hostagent.core.smallfile import read_small, reason, refuse_others
+from hostagent.core.typed import ShapeError
+from hostagent.core.yamlfile import YamlError, parse_foreign_yaml
 from hostagent.kube.parts import moment
-from hostagent.secret.address import proxy_address, server_address
-from hostagent.secret.inuse import InUse, token_in
-from hostagent.smallfile import read_small, reason, refuse_others
-from hostagent.typed import ShapeError
-from hostagent.yamlfile import YamlError, parse_foreign_yaml
 
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _MAX_BYTES = 1024 * 1024

@@ -10,10 +10,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.escape import visible
+from hostagent.core.smallfile import refuse_others
 from hostagent.kube.config import Access, Identity, obeyed
-from hostagent.smallfile import refuse_others
-from hostagent.visible import visible
 
 _SHOWN = 200
 

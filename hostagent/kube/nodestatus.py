@@ -7,7 +7,7 @@ import time
 from typing import Any
 from urllib.parse import quote
 
-from hostagent.hashes import short_digest
+from hostagent.core.hashes import short_digest
 from hostagent.report.nodewords import Condition, NodeWords, Transition
 
 #: Where Events about nodes live: the API server takes no other namespace for them.

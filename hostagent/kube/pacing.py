@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from hostagent.hashes import hexdigest
+from hostagent.core.hashes import hexdigest
 
 
 class Rate(NamedTuple):

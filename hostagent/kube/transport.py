@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple, TypeVar
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.escape import visible
+from hostagent.core.secret.address import proxy_address
+from hostagent.core.secret.in_use import InUse
+from hostagent.core.smallfile import reason
 from hostagent.kube.config import Access, Exec, Identity, identity
 from hostagent.kube.connection import Line, adapter
 from hostagent.kube.requesting import imported
-from hostagent.secret.address import proxy_address
-from hostagent.secret.inuse import InUse
-from hostagent.smallfile import reason
-from hostagent.visible import visible
 
 JSON = "application/json"
 #: Seconds that one request may take in all; of which one address has so many to take the connection: the next one may answer.

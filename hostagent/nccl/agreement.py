@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
+from hostagent.core.escape import visible
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.knowledge.rdma import ETHERNET, IPV4
 from hostagent.nccl.node import Fabric, Gdr, Gpu, Node, Port, shown
-from hostagent.visible import visible
 
 #: So many nodes are named in one sentence.
 _NAMED = 8

@@ -8,8 +8,8 @@ import contextlib
 import ipaddress
 from collections.abc import Mapping, Sequence
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.knowledge.ncclchanges import CUT, Version
 from hostagent.knowledge.nccllogs import VIRTUAL_INTERFACES
 from hostagent.nccl.agreement import Refusal, fabric, names, rails

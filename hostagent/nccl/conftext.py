@@ -25,7 +25,7 @@ def cleaned(value: str) -> str:
     >>> cleaned("mlx5_0:1"), cleaned("/x/ghp_0123456789abcdef")
     ('mlx5_0:1', '/x/<removed>')
     """
-    from hostagent.secret.names import without_secrets
+    from hostagent.core.secret.names import without_secrets
 
     return without_secrets(value)
 

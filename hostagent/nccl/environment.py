@@ -11,7 +11,7 @@ variables would only hide which one that is.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
 from hostagent.knowledge.ncclchanges import Version
 from hostagent.knowledge.ncclvariables import OLDEST
 from hostagent.knowledge.ncclvendors import Stack

@@ -1,15 +1,15 @@
 """The document of ``hostagent nccl explain``."""
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.escape import visible
+from hostagent.core.frozen import frozen
+from hostagent.core.steps import Step
+from hostagent.core.vocabulary import Action, Gdr, NcclVerdict
 from hostagent.nccl.chunks import Block
 from hostagent.nccl.findings import Finding, finding, findings, version_of
 from hostagent.nccl.records import Reader
 from hostagent.nccl.seen import Seen
 from hostagent.nccl.telling import take
 from hostagent.nccl.verdict import Judged, hosts, judge
-from hostagent.steps import Step
-from hostagent.visible import visible
-from hostagent.vocabulary import Action, Gdr, NcclVerdict
 
 SCHEMA_VERSION = 1
 #: With these a program goes on.

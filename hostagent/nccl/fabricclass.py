@@ -7,15 +7,15 @@ job together. A class begins with the version of its list of inputs, so that a r
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
-from hostagent.hashes import hexdigest
+from hostagent.core.escape import visible
+from hostagent.core.hashes import hexdigest
+from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.nccl import bootstrap
 from hostagent.nccl.agreement import PLUGINS, ROWS, in_words, rails
 from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS, VERSION
 from hostagent.nccl.node import Node
 from hostagent.nccl.standing import compared_settings
 from hostagent.nccl.trafficclass import priorities, traffic_class
-from hostagent.visible import visible
 
 _DIGITS = 12
 #: Why a node has none of it. Of an image that is not known.

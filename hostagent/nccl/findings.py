@@ -3,15 +3,15 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.escape import visible
+from hostagent.core.frozen import frozen
+from hostagent.core.steps import Step
+from hostagent.core.vocabulary import Action
 from hostagent.knowledge.ncclcauses import CAUSES, LOOK, PATH, PORTS
 from hostagent.knowledge.nccllogs import LAZY_SINCE, SOCKET_TYPES, VIRTUAL_INTERFACES, WRONG_TYPE, Status, kind_of
 from hostagent.nccl.records import Record
 from hostagent.nccl.seen import Seen
 from hostagent.nccl.verdict import Judged, forced
-from hostagent.steps import Step
-from hostagent.visible import visible
-from hostagent.vocabulary import Action
 
 _LINES, _WIDTH = 5, 400
 _STATUS = re.compile(r"(?:with (?:error|status)[ =]|status=)(?:IBV_WC_)?(?:([A-Z_]+)\()?(\d{1,3})")

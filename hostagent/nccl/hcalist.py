@@ -10,7 +10,7 @@ HCAs only where there are some.
 import re
 from collections.abc import Iterator
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
 from hostagent.knowledge.ncclchanges import RAIL_AND_PLANE, Version, max_hcas
 
 _INTEGER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", re.ASCII)

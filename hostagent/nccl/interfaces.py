@@ -15,7 +15,7 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
 from hostagent.knowledge.ncclchanges import COMM_ID_FAULT, RUNNING_ONLY, VIRBR_LAST, Version
 from hostagent.nccl.namelist import NameList, parse_names
 

@@ -3,7 +3,7 @@
 Source: NVIDIA/nccl, src/misc/utils.cc (parseStringList, matchIfList), src/misc/socket.cc; the library agrees (tests/real/test_libnccl.py).
 """
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
 from hostagent.knowledge.ncclchanges import MAX_NAMES
 
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from hostagent.errors import HostagentError
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.pci import is_for_jobs
-from hostagent.typed import ShapeError, build
-from hostagent.visible import visible
+from hostagent.core.errors import HostagentError
+from hostagent.core.escape import visible
+from hostagent.core.frozen import frozen
+from hostagent.core.tables.pci import is_for_jobs
+from hostagent.core.typed import ShapeError, build
+from hostagent.core.unread import Unread
 
 _SCHEMA_VERSION = 2
 _NEEDED = ("fabric", "nccl")
@@ -299,7 +299,7 @@ def parse_node(report: Any, file: str = "") -> Node:
 
     >>> parse_node({"facts": {"fabric": {}}, "schema_version": 2}, "a.json")
     Traceback (most recent call last):
-    hostagent.errors.HostagentError: found a.json without facts.nccl, wanted a report that has it. Make it with 'hostagent check ...
+    hostagent.core.errors.HostagentError: found a.json without facts.nccl, wanted a report that has it. Make it with 'hostagent check ...
     """
     name = shown(file) or "the report"
     if not isinstance(report, Mapping) or not isinstance(report.get("facts"), Mapping):

@@ -10,7 +10,7 @@ Source: NVIDIA/nccl, src/misc/param.cc (initEnvFunc, setEnvFile); the library it
 
 from collections.abc import Iterator, Mapping
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
 from hostagent.knowledge.ncclchanges import COMMENTS, CONF_FILE, CUT, HOME_VARIABLE, Version
 
 ENVIRONMENT = "environment"

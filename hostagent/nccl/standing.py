@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.knowledge.ncclchanges import Version, parse_nccl_version
 from hostagent.knowledge.ncclplugins import is_known
 from hostagent.knowledge.ncclvariables import OLDEST, known_to, variables

@@ -7,8 +7,8 @@ takes the upper three bits of the DSCP for the priority; with one, what is not i
 # Several DSCPs lead to one priority in a card's own table: 26 is taken where it does, as NVIDIA's guides and switches have it.
 # 106 is a common value of NCCL_IB_TC; its last two bits 3 would say "congestion experienced".
 
+from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.facts.cpulist import format_cpulist
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
 from hostagent.knowledge.rdma import ETHERNET
 from hostagent.nccl.node import Node, Port, Priorities, shown
 

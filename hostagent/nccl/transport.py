@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.knowledge.ncclchanges import CUT, Version, max_hcas
 from hostagent.knowledge.rdma import ETHERNET, INFINIBAND, IPV4, ROCE_V2
 from hostagent.nccl.agreement import Refusal, names, rails

@@ -6,7 +6,7 @@ Source: NVIDIA/nccl, src/graph/tuning.cc (parseList): from 2.24 on ``ring;allred
 
 from collections.abc import Mapping
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
 from hostagent.knowledge.ncclchanges import STRICT_TUNING, Version
 
 #: All that any version knows, in NCCL's own spelling; case does not matter.

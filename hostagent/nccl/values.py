@@ -2,7 +2,7 @@
 
 import re
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
 from hostagent.knowledge.ncclchanges import BLANKS_IGNORED, NO_WORDS, Version
 from hostagent.knowledge.ncclvariables import ANY_CASE, RANGES, Variable, words
 from hostagent.nccl.numbers import begins_with_digits, parse_number

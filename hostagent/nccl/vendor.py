@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.knowledge.ncclvendors import EFA_STACK, GIB, Stack, stack_of
 from hostagent.knowledge.rdma import EFA, ETHERNET
 from hostagent.nccl.agreement import Refusal, differing, names, rails

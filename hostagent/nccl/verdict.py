@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from hostagent.core.vocabulary import Gdr, NcclVerdict
 from hostagent.knowledge.nccllogs import FORCING, RDMA_PROVIDERS, TCP_PROVIDERS, kind_of
 from hostagent.nccl.records import Record
 from hostagent.nccl.seen import Channel, Process, Seen, Suspect
-from hostagent.vocabulary import Gdr, NcclVerdict
 
 _PROOFS = 5
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 
 
 class Fix(NamedTuple):

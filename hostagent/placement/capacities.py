@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from hostagent.core.unread import Unread
 from hostagent.facts.kubelet import Device
-from hostagent.facts.unread import Unread
 from hostagent.placement.node import Node, is_gpu_resource
 
 

@@ -3,8 +3,8 @@
 # A real plug-in may prefer devices by their links. What a container gets of reusable devices when it takes fewer than the init
 # containers had is the order of a map in the kubelet; the model takes the lowest.
 
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.facts.kubelet import Device
-from hostagent.facts.unread import Unread, UnreadError
 from hostagent.placement.masks import FEW, Hints, NoHints, TooManyError, fewest, mask_of, subsets
 from hostagent.placement.memory import RefusedError
 from hostagent.placement.merge import Best

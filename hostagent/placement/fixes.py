@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import combinations, product
 from typing import NamedTuple
 
-from hostagent.facts.unread import UnreadError
+from hostagent.core.unread import UnreadError
 from hostagent.placement.answers import Fix
 from hostagent.placement.masks import TooManyError
 from hostagent.placement.merge import PanicError

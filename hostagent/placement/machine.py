@@ -3,9 +3,9 @@
 from functools import lru_cache
 from math import ceil
 
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.kubelet import KubeletState
-from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.placement.cpus import Cpu, CpuTopology, take
 from hostagent.placement.devices import Pool
 from hostagent.placement.memory import MEMORY, Memory, NodeMemory

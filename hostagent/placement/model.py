@@ -10,7 +10,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hostagent.facts.unread import UnreadError, need
+from hostagent.core.unread import UnreadError, need
 from hostagent.placement.cpuhints import aligned, cpu_hints
 from hostagent.placement.cpus import take
 from hostagent.placement.devices import Pool

@@ -2,11 +2,11 @@
 
 from typing import Literal, NamedTuple
 
+from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Device, Kubelet, KubeletConfig, KubeletState
 from hostagent.facts.topology import Nic, NumaNode, Topology
-from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need
 
 GPU_RESOURCE = "nvidia.com/gpu"
 CpuSets = tuple[tuple[int, ...], ...]

@@ -1,6 +1,6 @@
 """`place`: what becomes of pods that arrive one after the other."""
 
-from hostagent.facts.unread import Unread, UnreadError
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.placement.answers import Fix, Placed
 from hostagent.placement.masks import TooManyError, bits
 from hostagent.placement.merge import PanicError

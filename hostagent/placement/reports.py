@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, get_args
 
+from hostagent.core.unread import Unread, UnreadError, Why
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Device, Kubelet, KubeletConfig, KubeletState, MemoryBlock, Pairs, ReservedMemory
 from hostagent.facts.topology import CpuPackage, Hugepages, Nic, NumaNode, Topology
-from hostagent.facts.unread import Unread, UnreadError, Why
 from hostagent.placement.node import Node, node_of
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@
 
 from collections.abc import Mapping
 
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.placement.node import GPU_RESOURCE, Node, is_gpu_resource
 from hostagent.placement.pods import Container, Pod
 from hostagent.placement.shapes import GPUS, NICS

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from math import ceil
 from typing import NamedTuple
 
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.kubelet import KubeletConfig, Pairs
-from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.placement.cpus import CpuOptions
 from hostagent.placement.node import Node
 from hostagent.placement.quantity import milli, share_of, whole

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from hostagent.facts.unread import need
+from hostagent.core.unread import need
 from hostagent.plan.model import Given, Part, PlannedPackage
 from hostagent.plan.offers import Transaction
 

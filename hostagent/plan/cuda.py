@@ -2,7 +2,7 @@
 
 import re
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.facts.version import satisfies, upstream, wish
 from hostagent.plan.answers import moved_by, named, space_of
 from hostagent.plan.cudafound import found_version, is_there, transaction

@@ -2,8 +2,8 @@
 
 # The distribution's own toolkit (/usr/lib/cuda) counts only where /usr/local/cuda leads to it.
 
+from hostagent.core.unread import Unread, need
 from hostagent.facts.cuda import CudaToolkit
-from hostagent.facts.unread import Unread, need
 from hostagent.facts.version import satisfies, upstream
 from hostagent.plan.model import CudaChoice
 from hostagent.plan.transactions import Commands

@@ -9,16 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
+from hostagent.core.frozen import frozen
+from hostagent.core.typed import plain
+from hostagent.core.unread import Unread
+from hostagent.core.vocabulary import Ending, Kind, StepKind, StepState, UndoKind, UnitChange
 from hostagent.facts.version import upstream
 from hostagent.knowledge.driverpackages import belongs
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part
 from hostagent.plan.model import FileDiff, Part, Plan, PlannedPackage, PlanStep, Reboot, Refusal, Run, Undo, plain_operation
 from hostagent.plan.view import View
 from hostagent.report import HostIdentity, ProfileIdentity, Report, Security, Tool, head_of
-from hostagent.typed import plain
-from hostagent.vocabulary import Ending, Kind, StepKind, StepState, UndoKind, UnitChange
 
 SCHEMA_VERSION = 1
 #: What systemctl does to a unit, in words of the document; whatever else it is asked for (daemon-reload) is no change of a unit.

@@ -5,11 +5,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from hostagent.core.secret.names import without_secrets
+from hostagent.core.unread import Unread
 from hostagent.facts.installation import ConfigFile
-from hostagent.facts.unread import Unread
 from hostagent.plan.model import FileDiff, Key, PlanStep, Remove, Write
 from hostagent.plan.view import View
-from hostagent.secret.names import without_secrets
 
 _NONE = "/dev/null"
 #: Stands for the name of a setting that is no secret while secrets are looked for: no text of a host has it.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
-from hostagent.facts.unread import UnreadError
+from hostagent.core.unread import UnreadError
 from hostagent.plan.cuda import choose_cuda, cuda_steps
 from hostagent.plan.docker import choose_docker, docker_steps
 from hostagent.plan.driver import choose, driver_steps

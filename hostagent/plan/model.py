@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from hostagent.facts.unread import UnreadError
+from hostagent.core.steps import Step
+from hostagent.core.unread import UnreadError
+from hostagent.core.vocabulary import Action, Extra, PlanPart, StepKind, UndoKind
 from hostagent.plan.offers import Offers, Question
 from hostagent.plan.view import View
 from hostagent.profile import Profile
-from hostagent.steps import Step
-from hostagent.vocabulary import Action, Extra, PlanPart, StepKind, UndoKind
 
 Part = PlanPart
 #: What ``--only`` takes: the repositories serve both.

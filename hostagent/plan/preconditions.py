@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 
-from hostagent.facts.unread import UnreadError
+from hostagent.core.unread import UnreadError
 from hostagent.plan.driver.refused import of_secure_boot, of_use
 from hostagent.plan.model import Choices, Given, Portion, Refusal
 from hostagent.plan.refusals.host import of_cloud_init, of_gpus, of_names, of_runfile

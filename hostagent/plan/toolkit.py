@@ -3,13 +3,13 @@
 # It stays where all packages of it (of CDI alone the base package) have one version that `toolkit.version` takes, and where
 # programs without packages do (Docker's snap). Some of the four: their own version is completed, if the profile takes it.
 
+from hostagent.core.tables.platforms import HOSTS_OWN
+from hostagent.core.unread import need
 from hostagent.derived.toolkitneed import reached_without
 from hostagent.derived.upgrades import moves
 from hostagent.facts.packages import Package
-from hostagent.facts.unread import need
 from hostagent.facts.version import Wish, compare_deb, compare_upstream, satisfies, upstream, wish
 from hostagent.knowledge.packages import TOOLKIT_BASE, TOOLKIT_PACKAGES, driver_part
-from hostagent.knowledge.platforms import HOSTS_OWN
 from hostagent.plan.answers import space_of
 from hostagent.plan.model import Given, PlannedPackage, PlanStep, Portion, Probe, Refusal, Run, ToolkitChoice, Undo
 from hostagent.plan.offers import Question

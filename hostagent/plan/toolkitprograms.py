@@ -1,6 +1,6 @@
 """Programs of the toolkit on the disk: a database of packages that says installed is no proof of them."""
 
-from hostagent.facts.unread import need
+from hostagent.core.unread import need
 from hostagent.knowledge.packages import TOOLKIT_BASE
 from hostagent.plan.model import ToolkitChoice
 from hostagent.plan.transactions import Commands

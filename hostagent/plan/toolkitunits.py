@@ -1,6 +1,6 @@
 """The units that make nvidia-ctk's CDI specification at boot."""
 
-from hostagent.facts.unread import need
+from hostagent.core.unread import need
 from hostagent.facts.version import compare_upstream
 from hostagent.knowledge.cdi import REFRESH_SINCE, REFRESH_UNITS
 from hostagent.plan.model import Given, PlanStep, Probe, Run, ToolkitChoice, Undo

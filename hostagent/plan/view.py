@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from hostagent.core.unread import Unread
+from hostagent.core.vocabulary import Kind
 from hostagent.facts.accounts import Accounts
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.cuda import Cuda
@@ -17,8 +19,6 @@ from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
-from hostagent.vocabulary import Kind
 
 #: Names of the fact types that a plan reads.
 KINDS = (

@@ -3,8 +3,8 @@
 import os
 from collections.abc import Collection, Iterable, Mapping
 
-from hostagent.hashes import hexdigest
-from hostagent.smallfile import is_absent, read_small, reason
+from hostagent.core.hashes import hexdigest
+from hostagent.core.smallfile import is_absent, read_small, reason
 
 #: Where the built-in profiles are.
 BUILT_IN = os.path.dirname(__file__)

@@ -12,9 +12,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hostagent.core.typed import MAX_MISTAKES, Mistake, ShapeError, build, dotted
 from hostagent.profiles.install import impossible_installs
 from hostagent.profiles.rdma import impossible_ports
-from hostagent.typed import MAX_MISTAKES, Mistake, ShapeError, build, dotted
 
 if TYPE_CHECKING:
     from hostagent.facts.version import Wish

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Literal
 
-from hostagent.facts.frozen import frozen
-from hostagent.typed import Mistake
+from hostagent.core.frozen import frozen
+from hostagent.core.typed import Mistake
 
 #: What apt, dnf and zypper all take, without a query: none of them takes one everywhere.
 _PLACE = r"/[A-Za-z0-9._~%+=:@/-]{0,1024}"

@@ -6,11 +6,11 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hostagent.errors import HostagentError, did_you_mean
+from hostagent.core.errors import HostagentError, did_you_mean
+from hostagent.core.smallfile import STANDARD_INPUT, NotOwnError, is_absent, read_standard_input, reason
 from hostagent.profiles import files
 from hostagent.profiles.files import NEXT_STEP
 from hostagent.profiles.format import Rename, known
-from hostagent.smallfile import STANDARD_INPUT, NotOwnError, is_absent, read_standard_input, reason
 
 if TYPE_CHECKING:
     from hostagent.profiles.mistakes import Place
@@ -95,7 +95,7 @@ def _parsed(raw: bytes, label: str) -> Any:
     """The document; None where there is none: the file of comments that packages install costs no YAML."""
     if re.fullmatch(_COMMENTS, raw):
         return None
-    from hostagent.yamlfile import YamlError, parse_yaml
+    from hostagent.core.yamlfile import YamlError, parse_yaml
 
     try:
         return parse_yaml(raw)
@@ -132,7 +132,7 @@ def _built_in(name: str) -> Layer:
         raw = files.read(file)
         data = json.loads(raw)
     except (OSError, ValueError) as error:
-        from hostagent.installation import damaged_step
+        from hostagent.core.installation import damaged_step
 
         shown = reason(error) if isinstance(error, OSError) else str(error)
         raise HostagentError(f"the built-in profile {name!r} is damaged: {shown}", damaged_step()) from error

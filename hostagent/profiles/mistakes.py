@@ -6,9 +6,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from hostagent.errors import HostagentError, at_once
+from hostagent.core.errors import HostagentError, at_once
+from hostagent.core.typed import Mistake, dotted, shown
 from hostagent.profiles.files import NEXT_STEP
-from hostagent.typed import Mistake, dotted, shown
 
 _VERSIONS = {("driver", "version"), ("driver", "install"), ("toolkit", "version"), ("toolkit", "install"), ("cuda", "toolkit")}
 _PROGRAMS = {("install", "before"), ("install", "after")}
@@ -52,7 +52,7 @@ def placed(layer: str, raw: bytes, mistakes: Iterable[Mistake]) -> list[Place]:
         return []
     lines: Mapping[tuple[Any, ...], tuple[int, str]] = {}
     if raw:
-        from hostagent.yamlfile import places  # only where there is a mistake
+        from hostagent.core.yamlfile import places  # only where there is a mistake
 
         lines = places(raw)
     return [_placed(layer, lines, one) for one in mistakes]

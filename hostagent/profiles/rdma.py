@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from hostagent.facts.frozen import frozen
-from hostagent.typed import Mistake
+from hostagent.core.frozen import frozen
+from hostagent.core.typed import Mistake
 
 #: As NCCL reads NCCL_IB_HCA: ^ excludes, = is exact, then names with or without a port (NCCL documentation, Environment Variables).
 _HCA = r"[A-Za-z0-9_.-]{1,63}(:[1-9][0-9]{0,2})?"

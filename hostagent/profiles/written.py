@@ -7,9 +7,9 @@ import os
 import re
 from typing import Any
 
+from hostagent.core.typed import plain
+from hostagent.core.yamlfile import write_yaml
 from hostagent.profiles.files import commented
-from hostagent.typed import plain
-from hostagent.yamlfile import write_yaml
 
 
 def as_yaml(profile: Any) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any, Literal
 
-from hostagent.facts.frozen import frozen
-from hostagent.steps import Step
-from hostagent.vocabulary import Action, Axis, Kind, Outcome, Scope, Severity, Verdict
+from hostagent.core.frozen import frozen
+from hostagent.core.steps import Step
+from hostagent.core.vocabulary import Action, Axis, Kind, Outcome, Scope, Severity, Verdict
 
 SCHEMA_VERSION = 2
 

@@ -8,7 +8,7 @@ import fcntl
 import os
 import struct
 
-from hostagent import lockfile
+from hostagent.core import lockfile
 
 NAME = "daemon.lock"
 #: struct flock: type, whence, start, length, process.

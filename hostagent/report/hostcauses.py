@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.escape import visible
+from hostagent.core.steps import Step
+from hostagent.core.typed import ShapeError, build
 from hostagent.knowledge.ncclhost import EXPLAINING, GRAVE
 from hostagent.nccl.explanation import Explanation, HostCause, HostCauses
 from hostagent.report import Report
 from hostagent.report.told import Group, concerned, first_steps, groups, headline
-from hostagent.steps import Step
-from hostagent.typed import ShapeError, build
-from hostagent.visible import visible
 
 #: The checks that name each topic.
 Explaining = Mapping[str, frozenset[str]]

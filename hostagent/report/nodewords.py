@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
 
 #: The six, without our prefix, in the order in which they are told.
 ConditionType = Literal["Ready", "MultiNodeReady", "DriverReady", "ToolkitReady", "TopologyReady", "FabricReady"]

@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, get_args
 
+from hostagent.core.smallfile import NotOwnError, read_small, reason, refuse_others
+from hostagent.core.vocabulary import Verdict
 from hostagent.profiles import files
 from hostagent.report import PLACEABLE, SCHEMA_VERSION, Report, daemonlock
 from hostagent.report.hostcoverage import coverage_of_report
 from hostagent.report.told import first_steps, first_that_counts
-from hostagent.smallfile import NotOwnError, read_small, reason, refuse_others
-from hostagent.vocabulary import Verdict
 
 PATH = "/run/hostagent/state.json"
 _MAX_BYTES = 1024 * 1024
@@ -58,7 +58,7 @@ def save(report: Report, profile_files: Iterable[tuple[str, str]], path: str = P
     """Write the file whole or not at all, readable by everybody. `profile_files`: ``Loaded.files``; `quarantine`: see `document`. Raises
     ``OSError``, also where a daemon keeps the file.
     """
-    from hostagent.deliver.file import deliver
+    from hostagent.core.filewrite import deliver
 
     folder = os.path.dirname(path)
     make(folder)

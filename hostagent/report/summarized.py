@@ -9,9 +9,11 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any, Literal, get_args
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.escape import visible
+from hostagent.core.typed import ShapeError, build, plain
+from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, Why
 from hostagent.facts.cpulist import parse_cpulist
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, Why
 from hostagent.nccl.classinputs import CUT
 from hostagent.report import SCHEMA_VERSION as REPORT_VERSION
 from hostagent.report import Report, Verdicts
@@ -20,8 +22,6 @@ from hostagent.report.hostcoverage import coverage_of
 from hostagent.report.nodewords import compact
 from hostagent.report.summary import SCHEMA_VERSION, Advisories, Fabric, Gpus, Kubelet, Nccl, Numa, Reason, Summary
 from hostagent.report.told import NOTHING, groups
-from hostagent.typed import ShapeError, build, plain
-from hostagent.visible import visible
 
 #: Bytes of the whole, as compact JSON.
 LONGEST = 4096

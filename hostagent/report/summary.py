@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal
 
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
-from hostagent.fieldtexts import field_texts
-from hostagent.typed import UNREAD_SCHEMA, schema
-from hostagent.vocabulary import Action, Severity, Verdict
+from hostagent.core.field_texts import field_texts
+from hostagent.core.frozen import frozen
+from hostagent.core.typed import UNREAD_SCHEMA, schema
+from hostagent.core.unread import Unread
+from hostagent.core.vocabulary import Action, Severity, Verdict
 
 SCHEMA_VERSION = 1
 #: Two sources joined by a dot, which the value of a label may have.

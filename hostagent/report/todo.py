@@ -6,9 +6,9 @@
 
 from collections.abc import Iterable
 
-from hostagent.knowledge.ladder import ENDS_JOBS, TAKES_IN
-from hostagent.steps import Step
-from hostagent.vocabulary import ACTIONS, Action
+from hostagent.core.steps import Step
+from hostagent.core.tables.recovery_actions import ENDS_JOBS, TAKES_IN
+from hostagent.core.vocabulary import ACTIONS, Action
 
 DRAIN = Step("drain_and_inspect", "Drain the node.")
 

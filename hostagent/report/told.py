@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from hostagent.core.escape import visible
+from hostagent.core.steps import Step
 from hostagent.report import Cause, Judgement, Report, subject_order
 from hostagent.report.todo import DRAIN, to_do
-from hostagent.steps import Step
-from hostagent.visible import visible
 
 _FOUND = ("fail", "warn")
 #: How much a finding counts, the most first: not ready, unknown, degraded, nothing.

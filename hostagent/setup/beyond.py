@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from hostagent.derived.words import counted
+from hostagent.core.escape import cut
+from hostagent.core.text import counted
 from hostagent.report import Report
 from hostagent.report.told import NOTHING, Group, groups, headline
 from hostagent.setup.line import Line
-from hostagent.visible import cut
 
 #: Causes that are told one by one.
 _MOST = 24

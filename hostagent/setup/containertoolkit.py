@@ -1,8 +1,8 @@
 """The NVIDIA Container Toolkit: its package, else its program."""
 
+from hostagent.core.unread import Unread
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
 from hostagent.setup import versions
 from hostagent.setup.found import Found, differs, failed, told_by
 from hostagent.setup.request import Request

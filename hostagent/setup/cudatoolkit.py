@@ -2,9 +2,9 @@
 
 import posixpath
 
+from hostagent.core.unread import Unread
 from hostagent.facts.cuda import Cuda, CudaToolkit
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.facts.unread import Unread
 from hostagent.setup import versions
 from hostagent.setup.found import Found, differs, failed, told_by
 from hostagent.setup.request import Request

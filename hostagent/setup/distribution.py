@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
+from hostagent.core.unread import Unread
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.os import Ancestry, Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.distributions import FAMILIES, INSTALLABLE, LIKE, MANAGERS, WITH_YUM, Family
 
 

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
+from hostagent.core.unread import Unread
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.setup.found import failed, says
 from hostagent.setup.told import Answered
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+from hostagent.core.typed import plain
 from hostagent.report import Report
 from hostagent.setup.request import Backend, Generation, Request
 from hostagent.setup.verdict import Verdict
-from hostagent.typed import plain
 
 
 @dataclass(frozen=True)

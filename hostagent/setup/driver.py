@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
+from hostagent.core.unread import Unread
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
 from hostagent.setup import versions
 from hostagent.setup.found import Found, differs, failed, told_by
 from hostagent.setup.request import Request

@@ -2,9 +2,9 @@
 
 # kubectl's answer for this node, else for all; else what the kubelet has given to its device plug-ins' devices.
 
+from hostagent.core.unread import Unread
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kubelet import Kubelet
-from hostagent.facts.unread import Unread
 from hostagent.setup.found import failed, says
 from hostagent.setup.line import Line
 from hostagent.setup.told import Answered

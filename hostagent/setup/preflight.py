@@ -6,9 +6,9 @@ Source: check_tao_launch_preflight.py of NVIDIA-TAO/tao-skill-bank: ``--gpu-arch
 
 import re
 
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.facts.unread import Unread
 
 _CAPABILITY = re.compile(r"([0-9]{1,2})\.([0-9])")
 _MIB, _MIB_PER_GIB = 2**20, 1024

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from hostagent.errors import did_you_mean
+from hostagent.core.errors import did_you_mean
 from hostagent.knowledge import tao
 
 #: 7.0 (branch and versions exactly) and 7.1 (minimums) of the script.

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from hostagent import yamlfile
-from hostagent.errors import did_you_mean
+from hostagent.core import yamlfile
+from hostagent.core.errors import did_you_mean
 from hostagent.setup.request import RequestError
 
 #: Bytes of such a file.

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hostagent.hashes import hexdigest
+from hostagent.core.hashes import hexdigest
 
 #: Below the root of a skill bank, in the order in which callers look for it.
 FOLDERS = (

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.facts.version import upstream
 from hostagent.setup.request import Request
 from hostagent.setup.told import Answered, Tools

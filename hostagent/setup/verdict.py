@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from hostagent.core.escape import visible
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.report import Report
 from hostagent.setup.beyond import beyond
@@ -16,7 +17,6 @@ from hostagent.setup.kubernetes import kubernetes
 from hostagent.setup.line import Line
 from hostagent.setup.request import MISSING, OK, Request
 from hostagent.setup.told import Tools
-from hostagent.visible import visible
 
 __all__ = ["Line", "Verdict", "verdict"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import cmp_to_key
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.facts.version import compare_upstream, upstream
 
 _BY_VERSION = cmp_to_key(compare_upstream)

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from types import MappingProxyType
 
+from hostagent.core.errors import HostagentError
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.derived.serving import is_there
-from hostagent.errors import HostagentError
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.facts.version import upstream, wish
 from hostagent.plan.model import Asked, DockerAsked, Renamed
 from hostagent.profile import CudaPolicy, DriverPolicy, Loaded, RuntimePolicy, ToolkitPolicy

@@ -6,7 +6,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from hostagent.derived.words import counted
+from hostagent.core.escape import visible
+from hostagent.core.text import counted
+from hostagent.core.vocabulary import Kind, Verdict
 from hostagent.report import PLACEABLE, Judgement, Report
 from hostagent.report.hostcoverage import gap_in_words, gap_word
 from hostagent.report.inventory import gpus, inventory
@@ -14,8 +16,6 @@ from hostagent.report.times import ago, moment
 from hostagent.report.told import NOTHING, Group, Told, devices, first_steps, groups, headline, rank_of, steps
 from hostagent.sinks.counts import counts
 from hostagent.sinks.words import SAID, WORDS
-from hostagent.visible import visible
-from hostagent.vocabulary import Kind, Verdict
 
 _READ_FROM = {"host-root": "a live host below another root", "image": "an image, which is not running"}
 #: Characters of one text, of a name and a command that a page shows: JSON has them whole.

@@ -2,7 +2,7 @@
 
 from typing import Literal, get_args
 
-from hostagent.derived.words import counted
+from hostagent.core.text import counted
 from hostagent.gate.fleet import Fleet
 from hostagent.gate.wording import names_of
 from hostagent.sinks.fleetwords import NAMES, WORDS, differences, headline, headline_of, in_words, more, reason_of, short, states_of

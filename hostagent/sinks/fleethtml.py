@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from hostagent.derived.words import counted
+from hostagent.core.text import counted
 from hostagent.gate.fleet import Cause, Class, Domain, Fleet, Node, State, WithoutClass
 from hostagent.gate.wording import names_of
 from hostagent.sinks.fleetwords import NAMES, WORDS, differences, headline, headline_of, in_words, reason_of, short, states_of

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from hostagent.derived.words import counted
+from hostagent.core.escape import cut
+from hostagent.core.text import counted
 from hostagent.gate.fleet import Cause, Class, Counts, Fleet, State
 from hostagent.gate.wording import names_of
-from hostagent.visible import cut
 
 #: States in the order and the words in which they are printed.
 WORDS: dict[State, str] = {"ready": "ready", "degraded": "degraded", "not_ready": "not ready", "unknown": "unknown", "stale": "stale"}

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from hostagent.derived.words import counted
+from hostagent.core.text import counted
 from hostagent.gate.answer import CODES, Answer, Backend, Code, Examined, Reason
 from hostagent.gate.classes import DIFFERS_IN_CUT, OTHER_RELEASE
 from hostagent.gate.wording import are, instant, names_of, shown

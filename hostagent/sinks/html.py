@@ -6,7 +6,8 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from hostagent.derived.words import counted
+from hostagent.core.text import counted
+from hostagent.core.vocabulary import Outcome, Verdict
 from hostagent.report import Report
 from hostagent.report.inventory import GPU_FIELDS, gpus, inventory
 from hostagent.report.told import Group, Told, concerned, devices, headline
@@ -17,7 +18,6 @@ from hostagent.sinks.markup import escaped
 from hostagent.sinks.stylesheet import STYLE
 from hostagent.sinks.tables import rows
 from hostagent.sinks.words import WORDS
-from hostagent.vocabulary import Outcome, Verdict
 
 #: By how much a cause counts: its colour.
 _COLOURS = ("bad", "unknown", "warn", "note")

@@ -5,7 +5,7 @@ import json
 import math
 from typing import Any
 
-from hostagent.typed import plain
+from hostagent.core.typed import plain
 
 #: What the text of half a surrogate pair contains; that of a whole pair, too.
 _HALVES = "\\ud"

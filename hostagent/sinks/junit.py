@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import NamedTuple
 
+from hostagent.core.steps import in_words
 from hostagent.report import Judgement, Report
 from hostagent.report.exitcode import Asked
 from hostagent.report.hostcoverage import gap_in_words, gap_word
 from hostagent.sinks.markup import escaped
-from hostagent.steps import in_words
 
 _KINDS = (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
 

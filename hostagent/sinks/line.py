@@ -5,14 +5,14 @@
 
 from collections.abc import Mapping
 
+from hostagent.core.escape import visible
+from hostagent.core.vocabulary import Verdict
 from hostagent.report import Report
 from hostagent.report.hostcoverage import gap_word
 from hostagent.report.inventory import inventory
 from hostagent.report.told import first_steps, first_that_counts
 from hostagent.sinks.digest import sentence, why_nothing
 from hostagent.sinks.words import WORDS
-from hostagent.visible import visible
-from hostagent.vocabulary import Verdict
 
 #: By scope, as a line names it where the two verdicts differ.
 _NAMES = {"single_node": "single-node", "multi_node": "multi-node"}

@@ -1,6 +1,6 @@
 """Escaping for HTML and XML."""
 
-from hostagent.visible import visible
+from hostagent.core.escape import visible
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
 

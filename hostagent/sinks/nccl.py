@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Literal, get_args
 
+from hostagent.core.steps import Step
 from hostagent.knowledge.ncclhost import EXPLAINING, REASONS
 from hostagent.nccl.explanation import GOOD, ChannelEnd, Explanation, HostCause
 from hostagent.nccl.findings import Finding
 from hostagent.sinks.page import Page
-from hostagent.steps import Step
 
 Format = Literal["text", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
-from hostagent.derived.words import counted, size
+from hostagent.core.escape import visible
+from hostagent.core.text import counted, size
 from hostagent.plan.document import Document, PackageDocument, version_of
 from hostagent.plan.model import FileDiff, Refusal
 from hostagent.sinks import digest
 from hostagent.sinks.page import Page
-from hostagent.visible import visible
 
 Format = Literal["text", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)

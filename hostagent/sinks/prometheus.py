@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hostagent.core.vocabulary import VERDICTS
 from hostagent.report import PLACEABLE, Report
 from hostagent.report.devices import address_of, uuids
 from hostagent.report.hostcoverage import coverage_of_report
 from hostagent.sinks.digest import short
-from hostagent.vocabulary import VERDICTS
 
 Sample = tuple[Mapping[str, str], float]
 #: Outcomes of which single judgements are worth a series each.

@@ -6,7 +6,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from hostagent.derived.words import counted
+from hostagent.core.text import counted
 from hostagent.report import Report
 from hostagent.report.inventory import inventory
 from hostagent.report.told import Told, concerned, devices, headline

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from hostagent import REPORT_BUGS_TO
+from hostagent.core.escape import visible
 from hostagent.report import Report
-from hostagent.visible import visible
 
 
 def tracebacks(report: Report) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from hostagent.vocabulary import Verdict
+from hostagent.core.vocabulary import Verdict
 
 WORDS: Mapping[Verdict, str] = {"not_ready": "NOT READY", "ready": "READY", "degraded": "DEGRADED", "unknown": "UNKNOWN"}
 

@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
+from hostagent.core.escape import visible
 from hostagent.slurm.node import Node, parse_nodes
-from hostagent.visible import visible
 
 _SCONTROL = "scontrol"
 #: Seconds of one command: without a controller it tries for ten.

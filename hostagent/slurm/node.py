@@ -7,7 +7,7 @@
 import re
 from collections.abc import Iterator
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
 
 _START = "NodeName="
 _STATE = re.compile(r" State=(\S+)")

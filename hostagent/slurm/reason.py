@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hostagent.visible import visible
+from hostagent.core.escape import visible
 
 PREFIX, QUARANTINE = "hostagent:", "quarantine:"
 #: Characters of a reason.

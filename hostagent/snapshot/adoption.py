@@ -5,7 +5,7 @@ import shutil
 from typing import Any
 
 from hostagent.app import examine, prepare
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.profile import Loaded
 from hostagent.reading import InProcess
 from hostagent.report import Report

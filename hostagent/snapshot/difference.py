@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from hostagent.core.escape import visible
 from hostagent.report.times import moment
 from hostagent.source.tape import Tape
-from hostagent.visible import visible
 
 #: Lines of an answer that are compared one by one: what takes longer than a person waits for, nobody reads either.
 _MOST_LINES = 20_000

@@ -152,7 +152,7 @@ def json_document(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
 
 def yaml_document(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     """YAML or JSON, as CDI specifications are; comes out as JSON, which YAML contains."""
-    from hostagent.yamlfile import YamlError, parse_foreign_yaml
+    from hostagent.core.yamlfile import YamlError, parse_foreign_yaml
 
     try:
         document = json.loads(data)
@@ -175,7 +175,7 @@ def toml(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     >>> toml(b'version = 2\nroot = "/x"\n[a."b.c"]\nx = 1\npassword = "x"\n', ("version", "a/*/x"), str)
     b'version = 2\n\n[a."b.c"]\nx = 1\n'
     """
-    from hostagent.collect.tomltext import TomlError, parse_toml
+    from hostagent.core.toml import TomlError, parse_toml
 
     try:
         document = parse_toml(data, strict=False)

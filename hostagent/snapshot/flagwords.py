@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from hostagent.core.answers import ARGUMENT_BYTES
 from hostagent.snapshot.documents import DURATION
-from hostagent.source.answers import ARGUMENT_BYTES
 
 #: A flag's own name, or what a variable is called.
 _FLAG = re.compile(r"--[A-Za-z][\w.-]{0,80}|-[A-Za-z]")

@@ -45,7 +45,7 @@ DASHED = re.compile(rf"(?i)(?<![a-z0-9])ip-(?:{_OCTET}-){{3}}{_OCTET}(?![\d-])")
 
 #: Of a program that a GPU's fault names: it may be a person's. The driver's ``<unknown>`` is none.
 PROGRAM = re.compile(r"(?<=, name=)(?!<)[^,\n]+")
-#: Serial numbers and names of devices. The keys of settings are found by `hostagent.secret.names`.
+#: Serial numbers and names of devices. The keys of settings are found by `hostagent.core.secret.names`.
 SERIAL = re.compile(
     r"(?i)(?:(?<=\bserial )|(?<=\bserial number )|(?<=\bserial no )|(?<=\bserial no\. )|(?<=\bs/n )|(?<=\bs/n:)|(?<=\bs/n: )"
     r"|(?<=\bsn )|(?<=\bsn: )|(?<=\bsn=)|(?<=\basset tag )|(?<=\basset tag: ))[A-Z0-9][\w-]{3,}"

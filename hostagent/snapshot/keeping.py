@@ -1,6 +1,6 @@
 """A tape keeps what readers used, and nothing else: each answer is filtered by its kind, by the names that readers said they read.
 
-Who reads an answer says so (`hostagent.source.keep.Keep`): its kind, a word of `KINDS`, and names. To know what a recorded pass
+Who reads an answer says so (`hostagent.core.retention.Keep`): its kind, a word of `KINDS`, and names. To know what a recorded pass
 used, its answers are read once more. An answer that nobody claims is left out: a replay calls it *not-recorded*.
 """
 
@@ -8,18 +8,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 from hostagent.collect import ALL_READERS, collect
-from hostagent.errors import HostagentError
-from hostagent.facts.unread import Unread
+from hostagent.core.answers import Answer
+from hostagent.core.errors import HostagentError
+from hostagent.core.retention import WHOLE, Filtered, Keep, merged
+from hostagent.core.unread import Unread
+from hostagent.core.vocabulary import Kind
 from hostagent.nccl.conftext import conf_text
 from hostagent.snapshot import documents, flagwords, kubelets, lines, packages, rows
 from hostagent.snapshot.slurmconf import slurm_conf
 from hostagent.source.answerfile import Question
-from hostagent.source.answers import Answer
 from hostagent.source.base import Source
 from hostagent.source.budget import weight
-from hostagent.source.keep import WHOLE, Filtered, Keep, merged
 from hostagent.source.tape import MAX_BYTES
-from hostagent.vocabulary import Kind
 
 #: Questions whose answers this program makes itself, of numbers, names of files and words of its own.
 _OWN = frozenset(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
-from hostagent.secret.names import without_secrets
+from hostagent.core.secret.names import without_secrets
 from hostagent.snapshot.flagwords import typed_text
 
 Mask = Callable[[str], str]

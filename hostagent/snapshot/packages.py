@@ -10,8 +10,8 @@ from hostagent.collect.packages.apt import parse_sources_deb822, parse_sources_l
 from hostagent.collect.packages.aptconf import statements
 from hostagent.collect.packages.deb822 import parse_stanzas
 from hostagent.collect.packages.openpgp import public_keys
+from hostagent.core.unread import Unread
 from hostagent.facts.packages import AptSource
-from hostagent.facts.unread import Unread
 
 Mask = Callable[[str], str]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from hostagent.collect.nccl.job import MOST_PEOPLE
-from hostagent.secret.people import CALLED, PERSON, SYSTEM, without_people
+from hostagent.core.secret.people import CALLED, PERSON, SYSTEM, without_people
 
 
 def without_job_people(answers: Mapping[str, Any], key: bytes) -> dict[str, Any]:

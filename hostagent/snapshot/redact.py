@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hostagent.collect.slurm.conf import in_hostlist
-from hostagent.knowledge import daemons
-from hostagent.secret.names import hidden, without_secret_arguments, without_secrets
-from hostagent.secret.people import PERSON
+from hostagent.core.secret.names import hidden, without_secret_arguments, without_secrets
+from hostagent.core.secret.people import PERSON
+from hostagent.core.tables import daemons
 from hostagent.snapshot import identities as found
 from hostagent.snapshot.addresses import Spellings
 from hostagent.snapshot.slurmconf import with_nodes

@@ -12,8 +12,8 @@ import mmap
 import os
 from collections.abc import Mapping
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import Answer
+from hostagent.core.answers import Answer
+from hostagent.core.unread import Unread
 from hostagent.source.coding import FAST, Coding
 
 #: A question as it is asked: method and arguments.

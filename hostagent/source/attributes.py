@@ -9,7 +9,7 @@ import os
 import stat
 from typing import Any
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.files import unread
 from hostagent.source.paths import Root
 

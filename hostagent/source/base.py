@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import KIB, MIB, Answer, Completed, Disk, Elf, NcclFile, Stat, shaped, unexpected
+from hostagent.core.answers import KIB, MIB, Answer, Completed, Disk, Elf, NcclFile, Stat, shaped, unexpected
+from hostagent.core.retention import Filtered, Keep, usable, within_limit
+from hostagent.core.unread import Unread
+from hostagent.core.vocabulary import Kind
 from hostagent.source.budget import Budget
-from hostagent.source.keep import Filtered, Keep, usable, within_limit
 from hostagent.source.policy import Policy, is_unavailable, not_asked
-from hostagent.vocabulary import Kind
 
 _UNASKED: Answer = object()  # in the place of an answer
 _LIMITED = frozenset({"read", "tail"})
@@ -210,7 +210,7 @@ class Source:
         return answer if isinstance(answer, dict | Unread) else unexpected("enrolled", "", answer)
 
     def kernel_log(self, *, keep: Keep | None = None) -> "dict[str, Any] | Unread":
-        """What the kernel said in this boot, see `hostagent.knowledge.kernellog`: lines, ``[seconds since the boot, message]`` or
+        """What the kernel said in this boot, see `hostagent.core.tables.kernel_log`: lines, ``[seconds since the boot, message]`` or
         on old tapes the message alone, oldest first; complete (bool).
         """
         return self._object("kernel_log", keep=keep)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection
 from typing import Literal, Protocol
 
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.core.unread import Unread, UnreadError, need
 
 #: Stands for a group that contains the reader's own container: the kernel does not tell its name.
 _HIDDEN = "?"

@@ -5,8 +5,8 @@ Each fact has a share of its own, so that a directory that somebody fills costs 
 
 from collections.abc import Iterable
 
-from hostagent.facts.unread import Unread
-from hostagent.source.keep import Filtered
+from hostagent.core.retention import Filtered
+from hostagent.core.unread import Unread
 
 MIB = 1024 * 1024
 #: Of all answers of a pass. A host has 3 MiB; an image may have thousands of files with a megabyte of nothing each.

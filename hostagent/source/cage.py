@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.landlock import confine
 from hostagent.source.majors import majors
 from hostagent.source.rights import Cage, forbid_new_privileges, limit, renounce

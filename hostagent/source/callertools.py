@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
-from hostagent.smallfile import reason, refuse_others
-from hostagent.source.answers import MIB, Answer
+from hostagent.core.answers import MIB, Answer
+from hostagent.core.smallfile import reason, refuse_others
+from hostagent.core.unread import Unread
 from hostagent.source.programs import Runner
 from hostagent.source.task import Task
 

@@ -9,8 +9,8 @@ import marshal
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import MIB, Answer
+from hostagent.core.answers import MIB, Answer
+from hostagent.core.unread import Unread
 
 #: Of one value, and of all that one process says. Of a snapshot 16 MiB are read.
 STRICT_BYTES = 16 * MIB

@@ -8,11 +8,11 @@ import time
 from typing import Any
 from urllib.parse import urlsplit
 
-from hostagent.facts.unread import Unread
+from hostagent.core.answers import KIB, MIB, Answer
+from hostagent.core.secret.address import server_address
+from hostagent.core.secret.in_use import InUse, token_in
+from hostagent.core.unread import Unread
 from hostagent.knowledge.kubelet import HELD
-from hostagent.secret.address import server_address
-from hostagent.secret.inuse import InUse, token_in
-from hostagent.source.answers import KIB, MIB, Answer
 from hostagent.source.files import Files
 
 #: Seconds for all of it, and for one step.

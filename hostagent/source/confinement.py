@@ -3,8 +3,8 @@
 import os
 import resource
 
+from hostagent.core.answers import MIB
 from hostagent.source import landlock
-from hostagent.source.answers import MIB
 from hostagent.source.rights import NOBODY_ELSE, forbid_new_privileges, keep_only, limit
 
 #: systemd's table of numbers of users and groups calls these unused: no distribution, service or container has one of them.

@@ -3,8 +3,8 @@
 import errno
 import os
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import KIB, MIB
+from hostagent.core.answers import KIB, MIB
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files
 
 _CHUNK = 256 * KIB

@@ -4,7 +4,7 @@ import os
 import struct
 from collections.abc import Callable
 
-from hostagent.source.answers import Answer
+from hostagent.core.answers import Answer
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")

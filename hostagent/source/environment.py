@@ -18,9 +18,9 @@ The answer of ``Source.environment`` is made of it at once, and holds nothing el
 import re
 from typing import Any
 
+from hostagent.core.secret.people import is_person
 from hostagent.knowledge.ncclplugins import PREFIXES, keeps_value
 from hostagent.nccl.conftext import cleaned
-from hostagent.secret.people import is_person
 
 #: Bytes of a file. Linux gives the arguments and the environment of a program 6 MiB at most (execve(2)).
 MAX_BYTES = 8 * 1024 * 1024

@@ -6,8 +6,8 @@ import stat
 from collections.abc import Callable
 from itertools import islice
 
-from hostagent.facts.unread import Unread, Why
-from hostagent.source.answers import KIB, MIB, Answer
+from hostagent.core.answers import KIB, MIB, Answer
+from hostagent.core.unread import Unread, Why
 from hostagent.source.paths import Root
 
 _KINDS = {

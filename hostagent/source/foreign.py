@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files
 from hostagent.source.paths import Root
 

@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import Answer
+from hostagent.core.answers import Answer
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files, unread
 from hostagent.source.hidden import first_process
 from hostagent.source.majors import NVIDIA, NVIDIA_DRIVERS, majors

@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable
 from typing import Any, NoReturn, get_args
 
-from hostagent.facts.unread import Unread, Why
-from hostagent.source.answers import MIB, Answer
+from hostagent.core.answers import MIB, Answer
+from hostagent.core.unread import Unread, Why
 
 #: Bytes of one message, of all; messages; values of one. A file has at most 1 MiB, and up to six bytes stand for one of its.
 LONGEST, _MAX_BYTES, _MAX_MESSAGES, _MAX_VALUES = 8 * MIB, 64 * MIB, 4 * 65536, 100_000

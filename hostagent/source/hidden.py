@@ -4,7 +4,7 @@ import contextlib
 import os
 import re
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files
 from hostagent.source.paths import Root
 

@@ -21,9 +21,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.kernellog import FIRST, KEPT, LINK, LINK_WORDS
-from hostagent.source.answers import MIB, Answer
+from hostagent.core.answers import MIB, Answer
+from hostagent.core.tables.kernel_log import FIRST, KEPT, LINK, LINK_WORDS
+from hostagent.core.unread import Unread
 from hostagent.source.files import unread
 from hostagent.source.paths import Root
 
@@ -51,7 +51,7 @@ class Record(NamedTuple):
 
 def kernel_log(root: Root, run: Callable[..., Answer]) -> Answer:
     """``{"lines": [[seconds since the boot, message], …], "complete": bool, "oldest": seconds since the boot}``: the records that
-    `hostagent.knowledge.kernellog` knows, oldest first, whether the log reaches back to the boot, and when the first of all its records
+    `hostagent.core.tables.kernel_log` knows, oldest first, whether the log reaches back to the boot, and when the first of all its records
     was made (null where there is none). `run` starts journalctl where the ring buffer does not suffice.
     """
     ring = _ring(root)

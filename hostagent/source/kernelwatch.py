@@ -7,8 +7,8 @@ import stat
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import Answer
+from hostagent.core.answers import Answer
+from hostagent.core.unread import Unread
 from hostagent.source.kernellog import (
     KMSG,
     KMSG_NUMBERS,

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import Answer
+from hostagent.core.answers import Answer
+from hostagent.core.unread import Unread
 
 #: Announces a call, makes it, sends its answer: (question or () where the parent needs no answer, label, call, seconds allowed).
 Ask = Callable[..., Any]

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import Answer
+from hostagent.core.answers import Answer
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files
 from hostagent.source.lane import LOCKING, LOOKING, Ask, Lane, never
 from hostagent.source.paths import Root

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 import hostagent
-from hostagent.source.answers import MIB
+from hostagent.core.answers import MIB
 from hostagent.source.rights import Cage, forbid_new_privileges, keep_only, limit
 
 if TYPE_CHECKING:

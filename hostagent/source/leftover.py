@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Iterator
 
-from hostagent.lockfile import is_at, locked
+from hostagent.core.lockfile import is_at, locked
 
 _PREFIX = "hostagent-copy-"
 _TRIES = 5

@@ -12,8 +12,8 @@ import struct
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from hostagent.errors import HostagentError
-from hostagent.source.answers import MIB
+from hostagent.core.answers import MIB
+from hostagent.core.errors import HostagentError
 from hostagent.source.lanes.netlink import parse_messages
 from hostagent.source.namespaces import enter_network_namespace
 from hostagent.source.paths import Root

@@ -5,16 +5,16 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from hostagent.deadline import Deadline, within
-from hostagent.errors import HostagentError
-from hostagent.facts.unread import Unread
-from hostagent.smallfile import reason
-from hostagent.source.answers import Answer
+from hostagent.core.answers import Answer
+from hostagent.core.deadline import Deadline, within
+from hostagent.core.errors import HostagentError
+from hostagent.core.smallfile import reason
+from hostagent.core.unread import Unread
+from hostagent.core.vocabulary import Kind
 from hostagent.source.files import Files, unread
 from hostagent.source.lane import Lane, below
 from hostagent.source.paths import Root
 from hostagent.source.worker import Hung, Worker
-from hostagent.vocabulary import Kind
 
 #: Seconds one program may run.
 PROGRAM_TIMEOUT_S = 5.0

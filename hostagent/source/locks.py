@@ -16,9 +16,9 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 
-from hostagent import lockfile
-from hostagent.facts.unread import Unread
-from hostagent.smallfile import NotOwnError
+from hostagent.core import lockfile
+from hostagent.core.smallfile import NotOwnError
+from hostagent.core.unread import Unread
 from hostagent.source.lane import CALL_S
 from hostagent.source.paths import Root
 

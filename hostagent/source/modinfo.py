@@ -12,8 +12,8 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import KIB, MIB, Answer
+from hostagent.core.answers import KIB, MIB, Answer
+from hostagent.core.unread import Unread
 
 #: The largest nvidia.ko seen, with debug information, has about 100 MiB.
 MAX_MODULE_BYTES = 128 * MIB

@@ -6,8 +6,8 @@ Sources: shim, MokVars.txt and mok.c (MokListRT; a copy in /sys/firmware/efi/mok
 
 from collections.abc import Sequence
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import MIB, Answer
+from hostagent.core.answers import MIB, Answer
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files
 
 #: The first that is there. efivarfs writes four bytes of attributes before a variable.

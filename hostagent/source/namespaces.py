@@ -8,7 +8,7 @@ import ctypes
 import os
 from collections.abc import Iterator
 
-from hostagent.source.answers import MIB
+from hostagent.core.answers import MIB
 
 _MOUNT, _IPC, _USER, _PID, _NET = 0x00020000, 0x08000000, 0x10000000, 0x20000000, 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 0x4000, 0x40000

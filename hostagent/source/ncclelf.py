@@ -10,8 +10,8 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import KIB, MIB, Answer
+from hostagent.core.answers import KIB, MIB, Answer
+from hostagent.core.unread import Unread
 
 #: libnccl has 40 sections, with debug information 50.
 _MAX_SECTIONS = 4096

@@ -5,8 +5,8 @@
 
 import os
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import KIB
+from hostagent.core.answers import KIB
+from hostagent.core.unread import Unread
 
 #: A real file has less than one.
 MAX_BYTES = 64 * KIB

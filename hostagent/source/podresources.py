@@ -13,8 +13,8 @@ import stat
 import time
 from typing import Any
 
-from hostagent.facts.unread import Unread, UnreadError, Why
-from hostagent.knowledge import daemons
+from hostagent.core.tables import daemons
+from hostagent.core.unread import Unread, UnreadError, Why
 from hostagent.knowledge.runtimes import KUBELET_ROOTS
 from hostagent.source.believed import believed
 from hostagent.source.files import Files, unread

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple, TypeGuard
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 
 
 class Policy(NamedTuple):

@@ -4,7 +4,7 @@ import marshal
 import os
 import select
 
-from hostagent.deadline import Deadline
+from hostagent.core.deadline import Deadline
 from hostagent.source.policy import Policy
 
 

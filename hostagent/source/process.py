@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
-from hostagent.facts.unread import Unread, UnreadError, need
-from hostagent.knowledge import daemons
-from hostagent.knowledge.platforms import OPERATOR_DRIVER
-from hostagent.source.answers import ARGUMENT_BYTES, ARGUMENTS, KIB
+from hostagent.core.answers import ARGUMENT_BYTES, ARGUMENTS, KIB
+from hostagent.core.tables import daemons
+from hostagent.core.tables.platforms import OPERATOR_DRIVER
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.source.believed import parse_status, service_of
 from hostagent.source.files import Files, unread
 from hostagent.source.hidden import first_process

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread, UnreadError, need
-from hostagent.knowledge import daemons
-from hostagent.source.answers import Answer
+from hostagent.core.answers import Answer
+from hostagent.core.tables import daemons
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.source.attributes import Attributes
 from hostagent.source.believed import believed
 from hostagent.source.files import Files

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import Answer
+from hostagent.core.answers import Answer
+from hostagent.core.unread import Unread
 from hostagent.source.child import Child, Send
 from hostagent.source.coding import FAST, Coding
 from hostagent.source.namespaces import first_of_its_numbers

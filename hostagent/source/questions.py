@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from hostagent.deadline import Deadline
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import Answer
+from hostagent.core.answers import Answer
+from hostagent.core.deadline import Deadline
+from hostagent.core.unread import Unread
+from hostagent.core.vocabulary import Kind
 from hostagent.source.lanes.network import NETWORK
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.lanes.rdma import RDMA
 from hostagent.source.live import Domains, LiveBackend
 from hostagent.source.worker import Hung, Worker
-from hostagent.vocabulary import Kind
 
 
 def live_backend(

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 
 _PDEATHSIG, _NO_NEW_PRIVS, _CAPBSET_DROP, _CAP_AMBIENT, _AMBIENT_CLEAR = 1, 38, 24, 47, 4  # prctl(2)
 _VERSION_3 = 0x20080522  # capget(2)

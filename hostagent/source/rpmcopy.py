@@ -8,9 +8,9 @@ import os
 import re
 from typing import Any
 
-from hostagent.facts.unread import Unread
+from hostagent.core.answers import MIB, Answer
+from hostagent.core.unread import Unread
 from hostagent.knowledge.packages import RPM_DATABASES
-from hostagent.source.answers import MIB, Answer
 from hostagent.source.child import Send
 from hostagent.source.coding import STRICT
 from hostagent.source.confinement import nobody

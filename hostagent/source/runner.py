@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable
 from typing import Any, cast
 
-from hostagent.facts.unread import Unread, Why
-from hostagent.source.answers import Answer
+from hostagent.core.answers import Answer
+from hostagent.core.unread import Unread, Why
 from hostagent.source.child import Send
 from hostagent.source.coding import FAST, Coding
 from hostagent.source.task import PDEATHSIG, Outputs, Task, become

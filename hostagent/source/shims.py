@@ -8,8 +8,8 @@ share one.
 from collections import Counter
 from collections.abc import Iterator
 
-from hostagent.facts.unread import Unread, UnreadError, need
-from hostagent.source.answers import Answer
+from hostagent.core.answers import Answer
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.source.files import Files
 from hostagent.source.paths import Root
 from hostagent.source.process import Host, Process, is_gone

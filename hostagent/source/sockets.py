@@ -9,8 +9,8 @@ import stat
 from collections.abc import Container, Iterator
 from typing import Any
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import MIB, Answer
+from hostagent.core.answers import MIB, Answer
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files, unread
 from hostagent.source.paths import Root
 

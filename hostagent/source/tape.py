@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from typing import Any, NoReturn, cast, get_args
 
 from hostagent import __version__
-from hostagent.errors import HostagentError
-from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread, Why
-from hostagent.smallfile import STANDARD_INPUT, read_standard_input
-from hostagent.source.answers import MIB, Answer
+from hostagent.core.answers import MIB, Answer
+from hostagent.core.errors import HostagentError
+from hostagent.core.escape import visible
+from hostagent.core.frozen import frozen
+from hostagent.core.retention import Filtered, Keep
+from hostagent.core.smallfile import STANDARD_INPUT, read_standard_input
+from hostagent.core.unread import Unread, Why
+from hostagent.core.vocabulary import Kind
 from hostagent.source.base import MAX_TIME
-from hostagent.source.keep import Filtered, Keep
-from hostagent.visible import visible
-from hostagent.vocabulary import Kind
 
 SCHEMA_VERSION = 1
 #: What is read of a snapshot from anywhere. One of 64 GPUs and 2,000 packages has less than a megabyte.
@@ -129,7 +129,7 @@ def dumps(tape: Tape) -> str:
 
 def load(path: str) -> Tape:
     """The tape in `path`, in ``tape.json`` of that directory, or in standard input where `path` is ``-``. Raises ``HostagentError``."""
-    from hostagent.typed import ShapeError, build
+    from hostagent.core.typed import ShapeError, build
 
     path = os.path.join(path, "tape.json") if os.path.isdir(path) else path
     next_step = "Record one with 'hostagent snapshot save FILE'"

@@ -6,8 +6,8 @@ import os
 import signal
 from typing import NamedTuple, NoReturn
 
-from hostagent.facts.unread import Unread, UnreadError, Why, need
-from hostagent.source.answers import MIB
+from hostagent.core.answers import MIB
+from hostagent.core.unread import Unread, UnreadError, Why, need
 from hostagent.source.files import Files
 from hostagent.source.foreign import DIRECTORIES
 from hostagent.source.paths import Root

@@ -20,9 +20,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.facts.unread import Unread
+from hostagent.core.answers import Answer
+from hostagent.core.unread import Unread
 from hostagent.source import leastrights
-from hostagent.source.answers import Answer
 from hostagent.source.child import Child, Send
 from hostagent.source.heard import LONGEST, Heard, Question, RefusedError
 from hostagent.source.lane import CAGE, CALL_S, LOAD_S, LOCKING, LOOKING, Lane

@@ -6,22 +6,22 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from hostagent.deadline import COMPUTING_S, processor_limit
-from hostagent.errors import OutOfTime
-from hostagent.facts.frozen import frozen
+from hostagent.core.deadline import COMPUTING_S, processor_limit
+from hostagent.core.errors import OutOfTime
+from hostagent.core.frozen import frozen
+from hostagent.core.steps import Step
+from hostagent.core.typed import plain
+from hostagent.core.unread import Unread, UnreadError
+from hostagent.core.vocabulary import Kind, Outcome, Severity
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Topology
-from hostagent.facts.unread import Unread, UnreadError
 from hostagent.placement.answers import Placed
 from hostagent.placement.pods import Pod
 from hostagent.report import HostIdentity, ProfileIdentity, Report, Tool, head_of
-from hostagent.steps import Step
 from hostagent.topology.remedy import steps
-from hostagent.typed import plain
-from hostagent.vocabulary import Kind, Outcome, Severity
 
 SCHEMA_VERSION = 1
 #: The names that the document shares with ``facts.topology``.

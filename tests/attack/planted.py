@@ -55,7 +55,7 @@ class Planted:
     """Takes a form with ``{}`` for what is planted; remembers what may be found nowhere."""
 
     def __init__(self) -> None:
-        self.marks: "list[tuple[str, str]]" = []
+        self.marks: list[tuple[str, str]] = []
         #: The environment of the job that the host is judged for.
         self.job = b""
 

@@ -7,7 +7,7 @@ import struct
 import subprocess
 from pathlib import Path
 
-from hostagent.deadline import within
+from hostagent.core.deadline import within
 from hostagent.source.base import Source
 from hostagent.source.questions import live_backend
 from tests.attack import spaces

@@ -29,10 +29,10 @@ print(peak.split()[1], repr(answer))
 COLLECT = """
 import sys
 from hostagent.collect import collect
-from hostagent.deadline import within
+from hostagent.core.deadline import within
 from hostagent.facts.driver import Driver
 from hostagent.facts.packages import Packages
-from hostagent.source import Source
+from hostagent.host.source import Source
 from hostagent.source.questions import live_backend
 facts, _ = collect(Source(live_backend(sys.argv[1], "image", kernel="6.8.0", deadline=within(300))))
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hostagent import profile, snapshot
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.reading import InProcess
 from hostagent.sinks import render
 from hostagent.source.base import Source

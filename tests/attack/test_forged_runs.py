@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.evidence import Evidence
 from hostagent.install import runs, state
 from hostagent.install.history import remembered as told

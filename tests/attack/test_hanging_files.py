@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.host import Identity
 from hostagent.facts.kernel import Kernel

@@ -9,11 +9,11 @@ import pytest
 
 from hostagent import factdata
 from hostagent.collect import READERS, Fact
-from hostagent.deadline import within
-from hostagent.errors import HostagentError
+from hostagent.core.deadline import within
+from hostagent.core.errors import HostagentError
+from hostagent.core.unread import Unread
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.os import Os
-from hostagent.facts.unread import Unread
 from hostagent.forked import Forked, Place
 from hostagent.source.answerfile import AnswerFile
 from hostagent.source.coding import STRICT
@@ -80,7 +80,7 @@ def test_what_is_no_word_of_ours_ends_the_reading(message):
         ["Os", "hostagent.facts.os", [], 1.0, []],
         ["system", "posix", ["id"], 1.0, []],
         ["Os", "hostagent.facts..typed", {}, 1.0, []],
-        ["UnreadError", "hostagent.facts.unread", {}, 1.0, []],
+        ["UnreadError", "hostagent.core.unread", {}, 1.0, []],
         ["Os", "", {"unread": "absent", "detail": "x"}, 1.0, []],
         ["Os", "", {"unread": "perfect", "detail": "x"}, 1.0, []],
         ["Os", "", {"unread": "absent", "detail": "x"}, 1.0, [["absent", "x", 5, []]]],

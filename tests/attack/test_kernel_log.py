@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source import programs
 from hostagent.source.kernellog import kernel_log, parse_journal, parse_kmsg, parse_syslog
 from hostagent.source.paths import Root

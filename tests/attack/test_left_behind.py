@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hostagent.deadline import within
-from hostagent.facts.unread import Unread
+from hostagent.core.deadline import within
+from hostagent.core.unread import Unread
 from hostagent.forked import Forked, Place
 from hostagent.reading import InProcess
 from hostagent.source import child, copies, leftover, rpmcopy

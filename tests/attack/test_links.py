@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files
 from hostagent.source.lookup import by_kernel, by_parts
 from hostagent.source.paths import Root

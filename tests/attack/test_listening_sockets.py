@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.paths import Root
 from hostagent.source.sockets import sockets
 from tests.attack import fuse, nested, spaces

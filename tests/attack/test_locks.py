@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.lane import CALL_S
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.locks import hold

@@ -171,7 +171,7 @@ def test_the_umask_holds_for_a_report_and_not_for_a_snapshot(tmp_path, umask, mo
 
 SLOW_DISK = """
 import os, sys
-from hostagent.deliver.file import deliver
+from hostagent.core.filewrite import deliver
 os.fsync = lambda _: (os.write(1, b"x"), __import__("time").sleep(60))
 from hostagent.cli.ending import listen
 listen()
@@ -208,7 +208,7 @@ def test_so_does_one_where_every_file_has_a_name(tmp_path, number):
 
 
 def test_a_file_where_every_file_has_a_name_is_whole_too(tmp_path):
-    code = NO_NAMELESS + "import sys; from hostagent.deliver.file import deliver; deliver('new', sys.argv[1])"
+    code = NO_NAMELESS + "import sys; from hostagent.core.filewrite import deliver; deliver('new', sys.argv[1])"
     (tmp_path / "report").write_text("old")
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "report")], check=True, timeout=30)
     assert (os.listdir(tmp_path), (tmp_path / "report").read_text()) == (["report"], "new")

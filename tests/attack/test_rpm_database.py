@@ -11,7 +11,7 @@ import pytest
 
 from hostagent import profile
 from hostagent.collect.packages.rpm import read_rpm
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source import landlock
 from hostagent.source.questions import live_backend
 from tests.attack import rpmdb, spaces

@@ -5,13 +5,13 @@ import time
 import pytest
 
 from hostagent import snapshot
-from hostagent.deadline import within
-from hostagent.errors import HostagentError
-from hostagent.facts.unread import Unread
+from hostagent.core.deadline import within
+from hostagent.core.errors import HostagentError
+from hostagent.core.retention import Keep
+from hostagent.core.unread import Unread
 from hostagent.reading import InProcess
 from hostagent.snapshot.keeping import filtered
 from hostagent.snapshot.recording import _OWN_S
-from hostagent.source.keep import Keep
 from hostagent.testing import TreeBackend
 
 MIB = 1024 * 1024

@@ -16,10 +16,10 @@ from urllib.parse import quote
 
 import pytest
 
+from hostagent.core.errors import HostagentError
 from hostagent.daemon.board import Board
 from hostagent.daemon.page import Page
 from hostagent.daemon.settings import Settings
-from hostagent.errors import HostagentError
 from hostagent.evidence import Evidence
 from hostagent.kube.client import PatchClient
 from hostagent.kube.config import in_cluster, kubeconfig

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.paths import Root
 from hostagent.source.processes import processes
 from tests.attack import nested, spaces

@@ -19,13 +19,13 @@ from hostagent.collect.kubelet import distributions
 from hostagent.collect.kubelet.documents import parse_document
 from hostagent.collect.kubelet.goyaml import parse_go_yaml
 from hostagent.collect.runtime import kubelet as runtime
-from hostagent.errors import HostagentError
-from hostagent.facts.unread import UnreadError
+from hostagent.core.errors import HostagentError
+from hostagent.core.unread import UnreadError
+from hostagent.core.yamlfile import _RUN, YamlError, parse_foreign_yaml, parse_yaml, refuse_depth
 from hostagent.kube.config import kubeconfig
 from hostagent.setup import requirements
 from hostagent.setup.request import RequestError
 from hostagent.snapshot.documents import yaml_document
-from hostagent.yamlfile import _RUN, YamlError, parse_foreign_yaml, parse_yaml, refuse_depth
 
 SECONDS, MEBIBYTES = 2.0, 100
 #: What a reader looks at first.
@@ -178,7 +178,7 @@ def test_aliases_that_stand_for_little_are_read():
     data = b"a: &a {x: [1, '*']}\nb: [*a, *a]\nc: &c text\n*c : *c\n"
     x = {"x": [1, "*"]}
     assert parse_foreign_yaml(data) == {"a": x, "b": [x, x], "c": "text", "text": "text"}
-    from hostagent.yamlfile import foreign_documents
+    from hostagent.core.yamlfile import foreign_documents
 
     assert list(foreign_documents((data, b"b: 1"))) == [parse_foreign_yaml(data), {"b": 1}]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from hostagent.collect.kubelet.told import Machine, MachineNode
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from tests.real.conftest import need_real
 
 HOW = "tests/real/install_kubelet.sh"

@@ -15,8 +15,8 @@ import tempfile
 import time
 
 from hostagent.collect import collect
+from hostagent.core.unread import Unread
 from hostagent.facts.network import Network
-from hostagent.facts.unread import Unread
 from hostagent.source.base import Source
 from hostagent.source.files import Files
 from hostagent.source.paths import Root

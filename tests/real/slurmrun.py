@@ -177,7 +177,7 @@ class Program:
 
     def __init__(self, argv: list[str], log: Path, environment: Mapping[str, str]) -> None:
         self._argv, self._log, self._environment = argv, log, environment
-        self.process: "subprocess.Popen[bytes] | None" = None
+        self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, *more: str) -> None:
         with self._log.open("ab") as log:

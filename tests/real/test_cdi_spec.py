@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from hostagent.collect.cdi.cdi import read_cdi
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.testing import host
 from tests import stub_nvml
 from tests.real.conftest import need_real

@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from hostagent.collect.runtime.containerd import effective
-from hostagent.collect.tomltext import parse_toml
-from hostagent.facts.unread import Unread
+from hostagent.core.toml import parse_toml
+from hostagent.core.unread import Unread
 from hostagent.testing import host
 from tests.real.conftest import need_real
 

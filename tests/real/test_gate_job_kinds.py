@@ -16,7 +16,7 @@ import yaml
 from click.testing import CliRunner
 
 from hostagent.cli import cli
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.gate import Request, parse_candidate, place
 from hostagent.gate.backends.served import PATH, trainer_version
 from hostagent.gate.emit import Options, emit

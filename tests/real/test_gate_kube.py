@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.gate import Request
 from hostagent.gate.backends import kubernetes
 from hostagent.gate.backends.kubernetes import Kubernetes

@@ -17,7 +17,7 @@ import yaml
 from click.testing import CliRunner
 
 from hostagent.cli import cli
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from tests.children import until
 from tests.real import cluster as control
 from tests.real import gatecluster

@@ -13,7 +13,7 @@ from hostagent.collect.kernel.bootmenu import grub_entry
 from hostagent.collect.kernel.grubcfg import parse_grubcfg
 from hostagent.collect.kernel.grubmenu import chosen
 from hostagent.collect.kernel.grubrun import Given, run
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.testing import host
 from tests.real.conftest import need_real
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.install.offers import apt
 from hostagent.install.offers.keeping import fetch
 from hostagent.install.offers.session import Host, Session

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from hostagent.collect.tomltext import parse_toml
+from hostagent.core.toml import parse_toml
 from tests.real.conftest import need_real
 from tests.real.test_containerd import HOW, NAMES, NEW, OLD, VERSIONS, corpus, program, version_of
 from tests.runtime_plans import Host, planned, writes

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from hostagent.knowledge.platforms import OPERATOR_TOOLKIT
+from hostagent.core.tables.platforms import OPERATOR_TOOLKIT
 from tests.real.conftest import need_module, need_real
 from tests.real.dockerrun import client, machine
 from tests.real.installing import Host, changed

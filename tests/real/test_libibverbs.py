@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files
 from hostagent.source.lanes import rdmaverbs
 from hostagent.source.lanes.rdma import RDMA, RIGHTS

@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
+from hostagent.core.typed import build
 from hostagent.derived.ncclchoice import bootstraps
 from hostagent.facts.network import Network
 from hostagent.knowledge.ncclchanges import parse_nccl_version
 from hostagent.nccl.interfaces import Address, bootstrap
 from hostagent.nccl.settings import settings, winning
-from hostagent.typed import build
 from tests.nccl_cases import PASSWD_HOME, networks
 from tests.real.nccl import LIBRARIES, asked
 

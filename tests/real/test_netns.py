@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostagent.catalogue import OURS, load
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.lanes import netlink
 from hostagent.source.lanes.netdevs import BY_WORD
 from hostagent.testing import load_case, run_case

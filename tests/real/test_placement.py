@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from hostagent.collect.kubelet.given import devices_of
+from hostagent.core.unread import Unread
 from hostagent.facts.cpulist import format_cpulist
-from hostagent.facts.unread import Unread
 from hostagent.placement import place, pods_in
 from tests.placement_cases import cases, node_of_case
 from tests.placement_rows import ROWS

@@ -8,8 +8,8 @@ import os
 import pytest
 
 from hostagent.collect import collect
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
 from hostagent.source.base import Source
 from hostagent.source.lanes import nvmllibrary
 from hostagent.source.lanes.nvml import DEVICE

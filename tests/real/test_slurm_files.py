@@ -10,8 +10,8 @@ import pytest
 
 from hostagent.collect import collect
 from hostagent.collect.slurm.conf import hosts, in_hostlist
+from hostagent.core.answers import Stat
 from hostagent.facts.slurm import SlurmNode
-from hostagent.source.answers import Stat
 from hostagent.testing import host
 from tests.real.conftest import need_real
 from tests.real.slurmrun import HOW

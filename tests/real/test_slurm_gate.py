@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from tests.children import children
 from tests.gate_summaries import summary
 from tests.real import slurmrun

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from tests.real import slurmroots, slurmrun
 from tests.real.slurmgate import PARTITIONS, Site, foretold, of_one_user
 from tests.real.test_slurm_versions import SUITES

@@ -113,7 +113,7 @@ import sys
 sys.path.insert(0, {str(site)!r})
 import hostagent_start
 sys.path[1:1] = hostagent_start.places({str(site)!r})
-from hostagent.installation import started_as
+from hostagent.core.installation import started_as
 started_as({way!r}, {str(program)!r})
 {PLAYS}"""
     else:

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.answerfile import AnswerFile
 
 A, B = ("read", "/a"), ("read", "/b", "9")

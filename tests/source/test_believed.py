@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.daemons import services_of
+from hostagent.core.tables.daemons import services_of
+from hostagent.core.unread import Unread
 from hostagent.source.believed import believed, parse_status, service_of
 
 FIRST = "0::/init.scope"

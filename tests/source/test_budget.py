@@ -5,10 +5,10 @@ import os
 import pytest
 
 from hostagent.collect import Reader, collect
-from hostagent.facts.unread import Unread
+from hostagent.core.retention import Filtered, Keep
+from hostagent.core.unread import Unread
 from hostagent.source.base import Source
 from hostagent.source.budget import LARGE_BYTES, MIB, MOST_BYTES, SHARE_BYTES, SHARE_QUESTIONS, weight
-from hostagent.source.keep import Filtered, Keep
 from hostagent.source.tape import ReplayBackend, Tape, encode, question
 
 LINK = "a" * 4000

@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source import cage as cage_module
 from hostagent.source import landlock
 from hostagent.source.cage import enter

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import KIB, MIB
+from hostagent.core.answers import KIB, MIB
+from hostagent.core.unread import Unread
 from hostagent.source.copies import copy_all, open_all
 from hostagent.source.files import Files
 from hostagent.source.paths import Root

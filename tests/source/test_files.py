@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from hostagent.deadline import within
-from hostagent.facts.unread import Unread
+from hostagent.core.deadline import within
+from hostagent.core.unread import Unread
 from hostagent.source.base import Source
 from hostagent.source.questions import live_backend
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files
 from hostagent.source.gpuusers import gpu_users
 from hostagent.source.mok import certificate, enrolled

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.kernellog import kernel_log
 from hostagent.source.paths import Root
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source import kernellog, kernelwatch
 from hostagent.source.kernellog import Record
 from hostagent.source.kernelwatch import LOOK_S, KernelWatch

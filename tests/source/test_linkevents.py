@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.source import linkevents
 from hostagent.source.linkevents import LinkEvents, parse_link
 from hostagent.source.paths import Root

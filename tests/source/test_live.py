@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.base import Source
 from hostagent.source.questions import live_backend
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.base import Source
 from hostagent.source.ncclelf import parse_nccl_library
 from hostagent.source.questions import live_backend

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.lane import CALL_S
 from hostagent.source.lanes import netdevs as read
 from hostagent.source.lanes.network import NETWORK

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.base import Source
 from hostagent.source.osrelease import MAX_BYTES, os_release
 from hostagent.source.questions import live_backend

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files
 from hostagent.source.paths import Root
 from hostagent.source.pciconfig import controls, settings

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from hostagent.collect.kubelet.given import devices_of
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.podresources import PATIENCE_S, parse_allocatable, parse_list
 from hostagent.source.protowire import parse_fields
 from hostagent.source.questions import live_backend

@@ -7,7 +7,7 @@ import time
 import psutil
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source import programs
 from hostagent.source.programs import run
 from tests.children import children, until

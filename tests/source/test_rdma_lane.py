@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from hostagent.core.unread import Unread
 from hostagent.evidence import Evidence, open_host
-from hostagent.facts.unread import Unread
 from hostagent.source import worker as worker_module
 from hostagent.source.attributes import Attributes
 from hostagent.source.lane import CALL_S

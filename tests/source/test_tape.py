@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent import profile, snapshot
-from hostagent.errors import HostagentError
-from hostagent.facts.unread import Unread
+from hostagent.core.errors import HostagentError
+from hostagent.core.unread import Unread
 from hostagent.snapshot.redact import Redactor
 from hostagent.source import tape
 

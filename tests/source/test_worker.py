@@ -20,7 +20,7 @@ import time
 import psutil
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source import child as child_module
 from hostagent.source import lanereading as lane_module
 from hostagent.source.base import Source

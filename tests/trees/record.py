@@ -16,10 +16,10 @@ import yaml
 
 from hostagent import profile, snapshot
 from hostagent.collect import ALL_READERS
+from hostagent.core.vocabulary import Kind
 from hostagent.reading import InProcess
 from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend, Tape
-from hostagent.vocabulary import Kind
 from tests.judged import judged
 from tests.trees import boards, boots, clouds, fabrics, field, gpuhosts, guests, hosts, layouts, others, placing, serving, tao, workers
 from tests.trees.claim import Claim, claim_of

@@ -4,10 +4,10 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import Answer
+from hostagent.core.answers import Answer
+from hostagent.core.unread import Unread
+from hostagent.core.vocabulary import Kind
 from hostagent.source.base import Backend
-from hostagent.vocabulary import Kind
 from tests.judged import live
 from tests.trees.tree import NOW, Tree
 

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from hostagent.core.steps import Step
+from hostagent.core.vocabulary import ACTIONS
 from hostagent.report import (
     SCHEMA_VERSION,
     Cause,
@@ -19,8 +21,6 @@ from hostagent.report import (
     verdicts,
 )
 from hostagent.report.told import with_headline
-from hostagent.steps import Step
-from hostagent.vocabulary import ACTIONS
 
 HOSTILE = "a\x00\x1b[2J\u202e<script>&\"'\\\n]]>\ud800\u2028é"
 GPUS = tuple(f"0000:{bus:02x}:00.0" for bus in range(0x10, 0x18))

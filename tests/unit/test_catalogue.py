@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hostagent.catalogue import OURS, load, reading_order, refuse_unknown_ids, select
 from hostagent.collect import READERS
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.lint import ALLOWED_STDLIB, FORBIDDEN_NAMES, lint
 from hostagent.profile import load as load_profile
 
@@ -99,7 +99,7 @@ def test_a_catalogue_that_is_no_python_is_one_sentence(tmp_path, monkeypatch):
         "import subprocess, re",
         "from os import path",
         "from pathlib import Path",
-        "from hostagent.source import Source",
+        "from hostagent.host.source import Source",
         "from hostagent.collect.gpu.gpu import read_gpus",
         "from hostagent import source",
         "import hostagent",
@@ -161,7 +161,7 @@ def test_no_other_part_of_the_standard_library_can_be_imported(name):
 
 CHECK = """
 from hostagent.check import check
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
 {facts}
 
 @check(title="It holds", severity="critical", since="1.0", remedy="Mend it."{fields})

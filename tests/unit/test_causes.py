@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from hostagent import catalogue
 from hostagent.causes import with_causes
 from hostagent.check import check, fail, warn
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.frozen import frozen
+from hostagent.core.unread import Unread, need
 from hostagent.evaluate import evaluate
-from hostagent.facts.frozen import frozen
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.facts.unread import Unread, need
 from hostagent.profile import load
 from hostagent.report import Cause, verdicts
 

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.check import check, fail, need, skip, warn
-from hostagent.errors import HostagentError, OutOfTime
+from hostagent.core.errors import HostagentError, OutOfTime
+from hostagent.core.frozen import frozen
+from hostagent.core.steps import Step
+from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, Why
 from hostagent.evaluate import evaluate
-from hostagent.facts.frozen import frozen
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, Why
 from hostagent.profile import CheckPolicy, Profile, load
 from hostagent.report import verdicts
-from hostagent.steps import Step
 from tests.over import over
 
 PROFILE = load("default", site_file="/nonexistent").profile

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from hostagent.catalogue import load
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.lint import lint
 
 NUMBERS = itertools.count()  # a name is imported once in a process

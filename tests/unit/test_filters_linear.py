@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from hostagent.collect import ALL_READERS, collect
+from hostagent.core.retention import WHOLE, Filtered, Keep, merged
 from hostagent.snapshot.keeping import KINDS, filtered
 from hostagent.source import tape
 from hostagent.source.base import Source
-from hostagent.source.keep import WHOLE, Filtered, Keep, merged
 
 SIZE = 16 * 1024
 #: What the filters of texts look for, stumble over, or have to pass by.

@@ -5,7 +5,7 @@ import random
 import pytest
 import yaml
 
-from hostagent.yamlfile import YamlError, foreign_documents, parse_foreign_yaml
+from hostagent.core.yamlfile import YamlError, foreign_documents, parse_foreign_yaml
 
 KUBECONFIG = b"""
 apiVersion: v1

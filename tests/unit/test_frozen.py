@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import pytest
 
-from hostagent.facts.frozen import called_of, frozen, subject_kind
+from hostagent.core.frozen import called_of, frozen, subject_kind
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts, parent_of, subject_key
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 
 
 @frozen(subject="name", called="RDMA port")

@@ -3,11 +3,11 @@
 import pytest
 
 from hostagent.check import check, fail, need
-from hostagent.derived.join import Join, cached
+from hostagent.core.frozen import frozen
+from hostagent.core.join import Join, cached
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.evaluate import evaluate
-from hostagent.facts.frozen import frozen
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.facts.unread import Unread, UnreadError
 from hostagent.inputs import Joined, resolve
 from hostagent.lint import lint
 from hostagent.profile import Profile, load
@@ -204,9 +204,9 @@ def railed(rails: Rails) -> Findings:
         yield fail("no rail", code="none")
 """
 MAKES = """
-from hostagent.derived.join import Join, cached
+from hostagent.core.join import Join, cached
 from hostagent.derived.rails import Rails
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
 from hostagent.facts.network import Network
 
 @frozen
@@ -226,5 +226,5 @@ def test_the_lint_lets_a_catalogue_take_joins_and_make_its_own(source):
 
 
 def test_the_lint_refuses_what_a_join_s_module_imported_itself():
-    assert lint("from hostagent.derived.join import Any")
+    assert lint("from hostagent.core.join import Any")
     assert lint("from hostagent.derived.rails import load")

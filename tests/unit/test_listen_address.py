@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.http.listening import opened, parse_address
 
 

@@ -5,10 +5,10 @@ import re
 import pytest
 from reports import judgement, report
 
+from hostagent.core.steps import Step
 from hostagent.report import HostIdentity
 from hostagent.report.told import with_headline
 from hostagent.sinks import FORMATS, render
-from hostagent.steps import Step
 from tests.test_linear import is_linear
 
 GPUS, CHECKS = 512, 8

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from hostagent.catalogue import OURS, load
 from hostagent.catalogue_pages import render_page
 from hostagent.check import Findings, Step, check
+from hostagent.core.tables.documents import DOCUMENTS, MANUALS, REPOSITORIES
+from hostagent.core.tables.recovery_actions import ENDS_JOBS
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Identity
-from hostagent.knowledge.documents import DOCUMENTS, MANUALS, REPOSITORIES
-from hostagent.knowledge.ladder import ENDS_JOBS
 from hostagent.links import parts
 from tests.over import over
 
@@ -61,7 +61,7 @@ def test_every_parameter_has_a_meaning(one):
 @each
 def test_every_reference_can_be_opened(one):
     for reference in set(one.references) - FILES:
-        assert any(part.url for part in parts(reference)), f"{reference}: name its address in hostagent/knowledge/documents.py"
+        assert any(part.url for part in parts(reference)), f"{reference}: name its address in hostagent/core/tables/documents.py"
 
 
 def test_no_address_is_kept_that_no_check_needs():

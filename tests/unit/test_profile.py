@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.typed import plain
+from hostagent.core.yamlfile import YamlError, load_yaml, parse_yaml
 from hostagent.placement import parse_shape
 from hostagent.profile import PodPolicy, load, validate
 from hostagent.profiles.files import BUILT_IN, MAX_BYTES, names
-from hostagent.typed import plain
-from hostagent.yamlfile import YamlError, load_yaml, parse_yaml
 from tests.profiles import rendered
 
 NO_SITE = "/nonexistent/profile.yaml"

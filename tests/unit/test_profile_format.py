@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostagent import __version__
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.facts.version import compare_deb
 from hostagent.profile import load
 from hostagent.profiles.format import RENAMES, SCHEMA_MINOR, Rename, keys

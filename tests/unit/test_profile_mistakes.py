@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostagent.catalogue import OURS, load, refuse_unknown_ids, with_unknown_ids
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.typed import plain, schema
+from hostagent.core.yamlfile import parse_yaml, places
 from hostagent.profile import Profile
 from hostagent.profile import load as load_profile
 from hostagent.profiles.files import names
 from hostagent.profiles.mistakes import ProfileError
-from hostagent.typed import plain, schema
-from hostagent.yamlfile import parse_yaml, places
 
 CHECKS = load([OURS])
 

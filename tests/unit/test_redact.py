@@ -10,7 +10,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hostagent.secret.names import without_secret_arguments, without_secrets
+from hostagent.core.secret.names import without_secret_arguments, without_secrets
 from hostagent.snapshot.redact import Redactor, redacted
 
 try:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reports import judgement, judgements, report
 
+from hostagent.core.vocabulary import OUTCOMES, SEVERITIES
 from hostagent.report import PLACEABLE, coverage, subject_order, verdicts
 from hostagent.report.inventory import inventory
-from hostagent.vocabulary import OUTCOMES, SEVERITIES
 
 WORST_FIRST = ("not_ready", "unknown", "degraded", "ready")
 TABLE = {

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from hostagent.cli.reports import read_reports
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.report import SCHEMA_VERSION
 
 ONE = {"schema_version": SCHEMA_VERSION, "findings": [], "host": {"hostname": "a"}}

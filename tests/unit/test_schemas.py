@@ -13,9 +13,10 @@ from reports import judgement, report
 from hostagent import profile
 from hostagent.catalogue import OURS
 from hostagent.catalogue import load as load_checks
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.frozen import subject_kind
+from hostagent.core.unread import Unread
 from hostagent.facts.driver import Driver
-from hostagent.facts.frozen import subject_kind
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.facts.kernel import Kernel
@@ -27,7 +28,6 @@ from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.topology import Nic
-from hostagent.facts.unread import Unread
 from hostagent.profiles import files as built_in
 from hostagent.profiles.format import Rename
 from hostagent.report.facts import facts_schema, report_facts

@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reports import ATTRIBUTES, GPUS, HOSTILE, SAMPLE, TAGS, Tags, judgement, report, reports
 
-from hostagent.deliver.file import deliver
+from hostagent.core.escape import visible
+from hostagent.core.filewrite import deliver
+from hostagent.core.steps import Step
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.report import Cause
 from hostagent.report.exitcode import Asked
@@ -25,8 +27,6 @@ from hostagent.schemas import published
 from hostagent.sinks import FORMATS, render
 from hostagent.sinks.digest import gaps
 from hostagent.sinks.tracebacks import tracebacks
-from hostagent.steps import Step
-from hostagent.visible import visible
 
 VALIDATE = jsonschema.Draft202012Validator(published("report"))
 RED = "\x1b[1;31m"
@@ -493,7 +493,7 @@ def test_delivery_writes_into_a_device_and_does_not_replace_it():
 
 
 def test_delivery_to_standard_output_goes_through_the_pipe():
-    program = "from hostagent.deliver.file import deliver; deliver('x' * 300000, '/dev/stdout')"
+    program = "from hostagent.core.filewrite import deliver; deliver('x' * 300000, '/dev/stdout')"
     done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True, timeout=30)
     assert len(done.stdout) == 300000
     assert os.path.islink("/dev/stdout")
@@ -524,7 +524,7 @@ def test_text_that_is_no_unicode_is_delivered_with_escapes(tmp_path):
 
 def test_delivery_to_standard_output_appends_where_standard_output_appends(tmp_path):
     (tmp_path / "log").write_text("before\n")
-    code = "from hostagent.deliver.file import deliver; deliver('after\\n', '/dev/stdout')"
+    code = "from hostagent.core.filewrite import deliver; deliver('after\\n', '/dev/stdout')"
     with open(tmp_path / "log", "a") as log:
         subprocess.run([sys.executable, "-c", code], stdout=log, check=True)
     assert (tmp_path / "log").read_text() == "before\nafter\n"

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
+from hostagent.core.tables.platforms import KUBELET_PLACES
+from hostagent.core.unread import Unread
 from hostagent.facts.kubelet import Kubelet, KubeletConfig
 from hostagent.facts.platform import Part, Platform
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.platforms import KUBELET_PLACES
 from hostagent.topology.remedy import drop_in, steps
 
 GAP = Unread("denied", "EACCES")

@@ -13,10 +13,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.facts.unread import Unread
+from hostagent.core.typed import ShapeError, build, plain, schema
+from hostagent.core.unread import Unread
 from hostagent.profile import Profile
 from hostagent.profiles.files import BUILT_IN
-from hostagent.typed import ShapeError, build, plain, schema
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.facts.version import (
     ConstraintError,
     WishError,

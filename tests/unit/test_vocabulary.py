@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from hostagent.vocabulary import CONDITIONS, OUTCOMES, SCOPES, SEVERITIES, VERDICTS, Kind
+from hostagent.core.vocabulary import CONDITIONS, OUTCOMES, SCOPES, SEVERITIES, VERDICTS, Kind
 from tests.over import over
 
 ROOT = Path(__file__).parents[2] / "hostagent"

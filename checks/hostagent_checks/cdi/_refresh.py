@@ -1,10 +1,10 @@
 """What the units that make nvidia-ctk's specification at boot are worth on this host."""
 
 from hostagent.check import skip
+from hostagent.core.unread import need
 from hostagent.derived.access import GpuAccess, is_mode_cdi, takes_refreshed
 from hostagent.derived.serving import RuntimeChoice, is_in_force
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import need
 
 from ._specs import skip_without_cdi
 

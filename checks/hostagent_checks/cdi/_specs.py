@@ -1,12 +1,12 @@
 """The specifications that count on this host: those that a runtime which serves jobs reads."""
 
 from hostagent.check import Step, need, shell, skip
+from hostagent.core.unread import Unread
 from hostagent.derived.access import reads
 from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 

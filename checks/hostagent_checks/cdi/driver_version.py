@@ -5,11 +5,11 @@ upgrade leaves it behind, most often as a copy in /etc/cdi, which nothing refres
 """
 
 from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.core.unread import Unread
 from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.cdi import RENEW
 
 from ._specs import others_cover, valid_specs, without_copy

@@ -6,9 +6,9 @@ enabled, as before toolkit 1.18 and on DGX OS, the copy is how it is done: infor
 """
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip
-from hostagent.derived.words import first_of
+from hostagent.core.text import first_of
+from hostagent.core.unread import Unread
 from hostagent.facts.cdi import Cdi
-from hostagent.facts.unread import Unread
 
 from ._specs import without_copy
 

@@ -5,10 +5,10 @@ specification was made leaves it like this.
 """
 
 from hostagent.check import Findings, check, fail, need, warn
+from hostagent.core.unread import Unread
 from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.cdi import RENEW
 
 from ._specs import others_cover, valid_specs, without_copy

@@ -5,10 +5,10 @@ version it declares are the usual causes.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip, warn
+from hostagent.core.unread import Unread
 from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.cdi import RENEW
 from hostagent.profile import Profile
 

@@ -5,12 +5,12 @@ The number is dynamic: it can differ after each boot. Containers then get a node
 """
 
 from hostagent.check import Findings, check, fail, need, warn
+from hostagent.core.unread import Unread
 from hostagent.derived.boot import load_at_boot
 from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.cdi import RENEW
 
 from ._specs import others_cover, valid_specs, without_copy

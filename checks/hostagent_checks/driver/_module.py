@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from hostagent.check import need
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import InstalledKernel, Kernel
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
 
 def module_version(driver: Driver, kernel: Kernel) -> str:

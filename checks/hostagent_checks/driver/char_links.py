@@ -5,7 +5,7 @@ After 'systemctl daemon-reload' NVML says "Unknown Error" in a container that wo
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.words import counted, first_of
+from hostagent.core.text import counted, first_of
 from hostagent.facts.driver import Driver
 
 

@@ -5,16 +5,16 @@ kubelet then counts it as host memory, and CUDA programs find less than the card
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.tables.pci import COHERENT, architecture
+from hostagent.core.tables.recovery_actions import REBOOT
+from hostagent.core.unread import Unread
 from hostagent.derived.boot import rebuild_initramfs, write_line
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Machine
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import branch
 from hostagent.knowledge.driver import FIRST_COHERENT_MODE_BRANCH
-from hostagent.knowledge.ladder import REBOOT
-from hostagent.knowledge.pci import COHERENT, architecture
 
 _KEEP = Step(
     "configure",

@@ -5,7 +5,7 @@ restarts forever; or host tools use libraries that do not match the container's 
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.words import first_of
+from hostagent.core.text import first_of
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 

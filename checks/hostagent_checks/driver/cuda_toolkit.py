@@ -1,11 +1,11 @@
 """The CUDA toolkit below /usr/local/cuda is not the one that the profile asks for: builds and host programs use another."""
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.derived.packaging import install
 from hostagent.facts.driver import Driver
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import parse_constraints, satisfies, upstream
 from hostagent.profile import Profile
 

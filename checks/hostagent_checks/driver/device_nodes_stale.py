@@ -4,7 +4,7 @@ Starting NVML as root without a loaded module leaves /dev/nvidiactl behind, so o
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.words import first_of
+from hostagent.core.text import first_of
 from hostagent.facts.driver import Driver
 
 

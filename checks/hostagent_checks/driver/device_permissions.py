@@ -5,8 +5,8 @@ else changed them since, such as a udev rule or a script, and the next use reset
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.facts.driver import Driver
-from hostagent.facts.unread import Unread
 
 
 @check(

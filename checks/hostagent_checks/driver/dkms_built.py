@@ -4,13 +4,13 @@ Packages can be installed "successfully" without it: rpm ignores a failing scrip
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.text import first_of
+from hostagent.core.unread import Unread
 from hostagent.derived.boot import build_module
-from hostagent.derived.words import first_of
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 
 
 @check(

@@ -1,9 +1,9 @@
 """The kernel module has another flavour (open or proprietary) than the profile asks for."""
 
 from hostagent.check import Findings, Step, check, fail, skip
+from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
-from hostagent.knowledge.ladder import REBOOT
 from hostagent.profile import Profile
 
 from ._module import module_flavour

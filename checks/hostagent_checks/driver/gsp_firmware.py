@@ -7,15 +7,15 @@ loaded module, its package took the firmware of the old version with it: a reboo
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.core.tables.recovery_actions import REBOOT
+from hostagent.core.text import first_of
+from hostagent.core.unread import Unread
 from hostagent.derived.boot import rebuild_initramfs
 from hostagent.derived.packaging import install
-from hostagent.derived.words import first_of
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.ladder import REBOOT
 from hostagent.knowledge.packages import firmware_package
 
 from ._module import module_flavour, module_version

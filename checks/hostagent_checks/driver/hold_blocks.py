@@ -5,13 +5,13 @@ the pinned one. It is usually left from an earlier branch.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.core.tables.platforms import HOSTS_OWN
+from hostagent.core.unread import Unread
 from hostagent.derived.packaging import unhold
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages, VersionLock, names
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import admits, branch, satisfies, upstream
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part, names_driver
-from hostagent.knowledge.platforms import HOSTS_OWN
 from hostagent.profile import Profile
 
 _INSTALL = Step("install", "Install a version that the profile accepts.")

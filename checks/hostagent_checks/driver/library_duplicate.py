@@ -5,9 +5,9 @@ path. When one copy is upgraded the other stays, and fails with a version mismat
 """
 
 from hostagent.check import Findings, Step, check, fail
-from hostagent.derived.words import first_of
+from hostagent.core.text import first_of
+from hostagent.core.unread import Unread
 from hostagent.facts.driver import Driver
-from hostagent.facts.unread import Unread
 
 from ._container import host_libraries
 

@@ -8,12 +8,12 @@ works so on data centre GPUs alone; an older one works nowhere.
 """
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, warn
+from hostagent.core.tables.recovery_actions import REBOOT
+from hostagent.core.unread import Unread
 from hostagent.facts.driver import Driver, Library
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_upstream
-from hostagent.knowledge.ladder import REBOOT
 
 from ._module import module_version
 

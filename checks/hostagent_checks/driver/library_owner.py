@@ -4,12 +4,12 @@ Leftovers of a .run installation win over the packages' files or are overwritten
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.text import first_of
+from hostagent.core.unread import Unread
 from hostagent.derived.packaging import reinstall
-from hostagent.derived.words import first_of
 from hostagent.facts.driver import Driver
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 
 from ._container import host_libraries
 

@@ -7,15 +7,15 @@ platform that mounts them into containers from its own directory (GKE, Container
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.core.text import first_of
+from hostagent.core.unread import Unread, then
 from hostagent.derived.owned import lies_in_its_place
 from hostagent.derived.packaging import install, reinstall
-from hostagent.derived.words import first_of
 from hostagent.facts.driver import CONTAINER_ROOT, Driver, Library
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.packages import library_package
 from hostagent.profile import Profile
 

@@ -5,8 +5,8 @@ the first boot.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.core.unread import Unread, then
 from hostagent.facts.kernel import Kernel
-from hostagent.facts.unread import Unread, then
 from hostagent.facts.version import satisfies, upstream
 from hostagent.profile import Profile
 

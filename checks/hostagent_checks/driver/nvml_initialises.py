@@ -5,10 +5,10 @@ Where the module is loaded and NVML cannot be asked, nothing is known of the GPU
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.tables.recovery_actions import REBOOT
+from hostagent.core.unread import Unread
 from hostagent.facts.driver import Driver
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.driver import nvml_meaning, nvml_name
-from hostagent.knowledge.ladder import REBOOT
 from hostagent.profile import Profile
 
 

@@ -6,12 +6,12 @@ counts as supported where NVML lists it. GPUs of virtual machines, and display c
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.tables.pci import architecture, flavours, is_display_card
+from hostagent.core.tables.recovery_actions import REBOOT
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
-from hostagent.knowledge.ladder import REBOOT
-from hostagent.knowledge.pci import architecture, flavours, is_display_card
 
 from ._module import module_flavour
 

@@ -5,14 +5,14 @@ reboots, often days after the upgrade. On RHEL 8 and 9 an enabled module stream 
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.text import first_of
+from hostagent.core.unread import Unread
 from hostagent.derived.owned import image_of
 from hostagent.derived.packaging import hold
 from hostagent.derived.upgrades import moves
-from hostagent.derived.words import first_of
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
 
 #: What is not in the dnf module of the driver, so that a stream does not hold it.

@@ -4,9 +4,9 @@ Every later apt run stops with "dpkg was interrupted", so no fix, no hold and no
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.facts.host import Machine
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 
 
 @check(

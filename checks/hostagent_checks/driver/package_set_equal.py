@@ -11,14 +11,14 @@ kinds of hosts carry them for those that do, so in an image they warn. `nvswitch
 import re
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.core.tables.nvlink_fabric import has_hidden_switches
+from hostagent.core.unread import Unread
 from hostagent.derived.packaging import install
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import branch, compare_upstream
-from hostagent.knowledge.fabric import has_hidden_switches
 from hostagent.knowledge.packages import SEPARATE_IN_DISTRIBUTIONS, driver_part, driver_stem, is_driver_version, several_may_be_installed
 from hostagent.profile import Profile
 

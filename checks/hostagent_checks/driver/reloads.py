@@ -7,7 +7,7 @@ keeps the loads that the kernel log has lost since.
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, need, warn
-from hostagent.derived.words import counted
+from hostagent.core.text import counted
 from hostagent.facts.history import History
 
 _HOUR_S = 3600

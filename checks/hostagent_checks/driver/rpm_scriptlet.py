@@ -6,6 +6,7 @@ modules in archives and install one at their first boot.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.derived.boot import build_module
 from hostagent.derived.owned import comes_at_first_boot
 from hostagent.derived.packaging import reinstall
@@ -14,7 +15,6 @@ from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.packages import driver_part, driver_stem
 
 

@@ -5,12 +5,12 @@ package is a hold, a pin, or the blacklist of the upgrader; an upgrader that tak
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.text import first_of
+from hostagent.core.unread import Unread
 from hostagent.derived.packaging import hold
 from hostagent.derived.upgrades import moves
-from hostagent.derived.words import first_of
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part
 
 

@@ -7,14 +7,14 @@ finding says which.
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.tables.recovery_actions import REBOOT
+from hostagent.core.unread import NOT_APPLICABLE, Unread, then
 from hostagent.derived.packaging import unhold
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, then
 from hostagent.facts.version import satisfies, upstream
-from hostagent.knowledge.ladder import REBOOT
 from hostagent.knowledge.packages import driver_part, is_driver_version
 from hostagent.profile import Profile
 

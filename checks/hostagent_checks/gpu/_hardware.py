@@ -1,8 +1,8 @@
 """Who looks after cooling and power."""
 
 from hostagent.check import Step
+from hostagent.core.unread import Unread
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
 
 
 def provider_s(platform: Platform | Unread) -> tuple[Step, ...]:

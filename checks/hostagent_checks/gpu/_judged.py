@@ -3,10 +3,10 @@
 from typing import TypeVar
 
 from hostagent.check import need, skip
+from hostagent.core.tables.pci import is_display_card
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
-from hostagent.knowledge.pci import is_display_card
 
 #: Who has this driver holds the GPU for a virtual machine.
 VFIO = "vfio-pci"

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from hostagent.check import need, skip
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
 from ._judged import VFIO
 

@@ -5,10 +5,10 @@ not be initialised or was lost: every tool counts one GPU less, and indices shif
 """
 
 from hostagent.check import Findings, check, fail, need
+from hostagent.core.tables.recovery_actions import LOST
+from hostagent.core.unread import Unread
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.ladder import LOST
 
 from ._judged import skip_display_card, skip_of_virtual_machine
 

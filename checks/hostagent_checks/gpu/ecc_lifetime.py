@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, need, warn
-from hostagent.derived.words import counted
+from hostagent.core.text import counted
 from hostagent.facts.gpu import Gpu
 
 

@@ -5,8 +5,8 @@ GeForce and TITAN cards and those for workstations come without it or with it of
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.tables.recovery_actions import RESET
 from hostagent.facts.gpu import Gpu
-from hostagent.knowledge.ladder import RESET
 from hostagent.profile import Profile
 
 #: Parts of names of cards that come with ECC off or without it, and what makes one a server's card again.

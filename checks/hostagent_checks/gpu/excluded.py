@@ -1,11 +1,11 @@
 """The driver was told to leave this GPU alone (NVreg_ExcludedGpus): no program can use it, and nothing else says so."""
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.core.tables.recovery_actions import REBOOT
+from hostagent.core.unread import Unread
 from hostagent.derived.boot import rebuild_initramfs
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.ladder import REBOOT
 
 
 @check(

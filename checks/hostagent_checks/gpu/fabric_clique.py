@@ -1,10 +1,10 @@
 """The GPUs of this host are in different NVLink partitions: a job on all of them cannot use NVLink between them."""
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.words import first_of
+from hostagent.core.tables.recovery_actions import RESET_ALL
+from hostagent.core.text import first_of
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import FabricInfo, Gpu
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.ladder import RESET_ALL
 
 
 @check(

@@ -5,9 +5,9 @@ completed and succeeded. The state stays as it was when the manager dies: `nvswi
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
-from hostagent.facts.unread import Unread
 
 _OF_THE_RACK = (Step("contact_owner", "Ask who runs the fabric manager of this rack to register the GPU."),)
 

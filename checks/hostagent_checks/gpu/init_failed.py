@@ -7,9 +7,9 @@ again since. Lines that name no GPU count for every GPU that NVIDIA's driver sho
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.core.tables.recovery_actions import POWER_CYCLE, REBOOT, REPLACE_IF_BACK
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu, GpuEvents
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.ladder import POWER_CYCLE, REBOOT, REPLACE_IF_BACK
 
 _POWER = (POWER_CYCLE, REPLACE_IF_BACK)
 _KINDS = {

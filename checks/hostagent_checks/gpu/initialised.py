@@ -4,8 +4,8 @@ A GPU that nobody used since the module was loaded shows question marks too; so 
 """
 
 from hostagent.check import Findings, check, fail, need
+from hostagent.core.tables.recovery_actions import POWER_CYCLE, REPLACE_IF_BACK
 from hostagent.facts.gpu import Gpu
-from hostagent.knowledge.ladder import POWER_CYCLE, REPLACE_IF_BACK
 
 
 @check(

@@ -4,9 +4,9 @@ One call that says so is enough. A lost GPU may go on answering its name and its
 """
 
 from hostagent.check import Findings, check, fail, need
+from hostagent.core.tables.recovery_actions import LOST
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu, GpuEvents
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.ladder import LOST
 
 from ._xids import ladder_of
 

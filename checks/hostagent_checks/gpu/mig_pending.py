@@ -1,9 +1,9 @@
 """Somebody changed the MIG mode, and the change waits for a reset: the next one changes how many devices the host has."""
 
 from hostagent.check import Findings, check, need, warn
+from hostagent.core.tables.recovery_actions import RESET_LATER
 from hostagent.facts.gpu import Gpu
 from hostagent.knowledge.cdi import RENEW_AFTERWARDS as RENEW_CDI
-from hostagent.knowledge.ladder import RESET_LATER
 
 
 @check(

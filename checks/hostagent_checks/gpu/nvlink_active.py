@@ -6,10 +6,10 @@ host's have more links than it.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.words import counted
+from hostagent.core.tables.recovery_actions import RESET_ALL
+from hostagent.core.text import counted
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.facts.gpu import Gpu, Mig
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
-from hostagent.knowledge.ladder import RESET_ALL
 
 from ._judged import VFIO
 

@@ -6,8 +6,8 @@ The counters run from the load of the driver. A healthy link counts few or none 
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, need, skip, warn
+from hostagent.core.tables.recovery_actions import RESET_ALL
 from hostagent.facts.gpu import Gpu
-from hostagent.knowledge.ladder import RESET_ALL
 
 
 class Params(NamedTuple):

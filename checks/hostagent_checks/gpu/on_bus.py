@@ -5,9 +5,9 @@ power or heat are the usual causes.
 """
 
 from hostagent.check import Findings, check, fail, need
+from hostagent.core.tables.recovery_actions import LOST
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu, GpuEvents
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.ladder import LOST
 
 from ._judged import skip_of_virtual_machine
 from ._xids import ladder_of

@@ -6,9 +6,9 @@ A GPU whose link is as fast as its slot can be passes, whatever the slots of its
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.derived.speed import gigatransfers
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
 
 from ._judged import skip_of_virtual_machine
 from ._peers import alike, need_all, told

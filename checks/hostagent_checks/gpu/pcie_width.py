@@ -6,7 +6,7 @@ but not in a virtual machine, where nobody can reach the slot.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
-from hostagent.derived.words import counted
+from hostagent.core.text import counted
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 

@@ -6,10 +6,10 @@ Many images of virtual machines come without the daemon, so there it is not requ
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.profile import Profile
 
 from ._judged import VFIO

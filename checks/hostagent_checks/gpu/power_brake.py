@@ -5,9 +5,9 @@ not count.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
 
 from ._hardware import provider_s
 

@@ -7,11 +7,11 @@ them alone. `nvswitch.board` checks whether a board has all that it was built wi
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
-from hostagent.derived.words import counted, first_of
+from hostagent.core.tables.recovery_actions import POWER_CYCLE
+from hostagent.core.text import counted, first_of
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Accelerators, Gpu
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.ladder import POWER_CYCLE
 from hostagent.profile import Profile
 
 from ._judged import VFIO

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.derived.words import counted
+from hostagent.core.tables.recovery_actions import REPLACE
+from hostagent.core.text import counted
 from hostagent.facts.gpu import Gpu
-from hostagent.knowledge.ladder import REPLACE
 
 
 class Params(NamedTuple):

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.core.tables.recovery_actions import REPLACE
 from hostagent.facts.gpu import Gpu
-from hostagent.knowledge.ladder import REPLACE
 
 
 class Params(NamedTuple):

@@ -1,9 +1,9 @@
 """The GPU has less memory than its peers of the same product: the driver left a failed part of it out."""
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.words import size
+from hostagent.core.tables.recovery_actions import REPLACE_IF_BACK
+from hostagent.core.text import size
 from hostagent.facts.gpu import Gpu
-from hostagent.knowledge.ladder import REPLACE_IF_BACK
 
 from ._peers import peer_values
 

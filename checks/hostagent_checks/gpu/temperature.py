@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
 
 from ._hardware import provider_s
 

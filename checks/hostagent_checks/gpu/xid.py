@@ -18,11 +18,11 @@ seen them, and remembers them.
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.core.tables.kernel_log import RECOVERY_CODE
+from hostagent.core.unread import Unread
 from hostagent.derived.faults import is_cleared, lost
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.history import History
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.kernellog import RECOVERY_CODE
 from hostagent.knowledge.xids import meaning
 
 from ._xids import KEEP_LOG, at, describe, end_of, is_over, logged, steps_of

@@ -7,12 +7,12 @@ whose initramfs was cut short does not come back from its reboot.
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.text import size
+from hostagent.core.unread import Unread
 from hostagent.derived.packaging import program_of
-from hostagent.derived.words import size
 from hostagent.facts.host import Storage
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 
 _COMMANDS = {"apt-get": "apt-get autoremove --purge", "dnf": "dnf remove --oldinstallonly", "zypper": "zypper purge-kernels"}
 

@@ -4,8 +4,8 @@ Read from the kernel (adjtimex), so that any time daemon counts.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.core.unread import Unread
 from hostagent.facts.host import Machine
-from hostagent.facts.unread import Unread
 
 _START = (Step("restart_service", "Start a time daemon: chrony, or systemd-timesyncd.", "timedatectl set-ntp true"),)
 #: By the daemon that runs and does not reach its servers.

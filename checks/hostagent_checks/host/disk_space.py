@@ -7,12 +7,12 @@ half-configured, and the module of the next kernel is not built.
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.core.text import size
+from hostagent.core.unread import Unread
 from hostagent.derived.packaging import program_of
-from hostagent.derived.words import size
 from hostagent.facts.host import Storage
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 
 _PLACES = ("/", "/usr", "/var")
 

@@ -8,12 +8,12 @@ jobs work on such a node. Only hosts with a loaded RDMA driver are checked. Insi
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip
-from hostagent.derived.words import size
+from hostagent.core.tables.daemons import processes
+from hostagent.core.text import size
+from hostagent.core.unread import Unread
 from hostagent.facts.host import Machine
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.daemons import processes
 
 
 class Params(NamedTuple):

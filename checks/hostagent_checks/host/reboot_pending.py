@@ -5,11 +5,11 @@ choice, before it chooses one, and never before the kernel it boots into has an 
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.words import first_of
+from hostagent.core.tables.recovery_actions import REBOOT
+from hostagent.core.text import first_of
+from hostagent.core.unread import Unread
 from hostagent.facts.host import Machine
 from hostagent.facts.kernel import Kernel
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.ladder import REBOOT
 
 _NOT_YET = (
     Step("install", "Do not reboot yet: first give the kernel of the next boot an nvidia module."),

@@ -9,11 +9,11 @@ not enough for the GPUs of one node.
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.words import size
+from hostagent.core.text import size
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Storage
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
 
 #: What container runtimes give where nobody asks for more.
 _DEFAULT_BYTES = 64 * 1024**2

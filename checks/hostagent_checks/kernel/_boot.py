@@ -1,8 +1,8 @@
 """The next boot: which kernels it may take. Of an image it is the first one."""
 
 from hostagent.check import need
+from hostagent.core.unread import Unread
 from hostagent.facts.kernel import InstalledKernel, Kernel
-from hostagent.facts.unread import Unread
 
 
 def is_image(kernel: Kernel) -> bool:

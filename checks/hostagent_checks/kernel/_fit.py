@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 from hostagent.check import Step, need, shell
+from hostagent.core.unread import Unread
 from hostagent.derived.packaging import install, module_package
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import InstalledKernel, Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 
 
 class Misfit(NamedTuple):

@@ -6,11 +6,11 @@ network or the hypervisor, and is not reported while no other kernel has one.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.derived.packaging import install_kernel
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 
 from ._boot import is_image, judged
 

@@ -5,10 +5,10 @@ driver out of it, so this alone is no fault: `driver.reload_needed` says so when
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.derived.boot import rebuild_initramfs
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 
 from ._boot import following
 

@@ -6,11 +6,11 @@ compared a module that was copied there by hand. Where a module is loaded, this 
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.core.unread import Unread
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 
 from ._boot import is_image
 from ._fit import misfit, repaired_by

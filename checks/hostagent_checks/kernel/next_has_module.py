@@ -6,12 +6,12 @@ Where the boot loader's entry could not be read, any installed kernel may be the
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.core.unread import Unread
 from hostagent.derived.boot import Parts, install_module
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._boot import is_image

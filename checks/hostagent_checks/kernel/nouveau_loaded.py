@@ -5,14 +5,14 @@ have a display card that is too old for the driver if another GPU works.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.core.tables.pci import is_display_card
+from hostagent.core.tables.recovery_actions import REBOOT
+from hostagent.core.unread import Unread
 from hostagent.derived.boot import blacklist_nouveau
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.ladder import REBOOT
-from hostagent.knowledge.pci import is_display_card
 
 
 @check(

@@ -5,10 +5,10 @@ memory, at a fraction of the bandwidth, unless the DMA-BUF path works.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.derived.boot import load_at_boot
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import Rdma
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.gpudirect import PEERMEM
 from hostagent.profile import Profile
 

@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, shell, warn
+from hostagent.core.tables.kernel_log import KEY_REFUSED
+from hostagent.core.unread import Unread
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.kernellog import KEY_REFUSED
 
 from ._boot import following
 

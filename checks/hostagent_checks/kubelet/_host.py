@@ -1,8 +1,8 @@
 """The kubelet of this host as these checks look at it, and steps with its own unit."""
 
 from hostagent.check import Step, need, shell, skip
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.facts.kubelet import Kubelet, KubeletConfig
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
 #: A process' start is told from the boot's second (btime of proc_stat(5)).
 _START_IS_EXACT_TO_S = 1

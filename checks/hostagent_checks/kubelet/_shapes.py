@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostagent.check import Finding, Severity, Step, fail, need, shell, skip
-from hostagent.derived.words import counted
+from hostagent.core.text import counted
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.kubeletways import STATE_FILES
 from hostagent.profile import PodPolicy
 

@@ -7,10 +7,10 @@ declares pods that take a part of the host (sub_node).
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.derived.nodes import cpu_nodes
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import NumaNode, Topology
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._host import accepted, restart

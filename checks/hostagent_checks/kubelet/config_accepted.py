@@ -13,8 +13,8 @@ critical. A host that has not joined its cluster has no file yet, which is no fa
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.facts.kubelet import Kubelet
-from hostagent.facts.unread import Unread
 
 from ._host import is_stopped, restart, without_state
 

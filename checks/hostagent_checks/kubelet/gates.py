@@ -7,7 +7,7 @@ down after an upgrade.
 from itertools import takewhile
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.words import first_of
+from hostagent.core.text import first_of
 from hostagent.facts.kubelet import Kubelet
 
 from ._host import accepted

@@ -5,9 +5,9 @@ does not name. The scheduler counts what is left: a job that takes all GPUs of t
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Kubelet
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
 from ._devices import given, of_gpu
 

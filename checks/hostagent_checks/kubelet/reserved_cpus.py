@@ -5,11 +5,11 @@ refused. Reserve as many of each node.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.derived.nodes import cpu_nodes
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
-from hostagent.facts.unread import Unread
 
 from ._host import accepted, without_state
 

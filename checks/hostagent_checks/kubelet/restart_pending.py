@@ -6,9 +6,9 @@ with that of its files. A restart ends no pod, unless the policy of the CPU or m
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.words import first_of
+from hostagent.core.text import first_of
+from hostagent.core.unread import Unread
 from hostagent.facts.kubelet import Kubelet
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._host import restart, skip_without, started_before_its_files

@@ -4,8 +4,8 @@ Each version has other feature gates, options and defaults. A newer one is taken
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.facts.kubelet import Kubelet
-from hostagent.facts.unread import Unread
 
 from ._host import skip_without
 

@@ -1,8 +1,8 @@
 """NVLink fabrics that GPUs join, as NCCL sees them: NVLink SHARP needs one, NVLink between hosts one of a cluster."""
 
 from hostagent.check import need, skip
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
 
 _NONE = "not-supported"
 

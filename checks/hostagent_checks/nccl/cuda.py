@@ -5,9 +5,9 @@ package for forward compatibility (cuda-compat), which works with data center GP
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.facts.driver import Driver
 from hostagent.facts.nccl import Nccl
-from hostagent.facts.unread import Unread
 
 from ._job import job
 

@@ -5,9 +5,9 @@ are: NCCL then fails with NVLink SHARP, and up to 2.20 without NVLink between ho
 """
 
 from hostagent.check import Findings, Step, check, fail, skip
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nccl import Nccl
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._fabric import clusters

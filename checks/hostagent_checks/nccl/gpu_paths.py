@@ -6,9 +6,9 @@ cannot reach each other over PCIe it is a published way around hangs, and does l
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nccl import Nccl
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.nccl.levels import parse_level
 from hostagent.profile import Profile
 

@@ -8,6 +8,8 @@ across the CPU's host bridge: that is worth it where somebody has measured it, a
 from collections.abc import Iterator
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, warn
+from hostagent.core.tables.pci import COHERENT, architecture
+from hostagent.core.unread import Unread
 from hostagent.derived.gdr import gdr
 from hostagent.derived.gpupath import ways
 from hostagent.derived.rails import JobRails, Rails
@@ -15,10 +17,8 @@ from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.rdma import Rdma
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclchanges import C2C_BY_LEVEL
 from hostagent.knowledge.ncclvariables import levels, variables
-from hostagent.knowledge.pci import COHERENT, architecture
 from hostagent.nccl.levels import is_within, parse_level
 
 from ._job import Job, job, ports_of

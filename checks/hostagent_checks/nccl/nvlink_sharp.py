@@ -4,9 +4,9 @@ NCCL_NVLS_ENABLE=0 turns it off; NCCL_CUMEM_ENABLE=0, a way around faults of old
 """
 
 from hostagent.check import Findings, Step, check, skip, warn
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nccl import Nccl
-from hostagent.facts.unread import Unread
 
 from ._fabric import clusters
 from ._job import job

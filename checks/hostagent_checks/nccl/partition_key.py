@@ -5,9 +5,9 @@ limited members of a partition cannot talk to each other. Without the setting NC
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.derived.rails import JobRails
 from hostagent.facts.nccl import Nccl
-from hostagent.facts.unread import Unread, UnreadError
 from hostagent.profile import Profile
 
 from ._job import job, weight

@@ -5,10 +5,10 @@ clouds set 1. On a host of its own it makes no difference as a rule.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.derived.rails import JobRails
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
 
 from ._job import job
 from ._ports import verbs

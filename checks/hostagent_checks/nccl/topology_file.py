@@ -5,9 +5,9 @@ stays off. Where jobs run in containers the file has to be in the container, at 
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.nccl.settings import ENVIRONMENT
 from hostagent.profile import Profile
 

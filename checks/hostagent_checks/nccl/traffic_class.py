@@ -7,13 +7,13 @@ and the profile's rdma.traffic_class say it. What a job sets by itself is seen w
 from collections.abc import Iterator
 
 from hostagent.check import Finding, Findings, Severity, Step, check, fail, need, warn
+from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError
 from hostagent.derived.priority import priority_of
 from hostagent.derived.rails import JobRails
 from hostagent.derived.stack import cards
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.network import Network
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError
 from hostagent.profile import Profile
 
 from ._job import Job, job

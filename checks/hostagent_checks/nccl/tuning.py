@@ -7,9 +7,9 @@ algorithm: broadcast has the ring alone. LL128 may corrupt data in silence where
 from collections.abc import Iterator
 
 from hostagent.check import Finding, Findings, Step, check, fail, warn
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nccl import Nccl
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclchanges import STRICT_TUNING
 from hostagent.nccl.tuning import WORDS, read
 from hostagent.profile import Profile

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from hostagent.check import need, skip
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.derived.stack import stack
 from hostagent.facts.network import Netdev
-from hostagent.facts.unread import Unread, UnreadError
 
 from ._rails import RoceRails
 

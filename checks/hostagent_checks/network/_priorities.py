@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from hostagent.check import Finding, Step, fail, need, skip
-from hostagent.derived.majority import most
+from hostagent.core.majority import most
+from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError
 from hostagent.derived.priority import priority_of as of_class
 from hostagent.derived.stack import cards
 from hostagent.facts.network import Priorities
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError
 from hostagent.profile import Profile
 
 from ._rails import RoceRails

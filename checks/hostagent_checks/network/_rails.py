@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 from hostagent.check import need, skip
-from hostagent.derived.join import Join, cached
+from hostagent.core.frozen import frozen
+from hostagent.core.join import Join, cached
+from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError
 from hostagent.derived.rails import Rails
-from hostagent.facts.frozen import frozen
 from hostagent.facts.network import Netdev, Network
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError
 from hostagent.knowledge.rdma import EFA, ETHERNET
 
 

@@ -8,8 +8,8 @@ say whether it takes DMA-BUF.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.derived.fabricnode import FabricNode
-from hostagent.facts.unread import Unread
 from hostagent.nccl.classinputs import CLASS_INPUTS
 from hostagent.nccl.fabricclass import inputs
 from hostagent.profile import Profile

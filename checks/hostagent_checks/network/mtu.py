@@ -8,8 +8,8 @@ may serve storage, it is a warning, unless rdma.hcas says that these are the rai
 """
 
 from hostagent.check import Findings, Severity, Step, check, fail, need, shell
-from hostagent.derived.majority import most
-from hostagent.facts.unread import Unread, UnreadError
+from hostagent.core.majority import most
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.profile import Profile
 
 from ._rails import Rail, RoceRails

@@ -6,7 +6,7 @@ rdma.traffic_class says what jobs set. Without it the rails are held against eac
 """
 
 from hostagent.check import Findings, Step, check, fail, need, shell
-from hostagent.facts.unread import Unread, UnreadError
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.profile import Profile
 
 from ._priorities import REFERENCES, Card, cards_of_rails, differing, end, listed, priority_of

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable
 
 from hostagent.check import Findings, Step, fail, need
+from hostagent.core.unread import Unread
 from hostagent.derived.packaging import install
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import branch
 
 

@@ -4,7 +4,7 @@ A compute node of GB200 has GPUs on a fabric and runs none of it: its switches a
 """
 
 from hostagent.check import need, skip
-from hostagent.derived.words import counted
+from hostagent.core.text import counted
 from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
 

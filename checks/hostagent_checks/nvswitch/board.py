@@ -6,12 +6,12 @@ of the sets that NVIDIA documents for the board; seven of eight GPUs are none. W
 """
 
 from hostagent.check import Findings, Step, check, fail
-from hostagent.derived.words import counted
+from hostagent.core.tables.recovery_actions import POWER_CYCLE
+from hostagent.core.text import counted
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.ladder import POWER_CYCLE
 
 from ._board import find_board, sets
 

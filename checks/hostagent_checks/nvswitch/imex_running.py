@@ -1,8 +1,8 @@
 """IMEX does not run: jobs over several nodes of one NVLink rack cannot share GPU memory, and fall back or fail."""
 
 from hostagent.check import Findings, Step, check, fail
+from hostagent.core.tables.nvlink_fabric import IMEX_PROCESS
 from hostagent.facts.host import Machine
-from hostagent.knowledge.fabric import IMEX_PROCESS
 from hostagent.profile import Profile
 
 from ._imex import skip_unless_required

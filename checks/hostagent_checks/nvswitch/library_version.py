@@ -1,14 +1,14 @@
 """A library through which monitors talk to the NVSwitches does not match the driver's version: DCGM and others see no switch."""
 
 from hostagent.check import Findings, Step, check, need, skip
+from hostagent.core.tables.nvlink_fabric import LIBRARY_PACKAGES
+from hostagent.core.unread import Unread
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.fabric import LIBRARY_PACKAGES
 
 from ._board import has_board
 from ._packages import named, other_versions

@@ -8,13 +8,13 @@ have some GPUs: their partition says which are up. `gpu.nvlink_active` compares 
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.tables.nvlink_fabric import LINKS_OF, LINKS_OFF
+from hostagent.core.tables.recovery_actions import RESET_ALL
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu, Mig
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
-from hostagent.knowledge.fabric import LINKS_OF, LINKS_OFF
-from hostagent.knowledge.ladder import RESET_ALL
 
 from ._board import find_board, sets
 

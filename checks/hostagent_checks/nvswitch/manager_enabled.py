@@ -1,9 +1,9 @@
 """The fabric manager does not start at boot: after the next reboot CUDA fails with error 802."""
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.tables.nvlink_fabric import MANAGER_UNIT
 from hostagent.facts.host import Services
 from hostagent.facts.nvswitch import Fabric
-from hostagent.knowledge.fabric import MANAGER_UNIT
 
 from ._switches import local_switches
 

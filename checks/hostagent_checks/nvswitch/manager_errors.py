@@ -6,11 +6,11 @@ it has joined the fabric. GPUs of A100 boards do not say it. Errors after that o
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn
-from hostagent.derived.words import counted
+from hostagent.core.tables.nvlink_fabric import CONFIGURED, MISMATCH
+from hostagent.core.text import counted
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.fabric import CONFIGURED, MISMATCH
 
 from ._switches import local_switches
 

@@ -4,14 +4,14 @@ A driver without it installs and lists all GPUs. Hosts whose switches are elsewh
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.core.tables.nvlink_fabric import MANAGER_PROCESS, MANAGER_UNIT
+from hostagent.core.unread import Unread
 from hostagent.derived.packaging import install
 from hostagent.facts.driver import Driver
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.fabric import MANAGER_PROCESS, MANAGER_UNIT
 
 from ._switches import local_switches, runs
 

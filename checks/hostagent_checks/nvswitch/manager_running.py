@@ -5,9 +5,9 @@ next boot nobody sets the fabric up, and CUDA fails with error 802. So what coun
 """
 
 from hostagent.check import Findings, Step, check, fail
+from hostagent.core.tables.nvlink_fabric import MANAGER_PROCESS
 from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
-from hostagent.knowledge.fabric import MANAGER_PROCESS
 
 from ._switches import local_switches, runs
 

@@ -4,13 +4,13 @@ The newer packages of it have no branch in their name, so an upgrade takes only 
 """
 
 from hostagent.check import Findings, Step, check, need, skip
+from hostagent.core.tables.nvlink_fabric import MANAGER_PACKAGES
+from hostagent.core.unread import Unread
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.fabric import MANAGER_PACKAGES
 
 from ._packages import named, other_versions
 from ._switches import local_switches

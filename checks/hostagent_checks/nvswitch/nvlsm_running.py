@@ -1,14 +1,14 @@
 """The subnet manager of NVLink 5 (nvlsm) does not run: the fabric manager cannot set routes, and CUDA fails with error 802."""
 
 from hostagent.check import Findings, Step, check, fail
+from hostagent.core.tables.nvlink_fabric import NVLSM_PROCESS
+from hostagent.core.text import first_of
+from hostagent.core.unread import Unread
 from hostagent.derived.packaging import install
-from hostagent.derived.words import first_of
 from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.fabric import NVLSM_PROCESS
 
 from ._switches import nvlink5_bridges, runs
 

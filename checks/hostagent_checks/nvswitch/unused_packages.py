@@ -3,11 +3,11 @@ some, no IMEX asked for. Images for many kinds of hosts carry them. Where a host
 """
 
 from hostagent.check import Findings, Step, check, need, skip, warn
+from hostagent.core.tables.nvlink_fabric import IMEX_PACKAGES, LIBRARY_PACKAGES, MANAGER_PACKAGES
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.packages import Packages
-from hostagent.knowledge.fabric import IMEX_PACKAGES, LIBRARY_PACKAGES, MANAGER_PACKAGES
 from hostagent.profile import Profile
 
 from ._board import has_board

@@ -1,9 +1,9 @@
 """The driver could not start an NVSwitch that it is bound to: the driver's own list does not have it."""
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.tables.nvlink_fabric import NVSWITCH_DRIVER
+from hostagent.core.tables.recovery_actions import POWER_CYCLE
 from hostagent.facts.nvswitch import Fabric
-from hostagent.knowledge.fabric import NVSWITCH_DRIVER
-from hostagent.knowledge.ladder import POWER_CYCLE
 
 
 @check(

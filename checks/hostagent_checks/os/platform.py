@@ -4,8 +4,8 @@ The checks of these parts do not apply then, all others count. The host is unkno
 """
 
 from hostagent.check import Findings, Step, check, need
+from hostagent.core.unread import Unread
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
 
 
 @check(

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from hostagent.check import Step, need, skip
+from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError
 from hostagent.derived.rails import Rails
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError
 from hostagent.knowledge.rdma import EFA
 
 T = TypeVar("T")

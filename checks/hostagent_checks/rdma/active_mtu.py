@@ -7,13 +7,13 @@ InfiniBand the subnet manager sets it. Without libibverbs it is derived for RoCE
 """
 
 from hostagent.check import Finding, Findings, Severity, Step, check, fail, need
-from hostagent.derived.majority import most
+from hostagent.core.majority import most
+from hostagent.core.unread import Unread
 from hostagent.derived.mtu import active_mtu as active
 from hostagent.derived.mtu import netdev_mtu
 from hostagent.derived.rails import Rails
 from hostagent.facts.network import Network
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.network import ACTIVE_MTUS, roce_mtu
 from hostagent.knowledge.rdma import INFINIBAND
 from hostagent.profile import Profile

@@ -7,12 +7,12 @@ plugged and switches that restart count, too, so a few are no fault. Whether it 
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, need, warn
+from hostagent.core.text import counted
+from hostagent.core.unread import Unread
 from hostagent.derived.rails import Rails
-from hostagent.derived.words import counted
 from hostagent.facts.host import Identity
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
 
 from ._rails import each, need_no, ports_of, whoever_owns
 

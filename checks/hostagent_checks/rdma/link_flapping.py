@@ -7,11 +7,11 @@ here: `rdma.link_downed` weighs the card's count since the host started.
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, need, warn
+from hostagent.core.text import counted
+from hostagent.core.unread import Unread
 from hostagent.derived.rails import Rails
-from hostagent.derived.words import counted
 from hostagent.facts.history import History
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
 
 from ._rails import ports_of, whoever_owns
 

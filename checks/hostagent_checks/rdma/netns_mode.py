@@ -6,11 +6,11 @@ in a pod that has its device, the mode is as it should be.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma
 from hostagent.facts.topology import Nic
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
 from ._rails import in_container
 

@@ -5,10 +5,10 @@ started with the device. NCCL opens uverbs alone; rdma_cm is for storage, UCX an
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.core.unread import Unread
 from hostagent.derived.rails import Rails
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma
-from hostagent.facts.unread import Unread
 
 from ._rails import each, in_container, is_efa, is_shared, lines, need_no, ports_of
 

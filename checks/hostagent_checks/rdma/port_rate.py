@@ -6,10 +6,10 @@ switches may be of an older kind; it is for information.
 """
 
 from hostagent.check import Finding, Findings, Step, check, fail, need
+from hostagent.core.unread import Unread
 from hostagent.derived.rails import Rails
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.boards import board_rate
 from hostagent.knowledge.rdma import INFINIBAND
 from hostagent.profile import Profile

@@ -1,8 +1,8 @@
 """Steps about a runtime, with its own unit and its own name for nvidia-ctk."""
 
 from hostagent.check import Step, shell
+from hostagent.core.unread import Unread
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 
 RESTART_CONTAINERD = Step("restart_service", "Restart containerd.", "systemctl restart containerd")
 CONFIGURE_CONTAINERD = Step("configure", "Configure the nvidia runtime.", "nvidia-ctk runtime configure --runtime=containerd")

@@ -4,8 +4,8 @@ The toolkit writes its specification to /var/run/cdi. A runtime whose cdi_spec_d
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.text import first_of
 from hostagent.derived.serving import RuntimeChoice
-from hostagent.derived.words import first_of
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Runtime
 

@@ -6,10 +6,10 @@ it: NVIDIA names that as a way to keep GPUs in containers over a reload of syste
 """
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip
+from hostagent.core.unread import Unread
 from hostagent.derived.serving import RuntimeChoice, kubelets_of
 from hostagent.facts.host import Services
 from hostagent.facts.runtime import Launcher, Runtime
-from hostagent.facts.unread import Unread
 
 from ._choice import skip_unserving
 from ._steps import restart

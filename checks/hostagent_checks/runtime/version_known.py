@@ -5,9 +5,9 @@ refused that only an older one is known to refuse.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.core.unread import Unread
 from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 
 from ._choice import skip_unserving
 

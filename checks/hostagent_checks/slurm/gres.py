@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterator
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, skip
-from hostagent.derived.words import counted, first_of
+from hostagent.core.tables.pci import is_for_jobs
+from hostagent.core.text import counted, first_of
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.slurm import Gres, SlurmNode
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.knowledge.gpumodels import may_be, models_in
-from hostagent.knowledge.pci import is_for_jobs
 
 _OFF = ("", "off")
 #: Words of AutoDetect that look for GPUs of AMD and Intel, and for chips of AWS.

@@ -7,8 +7,8 @@ of them, and nothing is said of it.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.core.unread import Unread
 from hostagent.facts.slurm import SlurmNode
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 _OURS = Step(

@@ -11,10 +11,10 @@ about to start it.
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import GpuEvents
 from hostagent.facts.host import Machine, Services, Unit
 from hostagent.facts.slurm import SlurmNode
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 _READ = Step("restart_service", "Read why slurmd ended, and correct it.", "journalctl -b -u slurmd")

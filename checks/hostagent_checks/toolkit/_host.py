@@ -1,7 +1,7 @@
 """Whether the host itself needs the toolkit."""
 
 from hostagent.check import skip
-from hostagent.knowledge.platforms import HOSTS_OWN
+from hostagent.core.tables.platforms import HOSTS_OWN
 from hostagent.profile import Profile
 
 

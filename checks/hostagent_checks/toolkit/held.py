@@ -5,6 +5,7 @@ the next install or upgrade stops with "Depends: nvidia-container-toolkit-base (
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.derived.owned import image_of
 from hostagent.derived.packaging import hold
 from hostagent.derived.upgrades import moves
@@ -12,7 +13,6 @@ from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
 
 
 @check(

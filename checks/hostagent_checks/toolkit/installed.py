@@ -10,6 +10,7 @@ always or never instead.
 from collections.abc import Sequence
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.core.unread import Unread
 from hostagent.derived.access import GpuAccess
 from hostagent.derived.packaging import install
 from hostagent.derived.serving import RuntimeChoice
@@ -17,7 +18,6 @@ from hostagent.derived.toolkitneed import reached_without
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.packages import TOOLKIT_BASE, TOOLKIT_PACKAGES
 from hostagent.profile import Profile
 

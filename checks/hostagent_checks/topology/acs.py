@@ -8,13 +8,13 @@ way; and bridges that let translated requests through (0x40).
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.tables.pci import COHERENT, architecture
+from hostagent.core.tables.recovery_actions import REBOOT
+from hostagent.core.text import counted
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.derived.gpupath import BELOW_A_BRIDGE, GpuPaths, control, turns
-from hostagent.derived.words import counted
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Topology
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
-from hostagent.knowledge.ladder import REBOOT
-from hostagent.knowledge.pci import COHERENT, architecture
 
 from ._nodes import VFIO
 from ._ways import ports_of, skip_in_a_machine, ways_of_jobs

@@ -7,11 +7,11 @@ Advanced Error Reporting (AER). The counters start at zero with each boot.
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, need, skip, warn
-from hostagent.derived.words import counted
+from hostagent.core.text import counted
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
 
 class Params(NamedTuple):

@@ -4,7 +4,7 @@ On most hosts that is as it comes, and right. Looked at are hosts with an RDMA d
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.words import counted
+from hostagent.core.text import counted
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.topology import Nic, Topology
 

@@ -8,13 +8,13 @@ without them it loads, and does nothing. NCCL says nothing louder than "GPU Dire
 from collections.abc import Mapping
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.core.unread import Unread
 from hostagent.derived.gdr import gdr
 from hostagent.derived.gpupath import GpuPaths
 from hostagent.derived.rails import Rails
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import Rdma
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.gpudirect import EFA_PEERMEM
 from hostagent.knowledge.rdma import EFA
 

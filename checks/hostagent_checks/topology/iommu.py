@@ -5,11 +5,11 @@ by default where the firmware has VT-d or AMD-Vi on.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.core.tables.recovery_actions import REBOOT
+from hostagent.core.text import counted
 from hostagent.derived.gpupath import GpuPaths, control
-from hostagent.derived.words import counted
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Topology
-from hostagent.knowledge.ladder import REBOOT
 
 from ._ways import skip_in_a_machine, ways_of_jobs
 

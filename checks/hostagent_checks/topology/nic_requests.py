@@ -7,14 +7,14 @@ on the board, and none is asked for here: but rails of one kind should have the 
 from collections.abc import Callable, Mapping
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.core.majority import of_more_than_half
+from hostagent.core.tables.recovery_actions import REBOOT
+from hostagent.core.text import size
+from hostagent.core.unread import Unread
 from hostagent.derived.gpupath import card_of, control
-from hostagent.derived.majority import of_more_than_half
 from hostagent.derived.rails import Rails
-from hostagent.derived.words import size
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic, PciControl, Topology
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.ladder import REBOOT
 
 from ._ways import ports_of, skip_in_a_machine
 

@@ -6,10 +6,10 @@ the lanes that a link could have, so it does not see this.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
-from hostagent.derived.words import counted
+from hostagent.core.text import counted
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
 from ._nodes import MACHINE, VFIO, skip_passed_on
 

@@ -8,8 +8,8 @@ bus, or sits in another slot, shows here. GPUs that reach no NIC without a CPU a
 from collections.abc import Mapping
 
 from hostagent.check import Findings, Step, check, fail
+from hostagent.core.majority import of_more_than_half, tally
 from hostagent.derived.gpupath import DIRECT, GpuPaths, Way, card_of
-from hostagent.derived.majority import of_more_than_half, tally
 
 from ._ways import ways_of_jobs
 

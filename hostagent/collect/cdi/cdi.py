@@ -7,14 +7,14 @@ from hostagent.collect.cdi.spec import KEEP, CdiError, parse_spec
 from hostagent.collect.host.services import UnitTree
 from hostagent.collect.host.storage import parse_filesystem_type
 from hostagent.collect.host.unitfile import parse_unit
-from hostagent.collect.parsing import Allowance, stops_at_unread
+from hostagent.core.answers import MIB
+from hostagent.core.parsing import Allowance, stops_at_unread
+from hostagent.core.retention import Keep
+from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.host import Services, Unit
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need, then
-from hostagent.source.answers import MIB
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 #: The CDI library's own order: a device of the later directory hides one of the earlier.
 _STATIC, _DYNAMIC = "/etc/cdi", "/var/run/cdi"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hostagent.source.keep import Keep
+from hostagent.core.retention import Keep
 
 _VENDOR_OR_CLASS = re.compile(r"[A-Za-z](?:[\w.-]*[A-Za-z0-9])?", re.ASCII)
 _DEVICE = re.compile(r"[A-Za-z0-9](?:[\w.:-]*[A-Za-z0-9])?", re.ASCII)
@@ -97,7 +97,7 @@ def _load(data: bytes) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError):
         pass
-    from hostagent.yamlfile import YamlError, parse_foreign_yaml
+    from hostagent.core.yamlfile import YamlError, parse_foreign_yaml
 
     try:
         return parse_foreign_yaml(data)

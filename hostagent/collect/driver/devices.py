@@ -2,10 +2,10 @@
 
 import re
 
+from hostagent.core.retention import WHOLE
+from hostagent.core.unread import Unread, then
 from hostagent.facts.driver import CONTAINER_ROOT, DeviceNode
-from hostagent.facts.unread import Unread, then
 from hostagent.source.base import Source
-from hostagent.source.keep import WHOLE
 
 #: Major of the GPUs, nvidiactl and nvidia-modeset (Linux kernel, Documentation/admin-guide/devices.txt).
 NVIDIA_MAJOR = 195

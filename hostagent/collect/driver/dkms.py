@@ -3,12 +3,12 @@
 import re
 
 from hostagent.collect.kernel.bootentry import newest_first
-from hostagent.collect.parsing import shown, stops_at_unread
+from hostagent.core.answers import MIB
+from hostagent.core.parsing import shown, stops_at_unread
+from hostagent.core.retention import Keep
+from hostagent.core.unread import Unread, need
 from hostagent.facts.driver import DkmsBuild
-from hostagent.facts.unread import Unread, need
-from hostagent.source.answers import MIB
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 _TREE = "/var/lib/dkms"
 #: Modules of other products that DKMS builds under names that begin with nvidia.

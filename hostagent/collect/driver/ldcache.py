@@ -3,10 +3,10 @@
 import struct
 from typing import NamedTuple
 
-from hostagent.facts.unread import Unread, then
-from hostagent.source.answers import MIB
+from hostagent.core.answers import MIB
+from hostagent.core.retention import Keep
+from hostagent.core.unread import Unread, then
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 _MAGIC = b"glibc-ld.so.cache1.1"
 _HEADER_BYTES = 48

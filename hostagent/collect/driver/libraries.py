@@ -10,12 +10,12 @@ from typing import Any
 from hostagent.collect.driver.ldcache import read_ldcache
 from hostagent.collect.packages.packages import owners
 from hostagent.collect.values import names_in
+from hostagent.core.answers import Elf
+from hostagent.core.tables import libraries
+from hostagent.core.unread import Unread, then
 from hostagent.facts.driver import Library
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread, then
-from hostagent.knowledge import libraries
-from hostagent.source.answers import Elf
 from hostagent.source.base import Source
 
 SONAMES = ("libcuda.so.1", "libnvidia-ml.so.1")

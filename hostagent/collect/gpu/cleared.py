@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
+from hostagent.core.escape import visible
+from hostagent.core.retention import Keep
+from hostagent.core.unread import NOT_THERE, Unread
 from hostagent.facts.gpu import Clearing
-from hostagent.facts.unread import NOT_THERE, Unread
 from hostagent.source.base import MAX_TIME, Source
-from hostagent.source.keep import Keep
-from hostagent.visible import visible
 
 PATH = "/run/hostagent/cleared.json"
 SCHEMA_VERSION = 1

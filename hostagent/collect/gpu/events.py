@@ -14,14 +14,14 @@ from hostagent.collect.gpu.cleared import read_cleared
 from hostagent.collect.host.identity import read_identity
 from hostagent.collect.kernel.kernel import read_boot_time
 from hostagent.collect.kernel.log import read_kernel_log
+from hostagent.core.tables import kernel_log
+from hostagent.core.unread import Unread
 from hostagent.derived.faults import covers, may_be_cleared
 from hostagent.facts.gpu import Clearing, End, GpuEvents, InitFailure, Xid
-from hostagent.facts.unread import Unread
-from hostagent.knowledge import kernellog
 from hostagent.source.base import Source
 
-_XID, _SXID, _OF_XID = re.compile(kernellog.XID), re.compile(kernellog.SXID), re.compile(kernellog.OF_XID)
-_GPU, _HEAD, _LOADED = re.compile(kernellog.GPU), re.compile(kernellog.HEAD), re.compile(kernellog.LOADED)
+_XID, _SXID, _OF_XID = re.compile(kernel_log.XID), re.compile(kernel_log.SXID), re.compile(kernel_log.OF_XID)
+_GPU, _HEAD, _LOADED = re.compile(kernel_log.GPU), re.compile(kernel_log.HEAD), re.compile(kernel_log.LOADED)
 _OFF_XID = 79
 _FATAL = " Fatal"
 _LINE = 512
@@ -81,7 +81,7 @@ def parse_events(lines: Iterable[str], times: Iterable[Seconds] = (), cleared: t
         mark = _XID.match(text) or _SXID.match(text)
         if mark:
             pci, code = _marked(text, mark)
-            if mark.re is _XID and code == kernellog.RECOVERY_CODE and line.endswith(kernellog.RECOVERED):
+            if mark.re is _XID and code == kernel_log.RECOVERY_CODE and line.endswith(kernel_log.RECOVERED):
                 xids.end("reset", at, pci)
                 ends.append(End("reset", pci, at))
             else:
@@ -91,7 +91,7 @@ def parse_events(lines: Iterable[str], times: Iterable[Seconds] = (), cleared: t
             sxids.end("load", at)
             ends.append(End("load", "", at))
             failures = {key: replace(one, ended_by="load") for key, one in failures.items()}
-        elif (gpu and kernellog.GONE in text) or text.startswith(kernellog.STILL_GONE):
+        elif (gpu and kernel_log.GONE in text) or text.startswith(kernel_log.STILL_GONE):
             if not xids.is_open(gpu or last_gpu, _OFF_XID):  # else the message that goes with the Xid's own line
                 xids.add(gpu or last_gpu, _OFF_XID, line, at)
         elif kind := _init_failure(text):
@@ -164,12 +164,12 @@ def _init_failure(text: str) -> str:
     """
     head = _HEAD.match(text)
     if not head:
-        return "firmware" if re.match(kernellog.FIRMWARE, text) else ""
+        return "firmware" if re.match(kernel_log.FIRMWARE, text) else ""
     function, words = (head["function"] or "").lstrip("_"), text[head.end() :]
     return next(
         (
             one.kind
-            for one in kernellog.INIT_FAILURES
+            for one in kernel_log.INIT_FAILURES
             if function.startswith(one.function) and words.startswith(one.begins) and one.has in words
         ),
         "",

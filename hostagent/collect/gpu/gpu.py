@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hostagent.collect.gpu import nvml, pci, vfio
+from hostagent.core.retention import WHOLE, Keep
+from hostagent.core.unread import Unread, then
 from hostagent.facts.gpu import Accelerators, Gpu, OtherAccelerator
-from hostagent.facts.unread import Unread, then
 from hostagent.source.base import Source
-from hostagent.source.keep import WHOLE, Keep
 
 _PROC = "/proc/driver/nvidia/gpus"
 #: What NVML is asked of each GPU; the names are of `hostagent.source.lanes.nvml`.

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from hostagent.core.unread import Unread, then
 from hostagent.facts.gpu import Ecc, FabricInfo, Mig, NvLink, RetiredPages, RowRemap
-from hostagent.facts.unread import Unread, then
 
 Answers = dict[str, Any]  # by question name, see `hostagent.source.lanes.nvml`
 

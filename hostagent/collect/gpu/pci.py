@@ -6,9 +6,9 @@ import re
 from typing import Any, NamedTuple
 
 from hostagent.collect.values import line_in, number_in
-from hostagent.facts.unread import Unread, then
+from hostagent.core.retention import WHOLE, Keep
+from hostagent.core.unread import Unread, then
 from hostagent.source.base import Source
-from hostagent.source.keep import WHOLE, Keep
 
 DEVICES = "/sys/bus/pci/devices"
 NVIDIA = 0x10DE

@@ -7,9 +7,9 @@ import re
 
 from hostagent.collect.kernel.modprobe import DIRECTORIES, parse_options
 from hostagent.collect.values import names_in
-from hostagent.facts.unread import NOT_THERE, Unread
+from hostagent.core.retention import Keep
+from hostagent.core.unread import NOT_THERE, Unread
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 _PARAMETERS = ("vfio-pci.ids", "vfio_pci.ids")
 _OPTIONS = Keep("matches", (r"(?m:^[ \t]*options[ \t]+vfio[-_]pci[ \t][^\n]*)",))

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from hostagent.core.unread import Unread
 from hostagent.facts.history import History
-from hostagent.facts.unread import Unread
 from hostagent.source.base import Source
 
 

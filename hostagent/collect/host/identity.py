@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from hostagent.core.unread import Unread, then
 from hostagent.facts.host import Identity
-from hostagent.facts.unread import Unread, then
 from hostagent.source.base import Source
 
 

@@ -1,7 +1,7 @@
 """What is read of the lists of processes and sockets: the kinds and names of `hostagent.snapshot.keeping`."""
 
-from hostagent.knowledge.daemons import processes
-from hostagent.source.keep import Keep
+from hostagent.core.retention import Keep
+from hostagent.core.tables.daemons import processes
 
 #: Of a command line where a configuration is, and where the kubelet asks for containers: flags that are followed by a path.
 _PATHS = ("--config", "--config-file", "-c", "--config-dir", "--container-runtime-endpoint")

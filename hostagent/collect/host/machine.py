@@ -7,11 +7,11 @@ from hostagent.collect.host.keeps import SOCKETS
 from hostagent.collect.host.memlock import read_memlock
 from hostagent.collect.host.package_lock import package_lock_holder
 from hostagent.collect.host.processes import read_processes
+from hostagent.core.retention import WHOLE
+from hostagent.core.tables import daemons
+from hostagent.core.unread import Unread, then
 from hostagent.facts.host import Machine, Process, running
-from hostagent.facts.unread import Unread, then
-from hostagent.knowledge import daemons
 from hostagent.source.base import Source
-from hostagent.source.keep import WHOLE
 
 _STA_UNSYNC = 0x40  # adjtimex(2)
 _TIME_DAEMONS = frozenset(daemons.processes("time"))

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hostagent.collect.values import names_in
+from hostagent.core.retention import Keep
+from hostagent.core.tables import daemons
+from hostagent.core.unread import NOT_THERE, Unread, then
 from hostagent.facts.host import Process, Services, Unit, running
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import NOT_THERE, Unread, then
-from hostagent.knowledge import daemons
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 _UNITS = daemons.units("runtime", "kubelet", "supervisor")
 _PROCESSES = daemons.processes("runtime", "kubelet", "slurm")

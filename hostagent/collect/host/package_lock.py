@@ -1,8 +1,8 @@
 """Who holds the package manager's lock."""
 
-from hostagent.facts.unread import NOT_THERE, Unread
+from hostagent.core.retention import WHOLE, Keep
+from hostagent.core.unread import NOT_THERE, Unread
 from hostagent.source.base import Source
-from hostagent.source.keep import WHOLE, Keep
 
 #: Files that dpkg, apt and rpm lock with fcntl(2) while they work.
 _LOCKED_FILES = (

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from hostagent.collect.host.keeps import PROCESSES
+from hostagent.core.retention import Keep
+from hostagent.core.unread import Unread
 from hostagent.facts.host import Process
-from hostagent.facts.unread import Unread
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 
 def read_processes(source: Source, keep: Keep = PROCESSES) -> "tuple[Process, ...] | Unread":

@@ -7,12 +7,12 @@ from hostagent.collect.host.keeps import FLAGS, KUBELET_FLAGS
 from hostagent.collect.host.processes import read_processes
 from hostagent.collect.host.unitfile import UnitText, parse_unit
 from hostagent.collect.values import names_in
+from hostagent.core.answers import KIB
+from hostagent.core.retention import WHOLE, Keep
+from hostagent.core.tables.daemons import units
+from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.facts.host import Process, Services, Unit, running
-from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need, then
-from hostagent.knowledge.daemons import units
-from hostagent.source.answers import KIB
 from hostagent.source.base import Source
-from hostagent.source.keep import WHOLE, Keep
 
 #: systemd.unit(5), the system manager's search path: the first that has a file of the name wins.
 ETC = "/etc/systemd/system"

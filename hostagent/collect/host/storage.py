@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from hostagent.core.retention import Keep
+from hostagent.core.unread import Unread, then
 from hostagent.facts.host import Filesystem, Storage
-from hostagent.facts.unread import Unread, then
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 _LOOKED_AT = ("/", "/usr", "/var", "/boot")
 #: Filesystems that make inodes as they need them and report none.

@@ -7,11 +7,11 @@ this instance, later ones over earlier ones. Read 2026-11.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hostagent.collect.parsing import stops_at_unread
 from hostagent.collect.values import paths_in
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.retention import Keep
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 _MAIN, _PARTS = "/etc/cloud/cloud.cfg", "/etc/cloud/cloud.cfg.d"
 _INSTANCE = "/var/lib/cloud/instance"
@@ -60,7 +60,7 @@ def parse_drivers(text: str) -> "dict[str, Any]":
     >>> parse_drivers("#cloud-config\ndrivers:\n  nvidia:\n    license-accepted: true\n    version: 580-server\n")
     {'nvidia': {'license-accepted': True, 'version': '580-server'}}
     """
-    from hostagent.yamlfile import parse_foreign_yaml
+    from hostagent.core.yamlfile import parse_foreign_yaml
 
     document = parse_foreign_yaml(text.encode("utf-8", "surrogateescape"))
     drivers = document.get("drivers") if isinstance(document, dict) else None

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.collect.driver.driver import parse_cuda_version
-from hostagent.collect.parsing import stops_at_unread
+from hostagent.core.answers import KIB
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.retention import Keep
+from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need
 from hostagent.facts.cuda import Cuda, CudaToolkit
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need
-from hostagent.source.answers import KIB
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 _FOLDER, _DEFAULT = "/usr/local", "/usr/local/cuda"
 _NAME = re.compile(r"cuda(?:-[0-9][0-9.]{0,15})?")

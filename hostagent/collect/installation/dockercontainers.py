@@ -8,13 +8,13 @@ import json
 from typing import Any
 
 from hostagent.collect.host.processes import read_processes
-from hostagent.collect.parsing import stops_at_unread
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.retention import Keep
+from hostagent.core.tables.daemons import DOCKER_PROCESS
+from hostagent.core.unread import Unread, need
 from hostagent.facts.host import running
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread, need
-from hostagent.knowledge.daemons import DOCKER_PROCESS
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 #: With a suffix where user namespaces are remapped.
 _NAMESPACE = "moby"

@@ -5,14 +5,14 @@
 
 from collections.abc import Iterator
 
-from hostagent.collect.parsing import stops_at_unread
 from hostagent.collect.runtime.places import PLACES
+from hostagent.core.answers import KIB
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.retention import NOTHING
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.facts.installation import ConfigFile
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread, UnreadError, need
-from hostagent.source.answers import KIB
 from hostagent.source.base import Source
-from hostagent.source.keep import NOTHING
 
 #: Directories of which every file is looked at.
 FOLDERS = (

@@ -9,11 +9,11 @@ from hostagent.collect.installation.files import FOLDERS, read_files
 from hostagent.collect.installation.keys import read_enrolled_keys, read_signing_keys
 from hostagent.collect.installation.packages import read_all_packages
 from hostagent.collect.installation.repositories import read_repositories
-from hostagent.collect.parsing import stops_at_unread
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.unread import Unread, need
 from hostagent.facts.installation import GpuUser, Installation
 from hostagent.facts.packages import Packages
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread, need
 from hostagent.source.base import Source
 
 #: What rebuilds an initramfs, by where distributions have it; the first that is there.

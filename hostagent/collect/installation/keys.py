@@ -2,8 +2,8 @@
 
 # Not looked at: hash entries of MokListRT, and keys compiled into the kernel. The kernel log says whether a key is enrolled.
 
-from hostagent.collect.parsing import stops_at_unread
-from hostagent.facts.unread import Unread, need
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.unread import Unread, need
 from hostagent.source.base import Source
 
 #: Certificates, by who makes them: shim-signed and DKMS on Debian and Ubuntu; DKMS elsewhere; akmods. Sources: update-secureboot-policy(1),

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from hostagent.collect.tomltext import TomlError, parse_toml
-from hostagent.facts.unread import Unread, then
-from hostagent.source.answers import MIB
+from hostagent.core.answers import MIB
+from hostagent.core.retention import WHOLE, Keep
+from hostagent.core.toml import TomlError, parse_toml
+from hostagent.core.unread import Unread, then
 from hostagent.source.base import Source
-from hostagent.source.keep import WHOLE, Keep
 
 _APT = "/var/lib/apt/extended_states"
 _DNF5 = "/usr/lib/sysimage/libdnf5/packages.toml"

@@ -8,11 +8,11 @@ from hostagent.collect.installation.marks import Marks, plain_stanzas, read_mark
 from hostagent.collect.packages.dpkg import Record, parsed_status
 from hostagent.collect.packages.rpm import read_rpm
 from hostagent.collect.packages.versionlocks import covers
+from hostagent.core.retention import Keep
+from hostagent.core.unread import Unread, then
 from hostagent.facts.installation import InstalledPackage
 from hostagent.facts.packages import Packages, VersionLock
-from hostagent.facts.unread import Unread, then
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 _FIELDS = ("Package", "Status", "Version", "Architecture")
 _MOST = 50_000

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from hostagent.collect.kernel.bootmenu import environment, grub_entry, loader_entry
 from hostagent.collect.kernel.grubmenu import MenuEntry, chosen
-from hostagent.collect.parsing import stops_at_unread
-from hostagent.facts.unread import Unread, need
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.retention import Keep
+from hostagent.core.unread import Unread, need
 from hostagent.facts.version import compare_deb
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 _SETTINGS = ("GRUB_DEFAULT", "GRUB_FLAVOUR_ORDER", "GRUB_DISABLE_SUBMENU", "GRUB_DISABLE_RECOVERY")
 #: As the shell reads it that they are written for: in quotes, or one word.

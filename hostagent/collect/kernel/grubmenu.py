@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 
 _NUMBER = re.compile(r"[ \t]*(?:0[xX]([0-9a-fA-F]{1,8})|0([0-7]{0,10})|([1-9][0-9]{0,8}))")
 

@@ -3,9 +3,9 @@
 import math
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.core.retention import Keep
+from hostagent.core.unread import Unread
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 #: What events of GPUs and refused module keys are read from.
 _MESSAGES = Keep(

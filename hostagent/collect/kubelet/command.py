@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 
 from hostagent.collect.host.keeps import KUBELET_FLAGS
 from hostagent.collect.host.unitfile import UnitText, parse_unit
-from hostagent.collect.parsing import Allowance, stops_at_unread
+from hostagent.core.parsing import Allowance, stops_at_unread
+from hostagent.core.retention import Keep
+from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need, then
 from hostagent.facts.host import Unit
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need, then
 from hostagent.knowledge.kubeletversions import DROPINS_VARIABLE
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 #: Of a file of shell variables names, flags and types; of our flags the values.
 ENVIRONMENT = Keep("flags", KUBELET_FLAGS)

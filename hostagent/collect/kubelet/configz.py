@@ -7,9 +7,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hostagent.collect.parsing import stops_at_unread
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.unread import Unread, need
 from hostagent.facts.kubelet import KubeletConfig
-from hostagent.facts.unread import Unread, need
 from hostagent.knowledge.kubelet import HELD
 from hostagent.source.base import Source
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from hostagent.collect.kubelet.command import ENVIRONMENT, expanded, parse_flags, parse_words
 from hostagent.collect.kubelet.found import Found
 from hostagent.collect.kubelet.keeps import DISTRIBUTION
-from hostagent.collect.parsing import Allowance
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.core.parsing import Allowance
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.source.base import Source
 
 _RANCHER = {"k3s": "/etc/rancher/k3s/config.yaml", "rke2": "/etc/rancher/rke2/config.yaml"}
@@ -69,7 +69,7 @@ def _rancher(source: Source, found: Found) -> Command:
 
 def _passed_on(path: str, data: bytes, before: "list[str]") -> Iterator[str]:
     """`kubelet-arg` replaces what files before said, `kubelet-arg+` adds to it."""
-    from hostagent.yamlfile import YamlError, parse_foreign_yaml  # 16 ms, where there is a file
+    from hostagent.core.yamlfile import YamlError, parse_foreign_yaml  # 16 ms, where there is a file
 
     try:
         document = parse_foreign_yaml(data)

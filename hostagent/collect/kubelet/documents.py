@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from hostagent.collect.kubelet.golang import quoted
 from hostagent.collect.kubelet.values import Members, TooLargeError, again, as_json, kind_of, parse_go_json, plain, twice
-from hostagent.facts.unread import Unread, need
+from hostagent.core.unread import Unread, need
 from hostagent.knowledge.kubelet import API_VERSION, KIND, OTHER_KINDS
 
 #: A document that did not decode is kept as this and the error.

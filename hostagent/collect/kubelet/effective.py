@@ -23,7 +23,7 @@ from hostagent.collect.kubelet.restart import refused
 from hostagent.collect.kubelet.told import Effective, Machine, Told
 from hostagent.collect.kubelet.validation import validated
 from hostagent.collect.kubelet.values import TooLargeError
-from hostagent.facts.unread import Unread, UnreadError
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.knowledge.kubeletversions import NEWEST, OLDEST
 
 __all__ = ["Effective", "Machine", "Told", "effective"]

@@ -7,8 +7,8 @@ from hostagent.collect.host.unitfile import parse_unit
 from hostagent.collect.kubelet.command import environment_files
 from hostagent.collect.kubelet.found import Found
 from hostagent.collect.kubelet.keeps import CONFIG
-from hostagent.collect.parsing import Allowance
-from hostagent.facts.unread import NOT_APPLICABLE, NOT_THERE, Unread, UnreadError, need, then
+from hostagent.core.parsing import Allowance
+from hostagent.core.unread import NOT_APPLICABLE, NOT_THERE, Unread, UnreadError, need, then
 from hostagent.source.base import Source
 
 #: Of one kubelet; more are no configuration that anybody writes.

@@ -3,13 +3,13 @@
 from typing import NamedTuple
 
 from hostagent.collect.kubelet.command import unit_command
-from hostagent.collect.parsing import stops_at_unread
 from hostagent.collect.runtime.places import in_use
+from hostagent.core.answers import ARGUMENT_BYTES, ARGUMENTS
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.tables.daemons import processes as names_of
+from hostagent.core.unread import Unread, need, then
 from hostagent.facts.host import Process, Services, Unit
-from hostagent.facts.unread import Unread, need, then
-from hostagent.knowledge.daemons import processes as names_of
 from hostagent.knowledge.runtimes import KUBELET_SEEN_ONLY, KUBELET_UNITS
-from hostagent.source.answers import ARGUMENT_BYTES, ARGUMENTS
 from hostagent.source.base import Source
 
 _PROGRAM = "kubelet"

@@ -14,7 +14,7 @@ import yaml
 
 from hostagent.collect.kubelet.golang import quoted, whole
 from hostagent.collect.kubelet.values import MAX_DEPTH, Members, Real, TooLargeError
-from hostagent.yamlfile import YamlError, refuse_depth
+from hostagent.core.yamlfile import YamlError, refuse_depth
 
 _PLAIN = "!plain"
 _TAG = "tag:yaml.org,2002:"

@@ -13,10 +13,10 @@ from hostagent.collect.kubelet.given import read_given, read_state_files
 from hostagent.collect.kubelet.machine import machine_of
 from hostagent.collect.kubelet.told import Told
 from hostagent.collect.kubelet.version import read_version
-from hostagent.collect.parsing import stops_at_unread
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.unread import Unread, UnreadError, need, then
 from hostagent.facts.host import Machine
 from hostagent.facts.kubelet import Kubelet
-from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.knowledge.kubeletversions import DROPINS_VARIABLE
 from hostagent.source.base import Source
 

@@ -1,6 +1,6 @@
 """What a tape keeps of a kubelet's files: all keys, the values that its facts are made of, of others the type."""
 
-from hostagent.source.keep import Keep
+from hostagent.core.retention import Keep
 
 #: Fields of KubeletConfiguration of which each value stays; of others numbers, truth values and durations do, which the kubelet validates.
 FIELDS = (

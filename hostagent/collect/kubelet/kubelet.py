@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.collect.kubelet.found import find
+from hostagent.core.tables.platforms import KUBELETS_IN_CONTAINERS
+from hostagent.core.unread import Unread, then
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread, then
-from hostagent.knowledge.platforms import KUBELETS_IN_CONTAINERS
 from hostagent.source.base import Source
 
 _NONE = Unread("absent", "no kubelet is in use")

@@ -17,7 +17,7 @@ from hostagent.collect.kubelet.schema import Fields, decode, schema_of
 from hostagent.collect.kubelet.told import Told
 from hostagent.collect.kubelet.values import again, merged
 from hostagent.collect.kubelet.written import written
-from hostagent.facts.unread import Unread, need
+from hostagent.core.unread import Unread, need
 from hostagent.knowledge.kubelet import EVICTION_HARD, LABEL_NAMESPACES, LABELS
 from hostagent.knowledge.kubeletversions import DROPINS, DROPINS_VARIABLE, MERGES_BY_NAME
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from hostagent.collect.kubelet.states import StateFiles
 from hostagent.collect.kubelet.told import Machine, MachineNode
+from hostagent.core.unread import Unread, then
 from hostagent.facts.cpulist import format_cpulist, parse_cpulist
 from hostagent.facts.topology import NumaNode, Topology
-from hostagent.facts.unread import Unread, then
 
 
 def machine_of(known: Callable[[type], Any], states: StateFiles) -> Machine:

@@ -13,7 +13,7 @@ from hostagent.collect.kubelet.quantity import ZERO, Quantity, parse_quantity
 from hostagent.collect.kubelet.schema import Fields
 from hostagent.collect.kubelet.thresholds import check_percentages, check_thresholds, memory_of, threshold
 from hostagent.collect.kubelet.told import Machine
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.knowledge.kubelet import (
     CPU_OPTIONS,
     CPU_OPTIONS_APART,

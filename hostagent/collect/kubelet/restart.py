@@ -5,7 +5,7 @@ from hostagent.collect.kubelet.managers import Managed
 from hostagent.collect.kubelet.quantity import Quantity
 from hostagent.collect.kubelet.states import StateBlock, StateFile, StateNode
 from hostagent.collect.kubelet.told import Machine, MachineNode
-from hostagent.facts.unread import Unread, need
+from hostagent.core.unread import Unread, need
 
 CPU_FILE = "cpu_manager_state"
 MEMORY_FILE = "memory_manager_state"

@@ -4,7 +4,7 @@ from hostagent.collect.kubelet.golang import parse_duration, quoted
 from hostagent.collect.kubelet.quantity import ZERO, Quantity, parse_quantity
 from hostagent.collect.kubelet.schema import Fields
 from hostagent.collect.kubelet.told import Machine
-from hostagent.facts.unread import Unread, need
+from hostagent.core.unread import Unread, need
 from hostagent.knowledge.kubelet import SIGNALS
 from hostagent.placement.quantity import share_of
 

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from hostagent.collect.kubelet.states import StateFile
+from hostagent.core.unread import Unread
 from hostagent.facts.kubelet import KubeletConfig, Pairs
-from hostagent.facts.unread import Unread
 
 
 class Told(NamedTuple):

@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
-from hostagent.collect.parsing import stops_at_unread
 from hostagent.collect.runtime.places import parse_version
-from hostagent.facts.unread import Unread, UnreadError, need, then
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.retention import Keep
+from hostagent.core.unread import Unread, UnreadError, need, then
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 #: Whose version is Kubernetes' own: OpenShift's is that of OpenShift.
 _PACKAGES = ("kubelet",)

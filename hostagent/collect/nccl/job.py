@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
-from hostagent.secret.people import without_people
+from hostagent.core.secret.people import without_people
+from hostagent.core.unread import Unread
 from hostagent.source.base import Source
 
 #: Names that one environment gives: of a home, USER and LOGNAME.

@@ -12,12 +12,12 @@ from hostagent.collect.nccl.missing import missing
 from hostagent.collect.nccl.places import LOADERS, Candidate, candidates
 from hostagent.collect.nccl.settings import PLUGINS, winning_paths
 from hostagent.collect.nccl.writers import Writers
-from hostagent.collect.parsing import stops_at_unread
+from hostagent.core.answers import NcclFile
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.secret.forms import REMOVED
+from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.facts.nccl import NcclLibrary, NcclPlugin
-from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.knowledge import nccllibraries as known
-from hostagent.secret.forms import REMOVED
-from hostagent.source.answers import NcclFile
 from hostagent.source.base import Source
 
 _SYMBOL = re.compile(r"nccl(Net|CollNet|Tuner|Profiler|Env|Gin|Rma)(?:Plugin)?_?v[0-9]{1,3}")

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from hostagent.collect.driver.ldcache import read_ldcache
 from hostagent.collect.nccl.places import DEFAULT, Candidate
-from hostagent.facts.unread import NOT_THERE, Unread, need
+from hostagent.core.answers import NcclFile
+from hostagent.core.unread import NOT_THERE, Unread, need
 from hostagent.knowledge import nccllibraries as known
-from hostagent.source.answers import NcclFile
 from hostagent.source.base import Source
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from hostagent.collect.nccl.job import read_job
 from hostagent.collect.nccl.libraries import read_found, read_libraries, read_plugins
 from hostagent.collect.nccl.settings import files_there, has_environment, read_settings
+from hostagent.core.unread import Unread
 from hostagent.facts.nccl import Nccl
-from hostagent.facts.unread import Unread
 from hostagent.source.base import Source
 
 

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from hostagent.collect.driver.ldcache import read_ldcache
 from hostagent.collect.nccl.writers import Writers
-from hostagent.collect.parsing import Allowance
 from hostagent.collect.values import names_in
+from hostagent.core.parsing import Allowance
+from hostagent.core.tables.libraries import LOCAL, SYSTEM
+from hostagent.core.unread import NOT_THERE, Unread, need
 from hostagent.facts.nccl import Place
-from hostagent.facts.unread import NOT_THERE, Unread, need
 from hostagent.knowledge import nccllibraries as known
-from hostagent.knowledge.libraries import LOCAL, SYSTEM
 from hostagent.source.base import Source
 
 #: Directories that one host may make us look into, and files in them: an ordinary one has thirty, and three.

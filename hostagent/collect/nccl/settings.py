@@ -5,16 +5,16 @@
 # that sets HOME reads another file. A host without any library is judged by the newest precedence.
 
 from hostagent.collect.nccl.job import Job, read_job
-from hostagent.collect.parsing import stops_at_unread
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.retention import Keep
+from hostagent.core.secret.forms import REMOVED
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.facts.nccl import NcclLibrary, NcclSetting
-from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge.ncclchanges import CONF_FILE, NEWEST, Version, parse_nccl_version
 from hostagent.knowledge.ncclplugins import PREFIXES, is_known, keeps_value
 from hostagent.nccl.conftext import cleaned, is_setting
 from hostagent.nccl.settings import ENVIRONMENT, SYSTEM_FILE, Setting, conf_files, settings
-from hostagent.secret.forms import REMOVED
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 _KEEP = Keep("nccl.conf")
 #: Settings of a host; those that exist have ten.

@@ -3,8 +3,8 @@
 # The owner of `/` of the judged tree counts as root, because an unpacked image may be any user's copy. A writable directory could
 # make the search endless (loops, thousands of names).
 
-from hostagent.facts.unread import NOT_THERE, Unread, need
-from hostagent.source.answers import Stat
+from hostagent.core.answers import Stat
+from hostagent.core.unread import NOT_THERE, Unread, need
 from hostagent.source.base import Source
 
 _GROUP_WRITES, _OTHERS_WRITE = 0o020, 0o002

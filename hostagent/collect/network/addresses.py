@@ -4,10 +4,10 @@ import ipaddress
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from hostagent.core.answers import unexpected
+from hostagent.core.unread import Unread
 from hostagent.facts.network import Address
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import unexpected
 from hostagent.source.base import Source
 
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, cast, get_args
 from hostagent.collect.network.addresses import Addresses, read_addresses
 from hostagent.collect.network.priorities import read_priorities
 from hostagent.collect.network.words import names_of, number_of, parse_count, value_in
-from hostagent.collect.parsing import stops_at_unread
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.unread import Unread, UnreadError, need, then
 from hostagent.facts.network import Netdev, NetdevKind, Priorities
 from hostagent.facts.topology import Nic
-from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.knowledge.rdma import VIRTUAL_FUNCTIONS
 from hostagent.source.base import Source
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from hostagent.collect.network.netdevs import read_netdevs
 from hostagent.collect.network.words import parse_ranges, value_in
-from hostagent.collect.parsing import stops_at_unread
+from hostagent.core.answers import unexpected
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.unread import Unread, UnreadError, need, then
 from hostagent.facts.network import Listener, Network
-from hostagent.facts.unread import Unread, UnreadError, need, then
-from hostagent.source.answers import unexpected
 from hostagent.source.base import Source
 
 

@@ -9,8 +9,8 @@ import re
 from typing import Any
 
 from hostagent.collect.network.words import number_of, value_in
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.facts.network import Priorities
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.source.base import Source
 
 #: Of a DCBX mode: this host configures the port, not the card (linux/dcbnl.h, DCB_CAP_DCBX_HOST).

@@ -3,9 +3,9 @@
 import re
 from typing import Any, cast, get_args
 
-from hostagent.collect.parsing import parse_number
-from hostagent.facts.unread import Unread, Why, then
-from hostagent.source.answers import unexpected
+from hostagent.core.answers import unexpected
+from hostagent.core.parsing import parse_number
+from hostagent.core.unread import Unread, Why, then
 
 #: Ranges of ports in one list: the kernel takes no more.
 _MOST_RANGES = 65536

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from hostagent.collect.packages.versionlocks import regex_glob
-from hostagent.collect.parsing import at_most, stops_at_unread
-from hostagent.facts.unread import Unread, need
+from hostagent.core.parsing import at_most, stops_at_unread
+from hostagent.core.retention import Keep
+from hostagent.core.unread import Unread, need
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 _TOKEN = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|#(?!clear\b|include\b)[^\n]*|(?P<word>"[^"\n]*"|[{};]|[^\s{};"]+)', re.DOTALL)
 _DEEPEST = 32

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from hostagent.collect.parsing import stops_at_unread
 from hostagent.collect.values import paths_in
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.retention import Keep
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 _MODULES = "/etc/dnf/modules.d"
 _AUTOMATIC = "/etc/dnf/automatic.conf"

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
-from hostagent.facts.unread import Unread, then
+from hostagent.core.answers import MIB
+from hostagent.core.retention import Keep
+from hostagent.core.unread import Unread, then
 from hostagent.knowledge.packages import FAMILIES, TOOLKIT_PACKAGES
-from hostagent.source.answers import MIB
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 T = TypeVar("T")
 STATUS = "/var/lib/dpkg/status"

@@ -5,7 +5,7 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from hostagent.hashes import hexdigest
+from hostagent.core.hashes import hexdigest
 
 _PUBLIC_KEY_TAGS = (6, 14)  # public key, public subkey
 _BEGIN = re.compile(rb"\s*-----BEGIN PGP [A-Z ]+-----")

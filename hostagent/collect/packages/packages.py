@@ -9,8 +9,8 @@ from hostagent.collect.packages.dnf import read_automatic, read_streams
 from hostagent.collect.packages.dpkg import STATUS, Record, dpkg_owners, read_interrupted, read_status
 from hostagent.collect.packages.rpm import read_rpm, rpm_database, rpm_owners
 from hostagent.collect.packages.versionlocks import Locks, covers, read_locks
+from hostagent.core.unread import NOT_THERE, Unread, then
 from hostagent.facts.packages import Package, Packages
-from hostagent.facts.unread import NOT_THERE, Unread, then
 from hostagent.facts.version import upstream
 from hostagent.source.base import Source
 

@@ -6,11 +6,11 @@
 # with a damaged number of rows).
 
 from hostagent.collect.packages.dpkg import Record, merged_usr
-from hostagent.facts.unread import Unread, then
+from hostagent.core.answers import Completed
+from hostagent.core.retention import Keep
+from hostagent.core.unread import Unread, then
 from hostagent.knowledge.packages import FAMILIES, RPM_DATABASES, TOOLKIT_PACKAGES
-from hostagent.source.answers import Completed
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 _DATABASES = ("rpmdb.sqlite", "Packages.db", "Packages")
 _QUERY = "%{NAME}\\t%{EPOCH}\\t%{VERSION}-%{RELEASE}\\t%{ARCH}\\t%{VENDOR}\\t%{SOURCERPM}\\n"

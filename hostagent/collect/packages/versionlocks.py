@@ -7,12 +7,12 @@ from itertools import chain
 
 from hostagent.collect.packages.deb822 import parse_stanzas
 from hostagent.collect.packages.dpkg import Record
-from hostagent.collect.parsing import at_most, stops_at_unread
 from hostagent.collect.values import paths_in
+from hostagent.core.parsing import at_most, stops_at_unread
+from hostagent.core.retention import Keep
+from hostagent.core.unread import Unread, need
 from hostagent.facts.packages import VersionLock
-from hostagent.facts.unread import Unread, need
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 PREFERENCES_DIR = "/etc/apt/preferences.d"
 _PINS, _MENTION = Keep("stanzas", ("package", "pin=version ", "pin-priority")), Keep("matches", ("(?i:nvidia|cuda)",))
@@ -125,7 +125,7 @@ def parse_versionlock_toml(text: str, file: str) -> Locks:
     ... ''', "t")
     (VersionLock(file='t', package='nvidia-driver', version='3:580.95.05-1.fc42'),)
     """
-    from hostagent.collect.tomltext import parse_toml
+    from hostagent.core.toml import parse_toml
 
     rows = parse_toml(text.encode()).get("packages", [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("name"), str) for row in rows):

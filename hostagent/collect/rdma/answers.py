@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast, get_args
 
-from hostagent.facts.unread import Unread, UnreadError, Why, then
+from hostagent.core.unread import Unread, UnreadError, Why, then
 from hostagent.source.base import Source
 
 T = TypeVar("T")

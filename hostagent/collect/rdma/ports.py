@@ -7,7 +7,6 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from hostagent.collect.parsing import stops_at_unread
 from hostagent.collect.rdma.answers import (
     Words,
     parse_count,
@@ -17,8 +16,9 @@ from hostagent.collect.rdma.answers import (
     parse_rate,
     parse_traffic_class,
 )
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.facts.rdma import Gid, Pkey, RdmaPort
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
 from hostagent.source.base import Source
 
 T = TypeVar("T")

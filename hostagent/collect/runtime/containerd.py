@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from hostagent.collect.runtime.containerdfiles import ConfigError, File, load_files, strings
 from hostagent.collect.runtime.containerdshadow import is_nvidia_cri, shadowed
 from hostagent.collect.values import modified_at
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.knowledge.runtimes import (
     CONTAINERD,
     CONTAINERD_MEASURED,

@@ -10,10 +10,10 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hostagent.collect.parsing import Allowance, stops_at_unread
 from hostagent.collect.runtime.keeps import TOML
-from hostagent.collect.tomltext import TomlError, parse_toml
-from hostagent.facts.unread import Unread
+from hostagent.core.parsing import Allowance, stops_at_unread
+from hostagent.core.toml import TomlError, parse_toml
+from hostagent.core.unread import Unread
 from hostagent.knowledge.runtimes import ContainerdRules
 from hostagent.source.base import Source
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hostagent.collect.runtime.containerdfiles import File
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 
 
 def is_nvidia_cri(cri: Any) -> tuple[str, ...]:

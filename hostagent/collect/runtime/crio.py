@@ -5,10 +5,10 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hostagent.collect.parsing import Allowance, stops_at_unread
 from hostagent.collect.runtime.keeps import CRIO
-from hostagent.collect.tomltext import TomlError, parse_toml
-from hostagent.facts.unread import Unread
+from hostagent.core.parsing import Allowance, stops_at_unread
+from hostagent.core.toml import TomlError, parse_toml
+from hostagent.core.unread import Unread
 from hostagent.facts.version import compare_deb
 from hostagent.knowledge.runtimes import CRIO_CRUN_DEFAULT, CRIO_HOOKS, SPEC_DIRS
 from hostagent.source.base import Source

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.facts.version import compare_deb
 from hostagent.knowledge.runtimes import DOCKER_CDI_DEFAULT, DOCKER_MERGES_RUNTIMES, SPEC_DIRS
 

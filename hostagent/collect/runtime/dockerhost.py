@@ -8,9 +8,9 @@ from hostagent.collect.runtime.keeps import DOCKER
 from hostagent.collect.runtime.places import Found, binary_exists
 from hostagent.collect.runtime.unitflags import unit_flags
 from hostagent.collect.values import modified_at
+from hostagent.core.unread import NOT_APPLICABLE, Unread, then
 from hostagent.facts.host import Services
 from hostagent.facts.runtime import Handler
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, then
 from hostagent.knowledge.runtimes import RUNC_V2
 from hostagent.source.base import Source
 

@@ -3,9 +3,9 @@
 Of containerd every value of its plug-ins is looked at, for its type and whether a drop-in says otherwise: what it is does not matter.
 """
 
+from hostagent.core.retention import Keep
 from hostagent.knowledge.runtimes import CONTAINERD as _RULES
 from hostagent.knowledge.runtimes import schema
-from hostagent.source.keep import Keep
 
 _CRI = (
     *("systemd_cgroup#", "enable_cdi#", "cdi_spec_dirs[]"),

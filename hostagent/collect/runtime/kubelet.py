@@ -7,14 +7,14 @@ from hostagent.collect.kubelet.command import parse_flags
 from hostagent.collect.kubelet.files import Files
 from hostagent.collect.kubelet.found import Found, find
 from hostagent.collect.kubelet.keeps import DISTRIBUTION
-from hostagent.collect.parsing import stops_at_unread
 from hostagent.collect.runtime.places import PLACES
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.retention import Keep
+from hostagent.core.unread import Unread, UnreadError, need, then
 from hostagent.facts.host import Process, Services
 from hostagent.facts.runtime import Launcher, Runtime
-from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.knowledge.runtimes import CRI_DOCKERD, DOCKER_ENDPOINTS, K3S_DOCKER, KUBELET_CONFIGS, KUBELET_ENDPOINT, KUBELET_FILES
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 _ENDPOINT, _DRIVER = "--container-runtime-endpoint", "--cgroup-driver"
 _KEYS = ("containerRuntimeEndpoint", "cgroupDriver")
@@ -127,7 +127,7 @@ def _own_values(path: str, data: "bytes | Unread") -> "dict[str, str]":
     """Of a distribution's own file."""
     if isinstance(data, Unread) and data.why == "absent":
         return {}
-    from hostagent.yamlfile import YamlError, parse_foreign_yaml  # 16 ms, where there is a file
+    from hostagent.core.yamlfile import YamlError, parse_foreign_yaml  # 16 ms, where there is a file
 
     try:
         return _texts(parse_foreign_yaml(need(data)))

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hostagent.collect.parsing import stops_at_unread
 from hostagent.collect.runtime.kubelet import Kubelets
 from hostagent.collect.runtime.places import PATH, in_use
 from hostagent.collect.values import names_in
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.tables.daemons import DOCKER_SNAP, processes, units
+from hostagent.core.unread import NOT_THERE, Unread, need, then
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.facts.unread import NOT_THERE, Unread, need, then
-from hostagent.knowledge.daemons import DOCKER_SNAP, processes, units
 from hostagent.knowledge.runtimes import DRA_DRIVER, KUBELET_ROOTS, NRI_SOCKET, PROVIDER_MOUNTS
 from hostagent.source.base import Source
 

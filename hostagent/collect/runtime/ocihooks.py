@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from hostagent.collect.parsing import Allowance, stops_at_unread
 from hostagent.collect.values import names_in
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
+from hostagent.core.parsing import Allowance, stops_at_unread
+from hostagent.core.retention import Keep
+from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 _KEEP = Keep("json", ("hook/path",))
 _MAX_BYTES = 256 * 1024

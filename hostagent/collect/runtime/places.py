@@ -7,14 +7,14 @@
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from hostagent.core.retention import Keep
+from hostagent.core.tables.daemons import units
+from hostagent.core.unread import NOT_APPLICABLE, Unread, then
 from hostagent.facts.host import Machine, Process, Services, Unit
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, then
 from hostagent.facts.version import upstream
-from hostagent.knowledge.daemons import units
 from hostagent.knowledge.runtimes import FIRST_START, RUNTIME_UNITS
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 

@@ -4,7 +4,6 @@ import posixpath
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hostagent.collect.parsing import Allowance, stops_at_unread
 from hostagent.collect.runtime import crio
 from hostagent.collect.runtime.containerd import Effective, effective, is_newer, older_answers_otherwise
 from hostagent.collect.runtime.containerdshadow import nvidia_entries
@@ -12,14 +11,15 @@ from hostagent.collect.runtime.dockerhost import CONTAINERD_ONLY, read_docker, r
 from hostagent.collect.runtime.keeps import UNIMPORTED
 from hostagent.collect.runtime.ocihooks import read_hooks
 from hostagent.collect.runtime.places import Found, binary_exists, find
-from hostagent.collect.tomltext import TomlError, parse_toml
 from hostagent.collect.values import modified_at
+from hostagent.core.parsing import Allowance, stops_at_unread
+from hostagent.core.retention import Keep
+from hostagent.core.toml import TomlError, parse_toml
+from hostagent.core.unread import Unread, then
 from hostagent.facts.host import Machine
 from hostagent.facts.runtime import Handler, Runtime
-from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.runtimes import FINDS_TOOLKIT, RUNC_V2
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 #: Everything of a Runtime that its configuration says.
 _CONFIGURED = (

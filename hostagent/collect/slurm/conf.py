@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from hostagent.collect.parsing import at_most
+from hostagent.core.parsing import at_most
 
 #: Folders of slurm.conf where nothing names it, in order (slurmd(8), slurm.conf(5)): the copy of a configless node, packages of
 #: distributions, Debian's before 11, builds below /opt (AWS ParallelCluster), Slurm's own default.

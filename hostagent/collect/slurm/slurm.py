@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from posixpath import dirname, join
 from typing import Any
 
-from hostagent.collect.parsing import Allowance, at_most, parse_number, stops_at_unread
 from hostagent.collect.slurm.conf import (
     CONTROLLERS,
     ENVIRONMENTS,
@@ -21,11 +20,12 @@ from hostagent.collect.slurm.conf import (
     only_controls,
     parse_conf,
 )
+from hostagent.core.parsing import Allowance, at_most, parse_number, stops_at_unread
+from hostagent.core.retention import Keep
+from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.facts.runtime import Launchers
 from hostagent.facts.slurm import Gres, SlurmNode
-from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.source.base import Source
-from hostagent.source.keep import Keep
 
 _NAMED = re.compile(r"^(?:export[ \t]+)?SLURM_CONF=[\"']?(/[^\s\"']+)", re.MULTILINE)
 _SERVER = re.compile(r"^[^\n#]*(?P<keep>--conf-server)\b", re.MULTILINE)

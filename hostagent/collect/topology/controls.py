@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 from hostagent.collect.gpu import pci
-from hostagent.collect.parsing import parse_number, stops_at_unread
 from hostagent.collect.values import line_in
+from hostagent.core.parsing import parse_number, stops_at_unread
+from hostagent.core.unread import Unread, Why, need, then
 from hostagent.facts.topology import PciControl, PciPlace
-from hostagent.facts.unread import Unread, Why, need, then
 from hostagent.source.base import Source
 
 _GROUPS = "/sys/kernel/iommu_groups"

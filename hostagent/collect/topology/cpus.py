@@ -10,11 +10,11 @@ no core has a second thread.
 
 import re
 
-from hostagent.collect.parsing import parse_number, stops_at_unread
 from hostagent.collect.values import line_in, number_in
+from hostagent.core.parsing import parse_number, stops_at_unread
+from hostagent.core.unread import Unread, need, then
 from hostagent.facts.cpulist import LIMIT, format_cpulist, parse_cpulist
 from hostagent.facts.topology import CpuGovernor, CpuPackage
-from hostagent.facts.unread import Unread, need, then
 from hostagent.source.base import Source
 
 CPUS = "/sys/devices/system/cpu"

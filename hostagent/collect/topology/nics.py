@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.collect.gpu import pci
-from hostagent.collect.parsing import stops_at_unread
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.unread import Unread, need
 from hostagent.facts.topology import Nic
-from hostagent.facts.unread import Unread, need
 from hostagent.source.base import Source
 
 _NETWORK = 0x02

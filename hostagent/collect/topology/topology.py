@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.collect.gpu import pci
-from hostagent.collect.parsing import stops_at_unread
 from hostagent.collect.topology import cpus, nodes
 from hostagent.collect.topology.controls import read_controls
 from hostagent.collect.topology.nics import addresses
 from hostagent.collect.values import number_in
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.unread import Unread, need, then
 from hostagent.facts.topology import PciPlace, Topology
-from hostagent.facts.unread import Unread, need, then
 from hostagent.source.base import Source
 
 _BALANCING = "/proc/sys/kernel/numa_balancing"

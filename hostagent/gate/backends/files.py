@@ -7,9 +7,9 @@ import stat
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hostagent.errors import HostagentError
-from hostagent.smallfile import read_small, reason
-from hostagent.visible import cut, visible
+from hostagent.core.errors import HostagentError
+from hostagent.core.escape import cut, visible
+from hostagent.core.smallfile import read_small, reason
 
 #: Bytes of a file: a full report of a host with 16 GPUs has 0.8 MB.
 MAX_BYTES = 5 << 20
@@ -110,7 +110,7 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
 
 def _of_report(document: dict[str, Any]) -> dict[str, Any]:
     """Made anew from facts and verdict: what a report says of its class itself is not read."""
-    from hostagent.facts.unread import UnreadError
+    from hostagent.core.unread import UnreadError
     from hostagent.report.summarized import summary_of_report
 
     version = document.get("schema_version")

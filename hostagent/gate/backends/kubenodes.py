@@ -5,8 +5,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from sys import intern
 from typing import Any, NamedTuple
 
-from hostagent.derived.words import counted
-from hostagent.facts.unread import Unread
+from hostagent.core.escape import visible
+from hostagent.core.text import counted
+from hostagent.core.unread import Unread
 from hostagent.gate.answer import Reason, printable_reason
 from hostagent.gate.backends.kubepods import GPU, number
 from hostagent.gate.candidate import Candidate, badness, parse_candidate
@@ -15,7 +16,6 @@ from hostagent.gate.scheduling import COMPUTE_CAPABILITY, FABRIC_CLASS, GPU_PROD
 from hostagent.gate.tolerations import UNSCHEDULABLE, label_term, shown_taint, tolerates, toleration, untolerated
 from hostagent.gate.wording import are, names_of, shown
 from hostagent.kube.parts import moment, part, rows, text
-from hostagent.visible import visible
 
 #: Seconds after which a heartbeat proves nothing any more: three of the agent's periods.
 HEARTBEAT_S = 900

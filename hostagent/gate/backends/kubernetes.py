@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
-from hostagent.derived.words import counted
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.text import counted
 from hostagent.gate.answer import Reason
 from hostagent.gate.backends.kubenodes import Node, Reader
 from hostagent.gate.backends.kubepods import BOUND, Counted, Taken, fields_of

@@ -1,6 +1,6 @@
 """Which version of Kubeflow Trainer a cluster serves, as its API server describes a TrainJob to every account that it knows."""
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.gate.emit.trainer import TRAINERS, field_of
 from hostagent.kube.api import NOT_FOUND, Api, ApiError
 from hostagent.kube.parts import part

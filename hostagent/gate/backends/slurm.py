@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hostagent.derived.words import counted
-from hostagent.errors import HostagentError
-from hostagent.facts.unread import Unread
+from hostagent.core.errors import HostagentError
+from hostagent.core.escape import visible
+from hostagent.core.text import counted
+from hostagent.core.unread import Unread
 from hostagent.gate.answer import Code, Reason
 from hostagent.gate.backends.slurmgres import Gpus, GresError, gpus_of
 from hostagent.gate.backends.slurmlimits import Partition, Reservation, Settings, read_partitions, read_reservations, read_settings
@@ -24,7 +25,6 @@ from hostagent.gate.wording import names_of, span
 from hostagent.slurm.client import SlurmError, is_caller
 from hostagent.slurm.node import Node
 from hostagent.slurm.reason import is_ours, our_extra
-from hostagent.visible import visible
 
 _NEXT = "Ask slurmctld: scontrol ping"
 _BASES = ("IDLE", "MIXED", "ALLOCATED", "ALLOC", "DOWN", "ERROR", "UNKNOWN", "FUTURE")

@@ -127,7 +127,7 @@ def _memory(text: str) -> float:
 
 def _script(path: str) -> str:
     """Its text; "" where it is not on this machine, or no text."""
-    from hostagent.smallfile import read_small
+    from hostagent.core.smallfile import read_small
 
     try:
         return read_small(path, 1 << 16).decode("utf-8", "replace")

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from hostagent.core.escape import visible
 from hostagent.slurm.client import Answer, SlurmError, last_line
 from hostagent.slurm.node import Node, left, parse_nodes, states_of
-from hostagent.visible import visible
 
 #: Seconds of a call that lists the cluster. Clients give up by themselves 10 s after slurmctld's last word (MessageTimeout); ten thousand
 #: nodes take sinfo a second.

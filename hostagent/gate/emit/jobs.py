@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hostagent.derived.words import counted
+from hostagent.core.text import counted
 from hostagent.gate.answer import Answer
 from hostagent.gate.emit.options import EmitError, Options, is_object_name
 from hostagent.gate.emit.pods import INDEX, document, environment, metadata, missing, pod_spec, refuse_room_for_two

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from hostagent.errors import HostagentError
-from hostagent.facts.frozen import frozen
+from hostagent.core.errors import HostagentError
+from hostagent.core.frozen import frozen
 from hostagent.gate.answer import Answer, Kind
 from hostagent.gate.wording import instant, names_of, shown
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hostagent.derived.words import counted
+from hostagent.core.text import counted
+from hostagent.core.yamlfile import write_yaml
 from hostagent.gate.answer import Answer
 from hostagent.gate.emit.options import INTERFACE, EmitError, Options, notes
 from hostagent.gate.scheduling import HOSTNAME
 from hostagent.gate.wording import names_of
-from hostagent.yamlfile import write_yaml
 
 #: The Job controller, which Trainer's JobSet uses, too: the number of a pod among those of its Job.
 INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"

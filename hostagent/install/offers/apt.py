@@ -8,7 +8,7 @@
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.install.offers.apttext import Record, Source, messages, parse_policy, parse_records, parse_simulation, parse_uris, refusal
 from hostagent.install.offers.programs import Completed, Programs
 from hostagent.install.offers.room import KEPT

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cmp_to_key
 from typing import ClassVar
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.facts.version import compare_rpm
 from hostagent.install.offers.programs import Completed, Programs
 from hostagent.install.offers.rpmtext import (

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.install.offers.session import Host, Session
 from hostagent.plan.model import Operation
 from hostagent.plan.offers import RefreshFault

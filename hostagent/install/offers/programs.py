@@ -6,10 +6,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from hostagent.deadline import Deadline
-from hostagent.facts.unread import Unread
+from hostagent.core.deadline import Deadline
+from hostagent.core.secret.forms import REMOVED
+from hostagent.core.unread import Unread
 from hostagent.install.offers.room import Room
-from hostagent.secret.forms import REMOVED
 from hostagent.source.foreign import program
 
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy")

@@ -14,12 +14,13 @@ import stat
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
-from hostagent.facts.unread import Unread, Why
+from hostagent.core.answers import Answer
+from hostagent.core.smallfile import reason
+from hostagent.core.unread import Unread, Why
+from hostagent.core.vocabulary import Kind
 from hostagent.install.entrance import furnish
 from hostagent.install.offers.cover import cover
-from hostagent.smallfile import reason
 from hostagent.source import mounting
-from hostagent.source.answers import Answer
 from hostagent.source.child import Send
 from hostagent.source.files import unread
 from hostagent.source.namespaces import own_mounts, write_nowhere
@@ -27,7 +28,6 @@ from hostagent.source.paths import Root
 from hostagent.source.programs import Runner
 from hostagent.source.runner import Runs, serve
 from hostagent.source.task import Task
-from hostagent.vocabulary import Kind
 
 #: Seconds for mounts, and for a few small files.
 _LAY_S = 10

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import Literal
 
 from hostagent.collect.installation.repositories import plain_url
+from hostagent.core.escape import visible
+from hostagent.core.secret.names import without_secrets
 from hostagent.plan.offers import RefreshFault
-from hostagent.secret.names import without_secrets
-from hostagent.visible import visible
 
 _MAX_TEXT, _MAX_MESSAGE = 2000, 20000
 _USER = re.compile(r"(?<=://)[^\s/'\"]*@")

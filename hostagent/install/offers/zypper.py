@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.install.offers.dnf import candidates_of
 from hostagent.install.offers.programs import Completed, Programs
 from hostagent.install.offers.rpmtext import parse_zypper_repositories, parse_zypper_search, parse_zypper_summary, zypper_errors

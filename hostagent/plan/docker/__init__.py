@@ -5,7 +5,7 @@
 # repository, else a refusal: a third party's key is an administrator's decision. Podman's `docker` is no engine. Not in a plan
 # unless asked for.
 
-from hostagent.facts.unread import need
+from hostagent.core.unread import need
 from hostagent.knowledge.dockerpackages import OWN_REPOSITORIES, STAND_INS, Groups, engine
 from hostagent.plan.answers import moved_by, named, space_of
 from hostagent.plan.docker.group import group_step, refused_user

@@ -5,7 +5,7 @@
 
 import re
 
-from hostagent.facts.unread import need
+from hostagent.core.unread import need
 from hostagent.plan.docker.refused import no_user
 from hostagent.plan.model import PlanStep, Probe, Refusal, Run, Undo
 from hostagent.plan.view import View

@@ -1,12 +1,12 @@
 """Why Docker is not installed, and with it nothing else."""
 
+from hostagent.core.steps import Step, shell
+from hostagent.core.unread import Unread
 from hostagent.derived.packaging import purge
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.dockerpackages import OWN_REPOSITORIES
 from hostagent.plan.model import Refusal
 from hostagent.plan.refusals.words import refusal
 from hostagent.plan.view import View
-from hostagent.steps import Step, shell
 
 _AGAIN = Step("rerun", "Run it again.")
 

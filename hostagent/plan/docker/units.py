@@ -1,11 +1,11 @@
 """Docker's service: enabled, and running where the host runs."""
 
+from hostagent.core.steps import Step
+from hostagent.core.unread import Unread, need
 from hostagent.facts.host import Unit
-from hostagent.facts.unread import Unread, need
 from hostagent.plan.model import DockerChoice, Given, Operation, PlanStep, Probe, Refusal, Run, Undo
 from hostagent.plan.refusals.words import refusal
 from hostagent.plan.view import View
-from hostagent.steps import Step
 
 SERVICE, SOCKET = "docker", "docker.socket"
 _UNIT = "docker.service"

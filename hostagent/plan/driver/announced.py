@@ -1,6 +1,6 @@
 """What is said of the driver's transactions: packages, sizes, reasons."""
 
-from hostagent.facts.unread import UnreadError, need
+from hostagent.core.unread import UnreadError, need
 from hostagent.facts.version import satisfies
 from hostagent.knowledge.driver import floor
 from hostagent.knowledge.driverpackages import DKMS_BYTES, INITRAMFS_BYTES, belongs
@@ -103,7 +103,7 @@ def moved(given: Given, argvs: Argvs) -> frozenset[str]:
 
 def moved_driver(given: Given, argvs: Argvs) -> frozenset[str]:
     """Packages of the driver that the transactions bring, by name."""
-    from hostagent.facts.unread import Unread
+    from hostagent.core.unread import Unread
     from hostagent.facts.version import upstream
 
     names = set()

@@ -9,10 +9,10 @@
 
 from typing import NamedTuple
 
-from hostagent.facts.unread import need
+from hostagent.core.tables.platforms import HOSTS_OWN
+from hostagent.core.unread import need
 from hostagent.facts.version import wish
 from hostagent.knowledge.driverpackages import PINNED, Row, meta_flavour, rows
-from hostagent.knowledge.platforms import HOSTS_OWN
 from hostagent.plan.driver import renamed
 from hostagent.plan.driver.flavours import wanted_flavour
 from hostagent.plan.driver.installed import installed_origins, versions_of

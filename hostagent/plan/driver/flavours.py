@@ -1,14 +1,14 @@
 """Open or proprietary: what the profile says, else what every judged GPU can be driven by."""
 
+from hostagent.core.steps import Step
+from hostagent.core.tables.pci import LAST_BRANCH, Flavour, architecture, flavours, is_display_card
+from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
-from hostagent.knowledge.pci import LAST_BRANCH, Flavour, architecture, flavours, is_display_card
 from hostagent.plan.driver import renamed
 from hostagent.plan.driver.situation import host_of
 from hostagent.plan.model import Given, Refusal
 from hostagent.plan.refusals.words import profile_step, refusal, several
 from hostagent.plan.view import View
-from hostagent.steps import Step
 
 _BOTH: "tuple[Flavour, ...]" = ("open", "proprietary")
 

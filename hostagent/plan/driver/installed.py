@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from hostagent.derived.once import once
+from hostagent.core.memo import once
+from hostagent.core.unread import Unread, need
 from hostagent.facts.installation import Installation, InstalledPackage
 from hostagent.facts.packages import Package, Packages, VersionLock, names
-from hostagent.facts.unread import Unread, need
 from hostagent.facts.version import compare_upstream, upstream
 from hostagent.knowledge.driver import floor
 from hostagent.knowledge.driverpackages import PINNING, belongs

@@ -6,8 +6,8 @@
 import re
 from typing import NamedTuple
 
+from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.facts.kernel import InstalledKernel, Kernel
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
 from hostagent.facts.version import upstream
 from hostagent.knowledge.driverpackages import Host, meta_flavour
 from hostagent.knowledge.managers import VARIANTS

@@ -1,7 +1,7 @@
 """The module that runs now becomes the plan's, where nobody uses the other one; and what it needs beside it."""
 
-from hostagent.facts.unread import Unread, UnreadError, need
-from hostagent.knowledge.fabric import MANAGER_UNIT, NVLSM_MODULES
+from hostagent.core.tables.nvlink_fabric import MANAGER_UNIT, NVLSM_MODULES
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.plan.driver import probes
 from hostagent.plan.driver.loaded import MODULES
 from hostagent.plan.driver.situation import wants_manager

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.facts.host import Unit
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.facts.version import upstream
 from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
 from hostagent.plan.driver.installed import driver_of, packages_of

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from hostagent.facts.unread import Unread, need
+from hostagent.core.steps import Step
+from hostagent.core.unread import Unread, need
 from hostagent.knowledge.driverpackages import Row
 from hostagent.plan.driver.installed import newest_first
 from hostagent.plan.driver.kernels import headers
@@ -12,7 +13,6 @@ from hostagent.plan.driver.situation import Situation, preferred
 from hostagent.plan.driver.versions import Offered, lacking
 from hostagent.plan.model import Choices, Given, Refusal
 from hostagent.plan.refusals.words import profile_step, refusal, several, unread
-from hostagent.steps import Step
 
 _PLACES = {"cuda": "NVIDIA's repository", "distribution": "the distribution's archive"}
 

@@ -2,12 +2,12 @@
 
 import re
 
+from hostagent.core.steps import Step
+from hostagent.core.tables.pci import Flavour
 from hostagent.knowledge.driverpackages import Host, Row, flavour_in
-from hostagent.knowledge.pci import Flavour
 from hostagent.plan.model import Given, Refusal
 from hostagent.plan.model import Renamed as Said
 from hostagent.plan.refusals.words import refusal
-from hostagent.steps import Step
 
 _SUSE = ("sles", "opensuse-leap")
 _OPEN = re.compile(r"-open(?=-|$)")

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
+from hostagent.core.tables.pci import Flavour
+from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.facts.version import Wish, satisfies, wish
 from hostagent.knowledge.driverpackages import Host
-from hostagent.knowledge.pci import Flavour
 from hostagent.plan.driver.installed import Have, driver_of, has_advisory, newest_first, packages_of
 from hostagent.plan.driver.kernels import target_kernels
 from hostagent.plan.model import Given

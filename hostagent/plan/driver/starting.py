@@ -1,7 +1,7 @@
 """The driver's daemons, from the next boot on."""
 
-from hostagent.derived.words import joined
-from hostagent.knowledge.fabric import IMEX_UNIT, MANAGER_UNIT
+from hostagent.core.tables.nvlink_fabric import IMEX_UNIT, MANAGER_UNIT
+from hostagent.core.text import joined
 from hostagent.plan.driver import probes
 from hostagent.plan.driver.situation import wants_imex, wants_manager
 from hostagent.plan.model import DriverChoice, Given, Operation, PlanStep, Probe, Run, Undo

@@ -4,10 +4,10 @@
 # libraries, the needed add-ons, the profile's constraint met. A database that says installed proves no file: where libraries are
 # gone the packages come once more (--reinstall).
 
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
+from hostagent.core.tables.pci import Flavour
+from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.knowledge.driverpackages import PINNED, addons
 from hostagent.knowledge.packages import driver_part
-from hostagent.knowledge.pci import Flavour
 from hostagent.plan.driver.flavours import can_stay
 from hostagent.plan.driver.installed import Have, versions_of
 from hostagent.plan.driver.kernels import has_module, installed_kernel, is_damaged

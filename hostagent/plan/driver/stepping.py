@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.derived.packaging import initramfs
-from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge.managers import INITRAMFS_TOOLS
 from hostagent.knowledge.packages import driver_part
 from hostagent.plan.driver import probes

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from functools import cmp_to_key
 from typing import NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.facts.version import compare_deb, compare_rpm, upstream
 from hostagent.plan.answers import is_cuda, is_toolkit
 from hostagent.plan.driver.named import Named, mirrors

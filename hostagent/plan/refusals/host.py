@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator
 
+from hostagent.core.steps import Step
+from hostagent.core.tables.platforms import OWNERS
+from hostagent.core.unread import need
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import need
-from hostagent.knowledge.platforms import OWNERS
 from hostagent.plan.model import Given, Refusal
 from hostagent.plan.refusals.words import refusal, several
-from hostagent.steps import Step
 
 _VFIO = "vfio-pci"
 #: Of Debian (deb-control(5)) and of rpm: no option, no version, no pattern.

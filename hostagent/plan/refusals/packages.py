@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from hostagent.derived.words import size
+from hostagent.core.steps import Step
+from hostagent.core.text import size
+from hostagent.core.unread import Unread, need
 from hostagent.facts.packages import VersionLock, names
-from hostagent.facts.unread import Unread, need
 from hostagent.facts.version import admits, compare_upstream, upstream, wish
 from hostagent.knowledge.driver import floor
 from hostagent.knowledge.driverpackages import belongs
@@ -13,7 +14,6 @@ from hostagent.plan.model import Choices, Given, Portion, Refusal
 from hostagent.plan.offers import Moved, RefreshFault, Transaction
 from hostagent.plan.refusals.words import refusal, several, unread
 from hostagent.plan.transactions import commands
-from hostagent.steps import Step
 
 #: Files of pins and locks that hostagent writes.
 OURS = "/hostagent-"

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 
+from hostagent.core.steps import Step
+from hostagent.core.tables.platforms import OWNERS, OWNERS_WAY, owners_way
+from hostagent.core.unread import need
+from hostagent.core.vocabulary import PartName
 from hostagent.derived.packaging import program_of
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import need
 from hostagent.knowledge.managers import CARRIED_OUT
 from hostagent.knowledge.os import ARCHITECTURES, DISTRIBUTIONS, repository, versions
-from hostagent.knowledge.platforms import OWNERS, OWNERS_WAY, owners_way
 from hostagent.plan.model import Asking, Given, Refusal
 from hostagent.plan.refusals.words import refusal
 from hostagent.plan.view import View
-from hostagent.steps import Step
-from hostagent.vocabulary import PartName
 
 #: NVIDIA DGX OS User Guide: its own repositories and meta packages bring driver and toolkit.
 _DGX = "DGX OS"

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
+from hostagent.core.steps import Step
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.plan.model import Refusal
-from hostagent.steps import Step
 
 
 def refusal(id_: str, headline: str, found: str, wanted: str, *steps: Step, detail: str = "") -> Refusal:

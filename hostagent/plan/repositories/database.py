@@ -4,7 +4,7 @@
 # install`. While dependencies are unmet apt answers no question about other packages (2.6, measured), so questions name what
 # --fix-broken would add.
 
-from hostagent.facts.unread import need
+from hostagent.core.unread import need
 from hostagent.plan import aptcommands
 from hostagent.plan.model import Given, PlanStep, Probe, Run, Undo
 from hostagent.plan.view import View

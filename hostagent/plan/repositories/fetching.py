@@ -1,6 +1,6 @@
 """Refresh and download: what needs a network, before anything changes that a failing network would leave half-way."""
 
-from hostagent.facts.unread import need
+from hostagent.core.unread import need
 from hostagent.plan import cudafound
 from hostagent.plan.driver.announced import whole_set
 from hostagent.plan.driver.probes import libraries_there

@@ -1,7 +1,7 @@
 """Pins of apt: what a transaction may choose, and what an upgrade leaves at its version."""
 
+from hostagent.core.unread import need
 from hostagent.facts.packages import VersionLock
-from hostagent.facts.unread import need
 from hostagent.plan.model import Choices, Given, PlanStep, Probe, Undo, Write
 from hostagent.plan.repositories.places import PIN_DRIVER, PIN_TOOLKIT
 from hostagent.plan.view import View

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
+from hostagent.core.unread import need
 from hostagent.derived.packaging import program_of
-from hostagent.facts.unread import need
 from hostagent.knowledge.repositories import TOOLKIT_KEY, KeySource, cuda_key, cuda_key_url, cuda_url, toolkit_url
 from hostagent.plan.model import Given
 

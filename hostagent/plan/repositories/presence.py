@@ -5,9 +5,9 @@
 
 from typing import NamedTuple
 
+from hostagent.core.unread import need
 from hostagent.facts.installation import Repository
 from hostagent.facts.packages import AptSource
-from hostagent.facts.unread import need
 from hostagent.plan.model import Given
 from hostagent.plan.repositories.places import Wanted, keyring, source_file
 from hostagent.plan.repositories.texts import sources_of

@@ -6,8 +6,8 @@
 
 import re
 
+from hostagent.core.unread import Unread, need
 from hostagent.facts.packages import AptSource
-from hostagent.facts.unread import Unread, need
 from hostagent.plan.model import Given, Key, Operation, PlanStep, Portion, Probe, Refusal, Undo, Write
 from hostagent.plan.refusals.words import profile_step, refusal
 from hostagent.plan.repositories.places import CALLED, Wanted, keyring, source_file, source_text

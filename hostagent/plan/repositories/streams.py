@@ -4,7 +4,7 @@ Sources: NVIDIA Driver Installation Guide, release 620, Red Hat Enterprise Linux
 ModulePackageContainer (what ``dnf module enable`` writes). The file, not the command: what is asked and what is done see the same stream.
 """
 
-from hostagent.facts.unread import need
+from hostagent.core.unread import need
 from hostagent.knowledge.driverpackages import Host, module_stream
 from hostagent.knowledge.packages import DRIVER_MODULE
 from hostagent.plan.model import Choices, Given, PlanStep, Probe, Undo, Write

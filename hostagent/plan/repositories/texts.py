@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from hostagent.core.unread import Unread, need
 from hostagent.facts.packages import AptSource
-from hostagent.facts.unread import Unread, need
 from hostagent.plan.view import View
 
 _FOLDER = "/etc/apt/sources.list"

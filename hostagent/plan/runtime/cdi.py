@@ -5,8 +5,8 @@
 
 import re
 
+from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.derived.access import ctk_specs
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
 from hostagent.facts.version import compare_upstream
 from hostagent.knowledge.cdi import AFTER_TARGET, REFRESH_SINCE
 from hostagent.plan.model import Choices, Given, Operation, PlanStep, Probe, Run, Undo, Write

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from hostagent.core.unread import Unread
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_upstream, upstream
 from hostagent.plan.model import Choices, Given, PlanStep, Portion, Run, Undo
 from hostagent.plan.runtime import containerd, docker

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from hostagent.core.unread import Unread, need
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread, need
 from hostagent.facts.version import compare_upstream
 from hostagent.plan.docker.units import SERVICE, is_started
 from hostagent.plan.model import Choices, Given, PlanStep, Portion, Probe, Remove, Run, Undo, Write

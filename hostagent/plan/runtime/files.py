@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hostagent.core.unread import Unread, need
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread, need
 from hostagent.knowledge.runtimes import CRI_RUNTIME, GRPC_CRI
 from hostagent.plan.model import Given, Refusal, Remove, Write
 from hostagent.plan.runtime import containerd, crio, docker

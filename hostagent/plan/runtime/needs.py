@@ -6,11 +6,11 @@
 
 from typing import NamedTuple
 
+from hostagent.core.unread import Unread, need
 from hostagent.derived.access import CTK_KIND, ways
 from hostagent.derived.serving import kubelets_of, serving
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Handler, Runtime
-from hostagent.facts.unread import Unread, need
 from hostagent.knowledge.runtimes import RUNC_V2
 from hostagent.plan.model import Given
 from hostagent.plan.view import View

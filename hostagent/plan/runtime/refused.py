@@ -1,10 +1,10 @@
 """Why a runtime's configuration is left alone, and with it the host."""
 
+from hostagent.core.steps import Step
+from hostagent.core.unread import Unread
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.plan.model import Refusal
 from hostagent.plan.refusals.words import refusal
-from hostagent.steps import Step
 
 _AGAIN = Step("rerun", "Make the plan again.", "hostagent plan")
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from hostagent.derived.words import counted
+from hostagent.core.text import counted
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge.runtimes import RUNTIME_UNITS
 from hostagent.plan.model import Given, PlanStep, Portion, Probe, Run, Undo
 from hostagent.plan.runtime.needs import restart_step

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.plan.view import View
 
 NEW_FILE = 0o644

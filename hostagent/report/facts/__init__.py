@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from hostagent.facts.as_json import object_schema
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.report.facts import driver, fabric, gpus, kubelet, nccl, platform, runtimes, toolkit, topology
-from hostagent.report.facts.values import object_schema
 
 #: Name in the report, and the module whose `write` and `schema` make it.
 _PARTS = {

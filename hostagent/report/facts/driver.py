@@ -2,14 +2,14 @@
 
 from typing import Any
 
+from hostagent.core.typed import plain
+from hostagent.core.unread import Unread, then
+from hostagent.facts.as_json import each, fields_schema, object_schema, or_unread, package, packages_schema
 from hostagent.facts.driver import Driver
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import InstalledKernel, Kernel
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread, then
-from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, package, packages_schema
-from hostagent.typed import plain
 
 _MODULE = {"path": "nvidia_path", "version": "nvidia_version", "license": "nvidia_license", "signer": "nvidia_signer"}
 

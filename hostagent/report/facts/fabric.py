@@ -6,11 +6,14 @@
 from collections.abc import Mapping
 from typing import Any, get_args
 
+from hostagent.core.typed import plain
+from hostagent.core.unread import Unread, then
 from hostagent.derived.fabricdevices import Devices, Roles, devices_by_netdev, roles_by_port, shown_netdevs, sorted_ports
 from hostagent.derived.gdr import gdr
 from hostagent.derived.gids import chosen
 from hostagent.derived.mtu import ActiveMtu, active_mtu, agreement
 from hostagent.derived.roles import Role
+from hostagent.facts.as_json import each, fields_schema, list_schema, object_schema, or_unread, picked
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
@@ -19,9 +22,6 @@ from hostagent.facts.network import Netdev, Network, Priorities
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Gid, Rdma, RdmaPort
 from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread, then
-from hostagent.report.facts.values import each, fields_schema, list_schema, object_schema, or_unread, picked
-from hostagent.typed import plain
 
 _NETDEV = ("name", "pci", "kind", "mtu", "state", "speed_mbps", "master", "parent")
 _PRIORITIES = ("lossless", "trust", "dscp", "firmware_dcbx")

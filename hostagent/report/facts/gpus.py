@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from hostagent.core.typed import plain
+from hostagent.core.unread import Unread, then
+from hostagent.facts.as_json import each, fields_schema, object_schema, or_unread, picked
 from hostagent.facts.gpu import FabricInfo, Gpu
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.facts.unread import Unread, then
-from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, picked
-from hostagent.typed import plain
 
 _GPU = ("index", "name", "uuid", "serial", "pci", "numa_node", "memory_bytes", "compute_capability", "ecc", "mig")
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from hostagent.core.typed import plain
+from hostagent.core.unread import Unread
+from hostagent.facts.as_json import each, fields_schema, object_schema, or_unread, picked
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kubelet import Kubelet, KubeletConfig, KubeletState, ReservedMemory
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.kubelet import HELD
-from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, picked
-from hostagent.typed import plain
 
 _KUBELET = ("unit", "version", "judged_as", "runs", "state", "error", "config_files", "refused_state_files", "configz_differs")
 _STATE = ("devices", "devices_from", "cpu_policy", "cpus_shared", "cpus_exclusive", "memory_policy", "memory", "dra_only")

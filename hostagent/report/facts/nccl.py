@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from hostagent.core.typed import plain
+from hostagent.core.unread import Unread, then
+from hostagent.facts.as_json import each, fields_schema, list_schema, object_schema, or_unread, picked
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.nccl import Nccl, NcclLibrary, NcclPlugin, NcclSetting
-from hostagent.facts.unread import Unread, then
-from hostagent.report.facts.values import each, fields_schema, list_schema, object_schema, or_unread, picked
-from hostagent.typed import plain
 
 _LIBRARY = ("path", "version", "cuda")
 _CHOICE = ("network", "interface", "hcas", "gdr")

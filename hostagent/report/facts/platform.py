@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from hostagent.core.typed import plain
+from hostagent.core.unread import Unread
+from hostagent.facts.as_json import fields_schema, object_schema, or_unread, picked
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
-from hostagent.report.facts.values import fields_schema, object_schema, or_unread, picked
-from hostagent.typed import plain
 
 _FIELDS = ("name", "base", "virtual", "contained", "operator", "gpus", "driver", "libraries", "toolkit", "runtime", "kubelet", "rdma")
 

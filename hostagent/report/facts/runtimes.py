@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from hostagent.core.typed import plain
+from hostagent.core.unread import Unread
+from hostagent.facts.as_json import each, fields_schema, object_schema, or_unread, picked
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.runtime import Handler, Runtime
-from hostagent.facts.unread import Unread
-from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, picked
-from hostagent.typed import plain
 
 _RUNTIME = ("kind", "version", "state", "error", "config_files", "default_runtime", "cgroup_driver")
 _HANDLER = ("runtime_type", "binary", "systemd_cgroup")

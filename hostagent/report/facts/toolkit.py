@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from hostagent.core.typed import plain
+from hostagent.core.unread import Unread
+from hostagent.facts.as_json import each, fields_schema, object_schema, or_unread, package, packages_schema
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
-from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, package, packages_schema
-from hostagent.typed import plain
 
 
 def write(facts: HostFacts) -> Any:

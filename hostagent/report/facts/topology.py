@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
+from hostagent.core.typed import plain
+from hostagent.core.unread import Unread, UnreadError, then
 from hostagent.derived.distance import Distances, classes, rails
+from hostagent.facts.as_json import each, fields_schema, list_schema, object_schema, or_unread, picked
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma
 from hostagent.facts.topology import CpuPackage, Nic, NumaNode, Topology
-from hostagent.facts.unread import Unread, UnreadError, then
-from hostagent.report.facts.values import each, fields_schema, list_schema, object_schema, or_unread, picked
-from hostagent.typed import plain
 
 _NODE = ("id", "cpus", "memory_bytes", "distances", "hugepages")
 _PACKAGE = ("id", "cpus")

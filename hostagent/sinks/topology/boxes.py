@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hostagent.derived.words import counted
+from hostagent.core.escape import cut
+from hostagent.core.text import counted
+from hostagent.core.vocabulary import SEVERITIES, Severity
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.sinks import digest
 from hostagent.sinks.topology import parts
@@ -11,8 +13,6 @@ from hostagent.sinks.topology import ports as ports_of
 from hostagent.sinks.topology.parts import Device
 from hostagent.sinks.topology.ports import Port
 from hostagent.topology.document import Document, Found
-from hostagent.visible import cut
-from hostagent.vocabulary import SEVERITIES, Severity
 
 #: Characters of a line in a box.
 _LINE = 26

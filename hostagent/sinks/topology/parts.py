@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hostagent.derived.words import counted, joined
-from hostagent.facts.unread import Unread
+from hostagent.core.text import counted, joined
+from hostagent.core.unread import Unread
 from hostagent.knowledge.distances import CLASSES, class_of
 from hostagent.sinks.digest import sentence, short
 from hostagent.topology.document import Document, Found, Placeable

@@ -5,12 +5,12 @@
 
 from collections.abc import Iterator
 
+from hostagent.core.vocabulary import SEVERITIES
 from hostagent.sinks import digest
 from hostagent.sinks.markup import escaped
 from hostagent.sinks.topology import parts, ports
 from hostagent.sinks.topology.boxes import Box, boxes
 from hostagent.topology.document import Document
-from hostagent.vocabulary import SEVERITIES
 
 _MARGIN, _GAP, _PAD = 12, 8, 8
 _LINE, _LEAF_LINE, _LETTER, _BOLD = 17, 14, 6.4, 0.9

@@ -7,6 +7,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from hostagent.core.escape import visible
 from hostagent.sinks import digest
 from hostagent.sinks.page import Page
 from hostagent.sinks.topology import parts, ports
@@ -14,7 +15,6 @@ from hostagent.sinks.topology.parts import Device
 from hostagent.sinks.topology.ports import Port
 from hostagent.topology.document import Document, Placeable
 from hostagent.topology.remedy import lines_below
-from hostagent.visible import visible
 
 #: As `hostagent.sinks.page` colours verdicts.
 _STYLES = {"ADMITTED": "ready", "REJECTED": "not_ready", "NOT KNOWN": "unknown"}

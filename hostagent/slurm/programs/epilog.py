@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from hostagent import __version__
 from hostagent.app import Prepared, policy_of
 from hostagent.collect import HEAD
+from hostagent.core.unread import Unread
 from hostagent.daemon import record
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.gpu import Gpu, GpuEvents
 from hostagent.facts.host import Identity
-from hostagent.facts.unread import Unread
 from hostagent.report import SCHEMA_VERSION
 from hostagent.slurm.programs import jobfaults
 from hostagent.slurm.programs.spool import Spool

@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hostagent import lockfile
+from hostagent.core import lockfile
+from hostagent.core.smallfile import reason
 from hostagent.slurm import reason as texts
 from hostagent.slurm.client import Cluster, SlurmError, shown
 from hostagent.slurm.node import Node, is_out, may_resume, must_not_be_written
 from hostagent.slurm.programs.logline import log_line
 from hostagent.slurm.programs.spool import Marker, Spool
 from hostagent.slurm.programs.verdict import NodeVerdict, Scope
-from hostagent.smallfile import reason
 
 #: What Slurm writes for a program that refused, and how far from our refusal its time may be.
 _SLURMS = re.compile(r"(prolog|epilog) error", re.IGNORECASE)

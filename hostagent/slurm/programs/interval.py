@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 
 from hostagent.collect.slurm import conf
-from hostagent.smallfile import read_small
+from hostagent.core.smallfile import read_small
 
 #: Seconds between two runs where slurm.conf does not say it, or says 0: not at all.
 INTERVAL_S = 300.0

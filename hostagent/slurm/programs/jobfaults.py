@@ -13,17 +13,17 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hostagent.check import Check
+from hostagent.core.steps import Step
+from hostagent.core.unread import Unread
 from hostagent.daemon.record import Fault, Record
 from hostagent.evaluate import judge_each
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 from hostagent.report import Judgement
 from hostagent.report.nodewords import camel_case
 from hostagent.report.todo import DRAIN, to_do
-from hostagent.steps import Step
 
 #: Seconds before the job's begin from which a line of the kernel log counts.
 SLACK_S = 1.0

@@ -3,9 +3,9 @@
 import contextlib
 import sys
 
-from hostagent.deadline import time_limit
-from hostagent.errors import OutOfTime
-from hostagent.visible import visible
+from hostagent.core.deadline import time_limit
+from hostagent.core.errors import OutOfTime
+from hostagent.core.escape import visible
 
 #: Seconds for a system log that does not take the line.
 _LOG_S = 1.0

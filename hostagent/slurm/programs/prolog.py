@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from hostagent.errors import HostagentError, OutOfTime
+from hostagent.core.errors import HostagentError, OutOfTime
 from hostagent.report import PLACEABLE
 from hostagent.slurm.programs.spool import Spool
 

@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-from hostagent import lockfile
-from hostagent.deliver.file import deliver
-from hostagent.facts.frozen import frozen
+from hostagent.core import lockfile
+from hostagent.core.filewrite import deliver
+from hostagent.core.frozen import frozen
+from hostagent.core.smallfile import read_small, reason
 from hostagent.report import state
-from hostagent.smallfile import read_small, reason
 
 FOLDER, VERDICT = "slurm", "verdict.json"
 Program = Literal["prolog", "epilog"]

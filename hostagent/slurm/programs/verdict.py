@@ -10,10 +10,10 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
-from hostagent.facts.frozen import frozen
+from hostagent.core.frozen import frozen
+from hostagent.core.vocabulary import Verdict
 from hostagent.report import PLACEABLE, daemonlock, state
 from hostagent.slurm.programs.spool import FOLDER, VERDICT, Spool
-from hostagent.vocabulary import Verdict
 
 Scope = Literal["single", "multi"]
 Author = Literal["daemon", "health", "prolog", "epilog"]

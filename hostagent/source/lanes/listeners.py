@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files, unread
 from hostagent.source.paths import Root
 

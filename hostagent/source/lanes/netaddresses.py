@@ -14,7 +14,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files
 
 #: Bytes of a table: the addresses and routes of a host with some thousand pods.

@@ -5,7 +5,7 @@ import os
 import re
 from typing import Any
 
-from hostagent.facts.unread import Unread, then
+from hostagent.core.unread import Unread, then
 from hostagent.source.attributes import Attributes, told
 from hostagent.source.files import unread
 from hostagent.source.paths import Root

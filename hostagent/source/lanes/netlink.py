@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from hostagent.facts.unread import Unread, Why
+from hostagent.core.unread import Unread, Why
 from hostagent.source.files import unread
 
 _REQUEST, _DUMP = 0x01, 0x300

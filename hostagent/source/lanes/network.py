@@ -8,7 +8,7 @@ goes into an ioctl: the kernel would load a module of that name.
 # holds; MTU, operstate, flags, master and sysctls take none and are asked first. SIOCGIFINDEX and its like load a kernel module
 # of the interface's name for root. sock_diag loads tcp_diag.
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files
 from hostagent.source.lane import Ask, Lane, Rights, allowed_s
 from hostagent.source.lanereading import read_lane

@@ -29,7 +29,7 @@ import os
 from functools import partial
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.knowledge.network import JOB_PORTS
 from hostagent.source.attributes import told
 from hostagent.source.files import Files, unread

@@ -6,8 +6,8 @@
 # 550.163.01); the daemon keeps the device open and sets no mode, and sees user 65533. Without the socket persistence would read
 # as off.
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import MIB
+from hostagent.core.answers import MIB
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files
 from hostagent.source.lane import Ask, Lane, Rights
 from hostagent.source.lanereading import read_lane

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread, Why
-from hostagent.source.answers import Answer
+from hostagent.core.answers import Answer
+from hostagent.core.unread import Unread, Why
 from hostagent.source.files import Files
 from hostagent.source.lane import CAGE, CALL_S, ENTERING, LOAD_S, LOADING, Ask, Rights
 from hostagent.source.lanes.nvmlgate import driver_root

@@ -4,8 +4,8 @@ import errno
 import os
 import stat
 
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.platforms import OPERATOR_DRIVER
+from hostagent.core.tables.platforms import OPERATOR_DRIVER
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files, unread
 from hostagent.source.paths import Root
 

@@ -6,8 +6,8 @@ import os
 import re
 from typing import Any
 
-from hostagent.facts.unread import Unread
-from hostagent.knowledge import libraries, platforms
+from hostagent.core.tables import libraries, platforms
+from hostagent.core.unread import Unread
 from hostagent.source import foreign
 from hostagent.source.cage import enter
 from hostagent.source.lane import Rights

@@ -18,8 +18,8 @@ The description is light; what it needs is imported in the worker.
 
 from collections.abc import Mapping
 
-from hostagent.facts.unread import Unread
-from hostagent.source.answers import MIB, Answer
+from hostagent.core.answers import MIB, Answer
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files
 from hostagent.source.lane import Ask, Lane, Rights, allowed_s
 from hostagent.source.lanereading import read_lane

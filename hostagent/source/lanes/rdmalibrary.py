@@ -14,8 +14,8 @@ import os
 import re
 from typing import Any
 
-from hostagent.facts.unread import Unread
-from hostagent.knowledge import libraries
+from hostagent.core.tables import libraries
+from hostagent.core.unread import Unread
 from hostagent.source import foreign
 from hostagent.source.cage import enter
 from hostagent.source.files import Files

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.fabric import has_hidden_switches
+from hostagent.core.tables.nvlink_fabric import has_hidden_switches
+from hostagent.core.unread import Unread
 from hostagent.source.attributes import Attributes
 from hostagent.source.files import Files, unread
 from hostagent.source.lane import PRODUCT_DATA, VPD_S, Ask, Rights

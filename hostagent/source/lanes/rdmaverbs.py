@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.source.files import Files, unread
 from hostagent.source.lane import CAGE, ENTERING, LOAD_S, LOADING, Ask, Rights
 from hostagent.source.lanes.rdmalibrary import LIBRARY, Loader

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hostagent.collect.cdi.cdi import parse_show, read_cdi
 from hostagent.collect.cdi.spec import CdiError, parse_spec
+from hostagent.core.unread import Unread
 from hostagent.facts.host import Services, Unit
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.cdi import FIRST_RUNTIME, first_runtime
 from hostagent.testing import host
 

@@ -7,7 +7,7 @@ import pytest
 from hostagent.controller.cleaning import heartbeat, leftovers, status_patch, taints_patch
 from hostagent.controller.node import KEYS, MULTI_NODE, NOT_READY, parse_whole
 from hostagent.controller.reasons import render_why
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from tests.fakecluster import PREFIX, made_node
 
 OURS = {"key": NOT_READY, "effect": "NoSchedule", "value": "x"}

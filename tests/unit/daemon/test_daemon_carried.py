@@ -5,8 +5,8 @@ import time
 
 import pytest
 
+from hostagent.core.unread import Unread
 from hostagent.daemon.carried import Carried
-from hostagent.facts.unread import Unread
 from hostagent.source import watched
 from hostagent.source.paths import Root
 from hostagent.source.watched import Places

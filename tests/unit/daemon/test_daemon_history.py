@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.collect.gpu.events import parse_events
+from hostagent.core.tables.kernel_log import RECOVERED
+from hostagent.core.unread import Unread
 from hostagent.daemon.history import DOWNS, FAULTS, FRESH, advance, dump, load, with_history
 from hostagent.facts.gpu import Clearing, GpuEvents
 from hostagent.facts.history import History
@@ -14,8 +16,6 @@ from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.kernellog import RECOVERED
 
 BOOTED_AT = 1_000_000.0
 GAP = Unread("not-recorded", "of no account here")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hostagent.core.unread import Unread
 from hostagent.daemon import said, statedir
 from hostagent.daemon.conditions import measured
 from hostagent.daemon.documents import Documents
@@ -18,7 +19,6 @@ from hostagent.daemon.history import FRESH
 from hostagent.daemon.told import advance, at_once, first
 from hostagent.facts.gpu import Xid
 from hostagent.facts.history import Fault
-from hostagent.facts.unread import Unread
 from hostagent.report import Verdicts, daemonlock, state
 from hostagent.report.summarized import summary
 from hostagent.report.told import with_headline

@@ -6,9 +6,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostagent.core.typed import build, plain
 from hostagent.daemon.conditions import TYPES, Measured, status_of
 from hostagent.daemon.told import State, advance, at_once, first
-from hostagent.typed import build, plain
 
 VERDICTS = ("ready", "degraded", "unknown", "not_ready")
 ANY = st.sampled_from((*VERDICTS, ""))

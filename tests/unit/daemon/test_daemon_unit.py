@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hostagent.core.errors import HostagentError
 from hostagent.daemon import unit
-from hostagent.errors import HostagentError
 from tests import copies
 
 SHIPPED = (Path(__file__).parents[3] / "daemonset/systemd/hostagent.service").read_text()

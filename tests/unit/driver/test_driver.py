@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostagent.collect.driver import devices, dkms, driver, ldcache, libraries
+from hostagent.core.tables.pci import FLAVOURS, RANGES, architecture, flavours
+from hostagent.core.unread import Unread
 from hostagent.facts.driver import Driver
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.driver import CUDA_LEVELS, FLOORS, RELEASES_580, floor, nvml_name
-from hostagent.knowledge.pci import FLAVOURS, RANGES, architecture, flavours
 from hostagent.testing import host
 from tests.cpu import within
 from tests.trees.formats import shared_library

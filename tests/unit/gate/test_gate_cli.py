@@ -137,7 +137,7 @@ def test_full_reports_will_do(tmp_path):
 
 
 def gate_report():
-    from hostagent.typed import plain
+    from hostagent.core.typed import plain
     from tests.recorded import report_of
 
     return plain(report_of("hgx-h100-roce"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.gate import Request, parse_candidate
 from hostagent.gate.answer import Reason
 from hostagent.gate.placing import place

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 import yaml
 
+from hostagent.core.yamlfile import parse_yaml
 from hostagent.gate import Request, parse_candidate, place
 from hostagent.gate.answer import KINDS
 from hostagent.gate.emit import EmitError, Options, emit
 from hostagent.gate.emit.trainer import TRAINERS
-from hostagent.yamlfile import parse_yaml
 from tests.gate_summaries import NOW, summary
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

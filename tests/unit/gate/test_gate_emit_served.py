@@ -2,7 +2,7 @@
 
 import pytest
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.gate.backends.served import PATH, trainer_version
 from hostagent.gate.emit.trainer import TRAINERS
 from hostagent.kube.api import ApiError

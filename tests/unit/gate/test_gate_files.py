@@ -5,11 +5,11 @@ import os
 
 import pytest
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.typed import plain
 from hostagent.gate.backends.files import MAX_BYTES, Documents
 from hostagent.gate.candidate import parse_candidate
 from hostagent.report.summarized import summary as summary_of
-from hostagent.typed import plain
 from tests.gate_summaries import summary
 from tests.recorded import report_of
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.gate import Request
 from hostagent.gate.backends.kubernetes import Kubernetes
 from hostagent.gate.search import Asked, search

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.gate import Request, place
 from hostagent.gate.answer import CODES, Reason
 from hostagent.gate.candidate import Candidate, parse_candidate

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from hostagent.errors import HostagentError
-from hostagent.facts.unread import Unread
+from hostagent.core.errors import HostagentError
+from hostagent.core.unread import Unread
 from hostagent.gate.search import Asked, search
 from hostagent.slurm.client import Answer, SlurmError
 from tests.gate_summaries import summary

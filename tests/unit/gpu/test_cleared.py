@@ -6,8 +6,8 @@ import pytest
 
 from hostagent.collect.gpu.cleared import MOST, PATH, read_cleared
 from hostagent.collect.gpu.events import parse_events
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Clearing
-from hostagent.facts.unread import Unread
 from hostagent.testing import host
 
 WORD = {"subject": "0000:1b:00.0", "upto": 5.0, "at": 9.0, "reason": "tested"}

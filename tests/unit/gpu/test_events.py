@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.collect.gpu.events import parse_events, read_events
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import GpuEvents
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.xids import CATALOGUE, meaning, weighed_by
 from hostagent.testing import host
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from hostagent.collect.gpu import nvml, pci
 from hostagent.collect.gpu.gpu import QUESTIONS, parse_information, read_accelerators, read_gpus
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu, OtherAccelerator
-from hostagent.facts.unread import Unread
 from hostagent.source.lanes.nvml import DEVICE
 from hostagent.testing import host
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hostagent.collect.gpu.vfio import read_ids
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.testing import host
 
 

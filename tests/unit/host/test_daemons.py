@@ -7,7 +7,7 @@ import pytest
 
 import hostagent
 from hostagent.collect.host.services import read_services
-from hostagent.knowledge import daemons, fabric
+from hostagent.core.tables import daemons, nvlink_fabric
 from hostagent.source.processes import NAMES
 from hostagent.testing import host
 from tests.over import over
@@ -24,7 +24,7 @@ def test_no_reader_has_a_list_of_daemons_of_its_own(path):
 
 
 def test_every_process_that_a_check_looks_for_is_listed():
-    assert {fabric.MANAGER_PROCESS, fabric.NVLSM_PROCESS, fabric.IMEX_PROCESS} <= set(daemons.processes("nvidia"))
+    assert {nvlink_fabric.MANAGER_PROCESS, nvlink_fabric.NVLSM_PROCESS, nvlink_fabric.IMEX_PROCESS} <= set(daemons.processes("nvidia"))
 
 
 def test_a_name_is_looked_for_as_the_kernel_cuts_it():
@@ -35,7 +35,7 @@ def test_a_name_is_looked_for_as_the_kernel_cuts_it():
 def test_every_unit_of_the_table_is_read():
     read = read_services(host({"processes": []}), lambda _: None)
     assert {unit.name for unit in read.units} == set(daemons.units())
-    assert {fabric.MANAGER_UNIT, fabric.IMEX_UNIT} <= set(daemons.units("nvidia"))
+    assert {nvlink_fabric.MANAGER_UNIT, nvlink_fabric.IMEX_UNIT} <= set(daemons.units("nvidia"))
 
 
 @pytest.mark.parametrize("name", daemons.processes("nvidia", "runtime", "kubelet", "slurm", "time"))

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from hostagent.collect.host.machine import read_machine
 from hostagent.collect.host.memlock import parse_limits, parse_memlock
 from hostagent.collect.host.storage import parse_filesystem_type, read_storage
+from hostagent.core.typed import build
+from hostagent.core.unread import Unread
 from hostagent.facts.host import Services, Unit
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread
 from hostagent.testing import host
-from hostagent.typed import build
 
 LIVE = {
     "host": {"hostname": "n1", "boot_id": "b", "now": 5.0, "machine": "x86_64"},

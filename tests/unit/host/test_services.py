@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hostagent.collect.host.services import read_services, slice_path
 from hostagent.collect.host.unitfile import parse_unit
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.testing import host
 
 VENDOR = "/usr/lib/systemd/system"

@@ -7,7 +7,7 @@ import pytest
 
 from hostagent.cli.changing import conclude, told
 from hostagent.cli.ending import Ended
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.evidence import Evidence
 from hostagent.install.outcome import CODES, Outcome
 from hostagent.install.performing import Looks, Performance, Wishes

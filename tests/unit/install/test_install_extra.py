@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent import installation
+from hostagent.core import installation
 from hostagent.install import ourselves
 
 ROOT = Path(__file__).parents[3]

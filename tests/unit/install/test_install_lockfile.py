@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from hostagent import lockfile
-from hostagent.smallfile import NotOwnError
+from hostagent.core import lockfile
+from hostagent.core.smallfile import NotOwnError
 from tests.children import until
 
 HOLDER = "import fcntl, sys, time\nfile = open(sys.argv[1])\nfcntl.flock(file, fcntl.LOCK_EX)\nprint(1, flush=True)\ntime.sleep(60)"
@@ -59,7 +59,7 @@ def test_the_time_is_kept_and_who_has_it_is_named(held):
 
 
 def test_where_who_took_it_has_ended_the_one_that_inherited_it_is_named(tmp_path):
-    take_it = "import os, sys, time; from hostagent import lockfile; lockfile.take(sys.argv[1], 0)\npid = os.fork()\nif pid: print(pid, flush=True)"
+    take_it = "import os, sys, time; from hostagent.core import lockfile; lockfile.take(sys.argv[1], 0)\npid = os.fork()\nif pid: print(pid, flush=True)"
     code = f"{take_it}\nelse: os.close(1); os.close(2); time.sleep(60)"
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "lock"], capture_output=True, text=True, check=True)
     heir = int(done.stdout)

@@ -10,10 +10,11 @@ from click.testing import CliRunner
 
 from hostagent.cli import cli
 from hostagent.cli.changing import told
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.steps import Step
+from hostagent.core.unread import Unread
 from hostagent.evidence import Evidence
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.facts.unread import Unread
 from hostagent.install import looking, performing, planning, remembered, runs
 from hostagent.install.outcome import RefusedError
 from hostagent.install.performing import Looks, Performance, Wishes
@@ -21,7 +22,6 @@ from hostagent.install.target import StrayLinkError, Target
 from hostagent.plan.document import document
 from hostagent.plan.model import Asked, Portion, Refusal, Run, Write
 from hostagent.profile import load
-from hostagent.steps import Step
 from tests import recorded
 from tests.install_page import REFUSALS
 from tests.plan_archives import Archive

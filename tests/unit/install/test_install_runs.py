@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.evidence import Evidence
 from hostagent.install import runs, state
 from hostagent.install.target import Target

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import hostagent
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.install import ourselves
 from hostagent.install.bank import NEW, OLD
 from hostagent.install.shims import LOCK, remove_shims, write_shims

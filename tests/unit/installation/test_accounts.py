@@ -1,8 +1,8 @@
 """Users and the group docker, of the files of a host."""
 
 from hostagent.collect import collect
+from hostagent.core.unread import Unread
 from hostagent.facts.accounts import Accounts
-from hostagent.facts.unread import Unread
 from hostagent.snapshot.keeping import kept
 from hostagent.testing import host
 

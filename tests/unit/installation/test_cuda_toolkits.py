@@ -6,9 +6,9 @@ import os
 import pytest
 
 from hostagent.collect.installation.cuda import read_cuda
+from hostagent.core.unread import Unread
 from hostagent.facts.cuda import Cuda, CudaToolkit
 from hostagent.facts.packages import Package, Packages
-from hostagent.facts.unread import Unread
 from hostagent.source.base import Source
 from hostagent.source.questions import live_backend
 from hostagent.testing import host

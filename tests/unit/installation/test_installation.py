@@ -6,12 +6,12 @@ import pytest
 
 from hostagent.collect import ALL_READERS, CHANGE_READERS, READERS, collect, with_needs
 from hostagent.collect.installation.installation import read_installation
+from hostagent.core.retention import Filtered, merged
+from hostagent.core.unread import Unread
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.packages import Packages
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.snapshot.keeping import filtered, kept
-from hostagent.source.keep import Filtered, merged
 from hostagent.testing import TreeBackend, host
 
 STATUS, STATES = "/var/lib/dpkg/status", "/var/lib/apt/extended_states"

@@ -3,7 +3,7 @@
 import pytest
 
 from hostagent.collect.kernel import kernel
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.testing import host
 
 OLD, NEW, RT = "6.8.0-40-generic", "6.8.0-45-generic", "6.8.0-45-lowlatency"

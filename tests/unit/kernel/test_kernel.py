@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from hostagent.collect.kernel import bootmenu, grubmenu, kernel, modprobe
 from hostagent.collect.kernel import installed as installed_kernel
+from hostagent.core.unread import Unread
 from hostagent.facts.kernel import Kernel
-from hostagent.facts.unread import Unread
 from hostagent.source import modinfo
 from hostagent.testing import host
 from tests.cpu import within

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.kube.access import access_to, is_at_hand, namespace_of
 
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.kube.client import PatchClient
 from hostagent.kube.config import in_cluster, kubeconfig
 from tests.apiserver import Api, config, make_keys, program

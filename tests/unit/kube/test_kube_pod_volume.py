@@ -15,9 +15,9 @@ AGENT, CONTROLLER = 0, 65532
 VERSION = "..2026_11_30_04_00_00.1234567890"
 ASK = """
 import json, os, sys
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.kube.config import identity, in_cluster, obeyed
-from hostagent.smallfile import refuse_others
+from hostagent.core.smallfile import refuse_others
 os.setgroups([]), os.setgid(int(sys.argv[2])), os.setuid(int(sys.argv[2]))
 try:
     access = in_cluster({"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}, sys.argv[1])

@@ -10,8 +10,8 @@ from hostagent.collect.kubelet.flags import paths_of
 from hostagent.collect.kubelet.states import StateFile
 from hostagent.collect.kubelet.told import Machine, MachineNode, Told
 from hostagent.collect.kubelet.values import Members
+from hostagent.core.unread import Unread
 from hostagent.facts.kubelet import ReservedMemory
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.kubeletversions import NEWEST, OLDEST
 from tests.cpu import within
 from tests.parsers import PIECES

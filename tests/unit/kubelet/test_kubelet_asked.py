@@ -13,7 +13,7 @@ from hostagent import profile
 from hostagent.app import policy_of, prepare
 from hostagent.collect.kubelet.configz import differences, read_differences
 from hostagent.collect.kubelet.effective import Machine, Told, effective
-from hostagent.facts.unread import Unread, UnreadError
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.source.base import Source
 from hostagent.source.configz import ask, parse_configz
 from hostagent.source.files import Files

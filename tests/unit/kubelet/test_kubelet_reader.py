@@ -8,11 +8,11 @@ from hostagent.collect.host.services import read_services
 from hostagent.collect.kubelet.command import expanded, parse_environment, parse_words
 from hostagent.collect.kubelet.files import Files
 from hostagent.collect.kubelet.kubelet import read_kubelet
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.facts.host import Machine, Process, Services
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import NumaNode, Topology
-from hostagent.facts.unread import Unread, UnreadError
 from hostagent.testing import host
 
 UNREAD = Unread("not-recorded", "not asked")

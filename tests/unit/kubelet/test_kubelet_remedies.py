@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from hostagent.catalogue import OURS, load
+from hostagent.core.unread import Unread
 from hostagent.evaluate import evaluate
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.platform import Part, Platform
-from hostagent.facts.unread import Unread
 from hostagent.testing import load_case, run_case
 
 CASES = Path(__file__).parents[2] / "cases"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.derived.ncclchoice import addresses, bootstraps, version, winning
 from hostagent.derived.ncclpredicted import choice
 from hostagent.facts.driver import Driver
@@ -19,7 +20,6 @@ from hostagent.facts.network import Address, Netdev, Network
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.topology import Nic, NumaNode, PciPlace, Topology
-from hostagent.facts.unread import Unread, UnreadError
 from hostagent.nccl.interfaces import bootstrap
 from hostagent.report.facts import nccl as told
 from hostagent.testing import without_one_field

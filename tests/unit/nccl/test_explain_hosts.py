@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from hostagent import catalogue, profile
 from hostagent.collect import READERS
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.vocabulary import NCCL_VERDICTS, TOPICS
 from hostagent.knowledge.ncclcauses import CAUSES
 from hostagent.knowledge.ncclhost import EXPLAINING, REASONS
 from hostagent.nccl.chunks import blocks
@@ -26,7 +27,6 @@ from hostagent.sinks.json import render_json
 from hostagent.sinks.nccl import render_explanation
 from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend
-from hostagent.vocabulary import NCCL_VERDICTS, TOPICS
 from tests.judged import judged
 from tests.nccl_logs import CASES, TCP, V227, Job
 

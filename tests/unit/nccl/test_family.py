@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hostagent.core.unread import Unread
 from hostagent.evaluate import evaluate
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.nccl import Nccl, NcclLibrary, NcclSetting
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclvariables import variables
 from hostagent.profile import load as profile
 from hostagent.testing import input_kinds

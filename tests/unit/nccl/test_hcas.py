@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.derived.ncclchoice import hcas
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.unread import Unread, UnreadError
 from hostagent.nccl.hcalist import parse_hcas
 
 NOT_NAMED = Unread("not-recorded", "not named")

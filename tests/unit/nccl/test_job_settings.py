@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from hostagent.collect import collect
 from hostagent.collect.nccl.settings import files_there, has_environment, read_settings
+from hostagent.core.unread import Unread
 from hostagent.facts.nccl import Nccl, NcclLibrary
-from hostagent.facts.unread import Unread
 from hostagent.nccl.conftext import conf_text
 from hostagent.nccl.settings import parse_conf
 from hostagent.snapshot.keeping import kept

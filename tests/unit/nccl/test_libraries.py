@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from hostagent.collect.nccl.libraries import read_found, read_libraries, read_plugins
 from hostagent.collect.nccl.nccl import read_nccl
+from hostagent.core.unread import Unread
 from hostagent.facts.nccl import NcclLibrary
-from hostagent.facts.unread import Unread
 from hostagent.source.base import Source
 from hostagent.source.questions import live_backend
 from hostagent.testing import host

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostagent.core.unread import Unread
 from hostagent.evaluate import evaluate
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
@@ -15,7 +16,6 @@ from hostagent.facts.nccl import Nccl, NcclLibrary, NcclSetting
 from hostagent.facts.network import Address, Netdev, Network
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic
-from hostagent.facts.unread import Unread
 from hostagent.profile import load as load_profile
 from hostagent.testing import run_case
 from tests.checkcases import CASES as ALL_CASES

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.knowledge.ncclchanges import CUT
 from hostagent.knowledge.ncclvariables import known_to
 from hostagent.nccl.environment import derive, variables_of

@@ -3,11 +3,11 @@
 import pytest
 
 from hostagent.collect.network.network import read_network
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.derived.stack import below, cards, stack
 from hostagent.facts.network import Address
 from hostagent.facts.rdma import Gid, RdmaPort
 from hostagent.facts.topology import Nic
-from hostagent.facts.unread import Unread, UnreadError
 from hostagent.testing import host
 from tests.cpu import within
 

@@ -5,10 +5,10 @@ from dataclasses import fields
 import pytest
 
 from hostagent.check import NotApplicable
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.derived.rails import Rails
 from hostagent.facts.network import Netdev, Network
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.unread import Unread, UnreadError
 from hostagent.profile import load
 from hostagent_checks.network._rails import RoceRails
 

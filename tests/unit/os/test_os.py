@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.collect.os.release import parse_elf_machine, parse_selinux_config, read_os
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.knowledge.os import ARCHITECTURES, DISTRIBUTIONS, repository
 from hostagent.testing import host
 

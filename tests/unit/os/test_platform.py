@@ -7,14 +7,14 @@ import pytest
 from hostagent import catalogue, profile
 from hostagent.collect.os.platform import read_platform
 from hostagent.collect.os.release import read_os
+from hostagent.core.tables.platforms import owners_way
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.derived.owned import brought_by
 from hostagent.evaluate import evaluate
 from hostagent.facts.driver import Driver, Library
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Part, Platform
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread, UnreadError
-from hostagent.knowledge.platforms import owners_way
 from hostagent.source.base import Source
 from hostagent.testing import TreeBackend
 from tests.firsts import told

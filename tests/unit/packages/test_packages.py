@@ -6,10 +6,10 @@ from hostagent.collect.packages.apt import parse_sources_deb822, parse_sources_l
 from hostagent.collect.packages.packages import owners, read_packages
 from hostagent.collect.packages.versionlocks import parse_preferences, parse_versionlock, regex_glob
 from hostagent.collect.toolkit.toolkit import read_toolkit
+from hostagent.core.unread import Unread
 from hostagent.facts.packages import Packages, VersionLock
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
 from hostagent.testing import host
 
 STATUS = "/var/lib/dpkg/status"

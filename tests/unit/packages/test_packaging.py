@@ -4,13 +4,13 @@ from dataclasses import fields
 
 import pytest
 
+from hostagent.core.unread import Unread
 from hostagent.derived.boot import Parts, install_module
 from hostagent.derived.packaging import hold, initramfs, install, install_headers, module_package
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import InstalledKernel, Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
-from hostagent.facts.unread import Unread
 
 UNREAD = Unread("timeout", "dpkg")
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hostagent.core.unread import Unread
 from hostagent.facts.kubelet import Device, KubeletState, MemoryBlock
-from hostagent.facts.unread import Unread
 from hostagent.placement import admits_by_count, capacity, emptied, parse_shape, place, pods_in
 from hostagent.placement import masks as masks_module
 from hostagent.placement.masks import Hints, fewest, mask_of

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.facts.cuda import Cuda, CudaToolkit
 from hostagent.facts.installation import InstalledPackage
-from hostagent.facts.unread import Unread, UnreadError
 from hostagent.plan.cuda import choose_cuda, cuda_steps
 from hostagent.plan.making import make
 from hostagent.plan.model import Asked, Renamed

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from hostagent.core.unread import Unread
 from hostagent.facts.accounts import Accounts
 from hostagent.facts.installation import ConfigFile, InstalledPackage
-from hostagent.facts.unread import Unread
 from hostagent.plan.docker import choose_docker, docker_steps
 from hostagent.plan.making import make
 from hostagent.plan.model import Asked, DockerAsked, Run, Write

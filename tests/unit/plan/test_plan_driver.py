@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from hostagent.core.unread import Unread
 from hostagent.facts.driver import DkmsBuild
-from hostagent.facts.unread import Unread
 from hostagent.plan.driver import choose, driver_steps
 from hostagent.plan.model import Asked, Run
 from tests.plan_driver import (

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.plan.driver.stepping import _rebuild
 from tests.plan_hosts import made_view
 

@@ -3,7 +3,7 @@
 from hypothesis import given as with_any
 from hypothesis import strategies as st
 
-from hostagent.facts.unread import Unread, UnreadError
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.plan.making import joined
 from hostagent.plan.model import Asked, PlannedPackage, Portion, Refusal, Undo, Write
 from hostagent.plan.offers import Offers, Question

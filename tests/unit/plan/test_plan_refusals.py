@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from hostagent import profile
-from hostagent.facts.unread import Unread
+from hostagent.core.steps import Step as Remedy
+from hostagent.core.unread import Unread
 from hostagent.plan.model import Asked, Choices, DriverChoice, Given, Portion, Probe, Run, ToolkitChoice, Undo
 from hostagent.plan.model import PlanStep as Step
 from hostagent.plan.offers import NOT_ASKED, Moved, Offers, RefreshFault, Transaction
 from hostagent.plan.preconditions import refused_after, refused_before
 from hostagent.plan.refusals.packages import held_lock
 from hostagent.plan.refusals.words import refusal
-from hostagent.steps import Step as Remedy
 from tests.plan_hosts import made_view
 
 DEFAULT = profile.load("default", site_file="").profile

@@ -6,8 +6,8 @@ import pytest
 
 from hostagent.collect.packages.apt import parse_sources_deb822, parse_sources_list
 from hostagent.collect.packages.versionlocks import parse_preferences
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.facts.installation import ConfigFile, InstalledPackage
-from hostagent.facts.unread import Unread, UnreadError
 from hostagent.plan.model import Choices, DriverChoice, Key, ToolkitChoice, Write
 from hostagent.plan.repositories import laid, repository_steps
 from tests.plan_driver import with_module

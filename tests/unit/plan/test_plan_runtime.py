@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from hostagent.collect.tomltext import parse_toml
+from hostagent.core.toml import parse_toml
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.facts.cdi import CdiSpec
 from hostagent.facts.installation import ConfigFile
-from hostagent.facts.unread import Unread, UnreadError
 from hostagent.plan.model import Choices, DriverChoice, Run, ToolkitChoice
 from hostagent.plan.runtime.containerd import DROP_IN, PROGRAM
 from tests.plan_hosts import made_view

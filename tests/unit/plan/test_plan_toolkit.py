@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.facts.installation import InstalledPackage
 from hostagent.facts.packages import Package, VersionLock
-from hostagent.facts.unread import Unread, UnreadError
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES
 from hostagent.plan.model import Asked, Choices, DriverChoice
 from hostagent.plan.offers import Candidate, Offers, Transaction

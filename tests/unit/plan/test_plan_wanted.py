@@ -2,17 +2,17 @@
 
 import pytest
 
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
+from hostagent.core.typed import build
+from hostagent.core.unread import Unread
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.facts.unread import Unread
 from hostagent.plan.model import DockerAsked, Renamed
 from hostagent.profile import load
 from hostagent.setup.request import Minimums, Request
 from hostagent.setup.wanted import LAYER, wanted
-from hostagent.typed import build
 
 
 def fact(kind, /, **values):

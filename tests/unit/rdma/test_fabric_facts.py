@@ -5,13 +5,13 @@ from dataclasses import fields
 
 import jsonschema
 
+from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.network import Address, Netdev, Network
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Gid, Pkey, RdmaPort
 from hostagent.facts.topology import Nic, NumaNode, PciPlace, Topology
-from hostagent.facts.unread import Unread
 from hostagent.report.facts import fabric
 
 NOT_NAMED = Unread("not-recorded", "not named")

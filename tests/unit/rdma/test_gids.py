@@ -4,9 +4,9 @@ from dataclasses import fields
 
 import pytest
 
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.derived.gids import Asked, at_index, chosen, chosen_as, chosen_before_2_21, is_routable
 from hostagent.facts.rdma import Gid, RdmaPort
-from hostagent.facts.unread import Unread, UnreadError
 
 NOT_NAMED = Unread("not-recorded", "not named")
 V1, V2 = "IB/RoCE v1", "RoCE v2"

@@ -4,10 +4,10 @@ from dataclasses import fields
 
 import pytest
 
+from hostagent.core.unread import Unread
 from hostagent.derived.mtu import active_mtu, agreement
 from hostagent.facts.network import Netdev, Network
 from hostagent.facts.rdma import Gid, RdmaPort
-from hostagent.facts.unread import Unread
 
 NOT_NAMED = Unread("not-recorded", "not named")
 NO_LIBRARY = Unread("absent", "the host has no libibverbs")

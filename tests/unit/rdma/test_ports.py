@@ -3,8 +3,8 @@
 import pytest
 
 from hostagent.collect.rdma.ports import read_ports
+from hostagent.core.unread import Unread
 from hostagent.facts.rdma import Gid, Pkey
-from hostagent.facts.unread import Unread
 from hostagent.testing import host
 
 LOCAL, FOUR = "fe80:0000:0000:0000:9a03:9bff:feaa:bb00", "0000:0000:0000:0000:0000:ffff:0a00:0105"

@@ -2,12 +2,12 @@
 
 import pytest
 
+from hostagent.core.typed import build
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.derived import rails
 from hostagent.derived.rails import JobRails, Rails
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.unread import Unread, UnreadError
 from hostagent.profile import load
-from hostagent.typed import build
 
 GAP = Unread("timeout", "no answer")
 

@@ -5,9 +5,9 @@ from dataclasses import fields
 import pytest
 
 from hostagent.collect.rdma.rdma import parse_limits, read_rdma
+from hostagent.core.unread import Unread
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import HandleLimit
-from hostagent.facts.unread import Unread
 from hostagent.testing import host
 
 NOT_NAMED = Unread("not-recorded", "not named")

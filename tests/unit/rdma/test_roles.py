@@ -4,11 +4,11 @@ from dataclasses import fields
 
 import pytest
 
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.derived.distance import Distances
 from hostagent.derived.roles import natural, rail_ports, roles, taken_by
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic
-from hostagent.facts.unread import Unread, UnreadError
 
 NOT_NAMED = Unread("not-recorded", "not named")
 HUNG = Unread("timeout", "the card's firmware does not answer")

@@ -7,9 +7,9 @@ import pytest
 from hostagent.collect.host.services import read_services
 from hostagent.collect.runtime.launchers import read_launchers
 from hostagent.collect.runtime.unitflags import unit_flags
+from hostagent.core.unread import Unread
 from hostagent.facts.host import Machine, Process, Services
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.testing import host
 
 UNREAD = Unread("not-recorded", "not asked")

@@ -11,11 +11,11 @@ from hostagent.collect.runtime import crio, docker
 from hostagent.collect.runtime.containerd import effective
 from hostagent.collect.runtime.places import parse_version
 from hostagent.collect.runtime.runtime import read_runtimes
-from hostagent.collect.tomltext import TomlError, parse_toml
+from hostagent.core.tables import daemons
+from hostagent.core.toml import TomlError, parse_toml
+from hostagent.core.unread import Unread
 from hostagent.facts.host import Machine, Process, Services, Unit
 from hostagent.facts.packages import Package, Packages
-from hostagent.facts.unread import Unread
-from hostagent.knowledge import daemons
 from hostagent.testing import host
 
 UNREAD = Unread("not-recorded", "not asked")

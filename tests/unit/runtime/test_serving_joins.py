@@ -2,12 +2,12 @@
 
 from dataclasses import fields
 
+from hostagent.core.unread import Unread
 from hostagent.derived.access import GpuAccess
 from hostagent.derived.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
 from hostagent.profile import load
 
 UNKNOWN = Unread("not-recorded", "not named")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.setup.request import Flags, request_of
 from hostagent.setup.tools import Said, answered, asks
 

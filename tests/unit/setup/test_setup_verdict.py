@@ -4,6 +4,7 @@ from dataclasses import fields, replace
 
 import pytest
 
+from hostagent.core.unread import Unread
 from hostagent.facts.cuda import Cuda, CudaToolkit
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
@@ -14,7 +15,6 @@ from hostagent.facts.packages import Package
 from hostagent.facts.platform import Part, Platform
 from hostagent.facts.runtime import Handler, Runtime
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
 from hostagent.report import Cause, Judgement
 from hostagent.setup.beyond import beyond
 from hostagent.setup.containertoolkit import container_toolkit

@@ -6,10 +6,10 @@ import pytest
 
 from hostagent import snapshot
 from hostagent.collect import collect
+from hostagent.core.answers import Stat
+from hostagent.core.unread import Unread
 from hostagent.facts.slurm import Gres, SlurmNode
-from hostagent.facts.unread import Unread
 from hostagent.reading import InProcess
-from hostagent.source.answers import Stat
 from hostagent.source.tape import ReplayBackend
 from hostagent.testing import TreeBackend, host
 from tests.trees.record import KEY, RECIPES

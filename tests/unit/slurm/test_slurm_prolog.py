@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hostagent.cli import slurmprolog
-from hostagent.errors import HostagentError, OutOfTime
+from hostagent.core.errors import HostagentError, OutOfTime
 from tests.unit.reports import judgement
 from tests.unit.slurm.nodestate import HEALTHY, LOST, SICK, daemon_says, files, judged, markers, slurm
 

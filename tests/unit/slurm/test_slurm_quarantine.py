@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from hostagent import catalogue
 from hostagent.cli import cli
-from hostagent.errors import HostagentError
+from hostagent.core.errors import HostagentError
 from hostagent.profile import load
 from hostagent.profiles.mistakes import ProfileError
 from hostagent.report import state

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from hostagent import lockfile
+from hostagent.core import lockfile
 from hostagent.slurm.programs import spool as spools
 from hostagent.slurm.programs.spool import Marker, Spool, is_node_name
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hostagent.collect.gpu.pci import DEVICES
 from hostagent.collect.topology.controls import control_of
 from hostagent.collect.topology.topology import read_topology
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.testing import host
 
 GPU, NIC, ETHERNET = "0000:1b:00.0", "0000:1a:00.0", "0000:06:00.0"

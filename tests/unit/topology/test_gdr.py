@@ -4,11 +4,11 @@ from dataclasses import fields
 
 import pytest
 
+from hostagent.core.unread import Unread
 from hostagent.derived.gdr import gdr
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import Rdma
-from hostagent.facts.unread import Unread
 
 DENIED, ABSENT = Unread("denied", "x"), Unread("absent", "x")
 

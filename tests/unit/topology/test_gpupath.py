@@ -4,13 +4,13 @@ from dataclasses import fields
 
 import pytest
 
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.derived.gpupath import GpuPaths, Way, control, turns, ways
 from hostagent.derived.rails import Rails
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, PciControl, PciPlace, Topology
-from hostagent.facts.unread import Unread, UnreadError
 from hostagent.profile import load
 
 NAMED = load("default", site_file="/nonexistent", overlay={"rdma": {"hcas": "^=none"}}).profile

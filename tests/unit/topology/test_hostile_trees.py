@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from hostagent import catalogue, profile
 from hostagent.collect import collect
+from hostagent.core.unread import Unread
 from hostagent.evaluate import evaluate
 from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
 from hostagent.report.facts import topology as report
 from hostagent.source.base import Source
 from hostagent.source.questions import live_backend

@@ -5,7 +5,7 @@ import pytest
 from hostagent.collect.gpu.pci import DEVICES
 from hostagent.collect.topology.nics import read_nics
 from hostagent.collect.topology.topology import read_topology
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 from hostagent.snapshot.redact import Redactor
 from hostagent.testing import host
 

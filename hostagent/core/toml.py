@@ -17,7 +17,7 @@ def parse_toml(data: bytes, *, strict: bool = True) -> dict[str, Any]:
     {'version': 2, 'plugins': {'io.containerd.grpc.v1.cri': {'enable_cdi': True}}}
     >>> parse_toml(b'version = 2\n{{ template "base" . }}\n')
     Traceback (most recent call last):
-    hostagent.collect.tomltext.TomlError: Invalid statement (at line 2, column 1)
+    hostagent.core.toml.TomlError: Invalid statement (at line 2, column 1)
     """
     try:
         import tomllib

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from urllib.parse import quote, unquote
 
-from hostagent.secret.forms import REMOVED, without_tokens
-from hostagent.secret.names import without_credentials
+from hostagent.core.secret.forms import REMOVED, without_tokens
+from hostagent.core.secret.names import without_credentials
 
 #: Characters of what is looked for as it stands: a shorter one is in many words, and shows nothing there.
 _SHORTEST = 4

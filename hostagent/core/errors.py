@@ -54,4 +54,4 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
 
 class OutOfTime(BaseException):
-    """The time is up. No ``except Exception`` on the way may take it for a fault of the host: see `hostagent.deadline`."""
+    """The time is up. No ``except Exception`` on the way may take it for a fault of the host: see `hostagent.core.deadline`."""

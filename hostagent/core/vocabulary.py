@@ -1,6 +1,6 @@
 """The closed lists of words, each in its one home. A schema prints them, a report is made of them: they are only ever extended.
 
-Why a fact is unread stands with ``Unread`` itself, in `hostagent.facts.unread`.
+Why a fact is unread stands with ``Unread`` itself, in `hostagent.core.unread`.
 """
 
 from typing import Literal, get_args

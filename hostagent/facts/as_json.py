@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any, get_type_hints
 
+from hostagent.core.typed import UNREAD_SCHEMA, plain, schema
+from hostagent.core.unread import Unread
 from hostagent.facts.packages import Package
-from hostagent.facts.unread import Unread
-from hostagent.typed import UNREAD_SCHEMA, plain, schema
 
 _PACKAGE = ("name", "version", "upstream", "state", "held", "origin")
 

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 
 Answer = Any  # bytes for file contents; else what JSON can hold
 

@@ -21,7 +21,7 @@ took the input itself; a field ``Os | Unread`` takes it unread.
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
-from hostagent.facts.unread import UnreadError
+from hostagent.core.unread import UnreadError
 
 Answer = TypeVar("Answer")
 

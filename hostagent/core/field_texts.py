@@ -11,7 +11,7 @@ from typing import Any
 def field_texts(kind: type) -> Mapping[str, str]:
     """By name; a field without a text is not in it.
 
-    >>> from hostagent.steps import Step
+    >>> from hostagent.core.steps import Step
     >>> field_texts(Step)["text"]
     'The step, for people.'
     """

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import ParamSpec, TypeVar
 
-from hostagent.facts.unread import Unread, UnreadError
+from hostagent.core.unread import Unread, UnreadError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -70,6 +70,6 @@ def shown(line: str) -> str:
     >>> shown("[ERROR] cannot log in with password=hunter2")
     '[ERROR] cannot log in with password=<removed>'
     """
-    from hostagent.secret.names import without_secrets  # only where there are such lines
+    from hostagent.core.secret.names import without_secrets  # only where there are such lines
 
     return without_secrets(line)

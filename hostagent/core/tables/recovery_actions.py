@@ -8,8 +8,8 @@ and its board are its provider's. A container has nothing of these.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hostagent.steps import Step
-from hostagent.vocabulary import Action, Virtual
+from hostagent.core.steps import Step
+from hostagent.core.vocabulary import Action, Virtual
 
 TAKES_IN: Mapping[Action, frozenset[Action]] = {
     "reboot": frozenset(("restart_service", "reset_gpu")),

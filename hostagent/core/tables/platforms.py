@@ -17,7 +17,7 @@ systemd.exec(5) and systemd, src/basic/virt.c (/run/systemd/container), Linux ke
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from hostagent.vocabulary import Base, PartOwner
+from hostagent.core.vocabulary import Base, PartOwner
 
 #: The Network Operator's driver container writes it once its modules are loaded.
 OPERATORS_MARK = "/run/mellanox/drivers/.driver-ready"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hostagent.vocabulary import Action
+from hostagent.core.vocabulary import Action
 
 
 @dataclass(frozen=True)

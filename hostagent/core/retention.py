@@ -7,7 +7,7 @@ was kept, and a reader that wants more gets *not-recorded*, never *absent*.
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.core.unread import Unread
 
 
 class Keep(NamedTuple):

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hostagent.smallfile import NotOwnError
+from hostagent.core.smallfile import NotOwnError
 
 #: Opening what is no regular file must neither wait nor do things.
 _CAREFUL = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from hostagent.secret.forms import REMOVED, without_tokens
+from hostagent.core.secret.forms import REMOVED, without_tokens
 
 _WORD = (
     r"(?:token|rootpw|passw(?:or)?d|passphrase|secret|credentials?|username|(?:api|access|private|encryption|shared)[_-]?key"

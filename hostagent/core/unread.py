@@ -43,7 +43,7 @@ class Unread:
     True
     >>> Unread("absent", "none") == 0
     Traceback (most recent call last):
-    hostagent.facts.unread.UnreadError: absent: none
+    hostagent.core.unread.UnreadError: absent: none
     """
 
     __slots__ = ("detail", "evidence", "question", "why")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from hostagent.facts.unread import UnreadError
+from hostagent.core.unread import UnreadError
 
 Wanted = TypeVar("Wanted", bound=tuple[Any, ...])
 Answer = TypeVar("Answer")

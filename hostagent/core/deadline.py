@@ -13,7 +13,7 @@ import time
 from types import FrameType
 from typing import Any, NamedTuple
 
-from hostagent.errors import OutOfTime
+from hostagent.core.errors import OutOfTime
 
 #: Seconds from one ``OutOfTime`` to the next, for a block that caught the first and went on.
 _AGAIN_S = 0.25

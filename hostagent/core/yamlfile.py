@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from hostagent.smallfile import read_small, reason
+from hostagent.core.smallfile import read_small, reason
 
 MAX_DEPTH = 50
 #: Python prints no whole number of more than 4,300 decimal digits, of 640 where somebody wished so.

@@ -13,8 +13,8 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from itertools import islice
 from typing import Any, Literal, NamedTuple, Union
 
-from hostagent.errors import did_you_mean
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
+from hostagent.core.errors import did_you_mean
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 
 Missing = Callable[[str], Any]  # field name -> the value of a field that the data does not name
 Texts = Callable[[type], Mapping[str, str]]  # what each field of a class says
