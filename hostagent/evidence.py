@@ -15,8 +15,8 @@ from hostagent.source.left import Left
 if TYPE_CHECKING:
     from hostagent.facts.hostfacts import Earlier
     from hostagent.reading import Reading
+    from hostagent.sandbox.worker import Hung, Worker
     from hostagent.source.answerfile import Question
-    from hostagent.source.worker import Hung, Worker
 
 NOTHING_LEFT = Left()
 
@@ -95,11 +95,11 @@ def _forked(
 ) -> "Iterator[Reading]":
     from hostagent.collect import READERS, lanes
     from hostagent.forked import Forked, Place
+    from hostagent.sandbox.worker import Hung, Worker
     from hostagent.source.files import Files
     from hostagent.source.live import LiveBackend, refuse_wrong_root
     from hostagent.source.paths import Root
     from hostagent.source.questions import DOMAINS, live_backend
-    from hostagent.source.worker import Hung, Worker
 
     root, kind = _place(evidence)
     deadline = within(evidence.deadline_s)

@@ -4,7 +4,7 @@ The child announces each question before it asks it (`hostagent.source.underway`
 It sends::
 
     ("fact", DATA)                   a `hostagent.collect.Fact`; without its value where the parent has that from an earlier pass
-    ("cage", LANE, CAGE)             in which a lane's library was asked, see `hostagent.source.cage`
+    ("cage", LANE, CAGE)             in which a lane's library was asked, see `hostagent.sandbox.library_sandbox`
     ("refused", MESSAGE, NEXT_STEP)  a ``HostagentError``: what is there is not what was wanted
     ("crash", DETAIL, LINES)         what happened, and the traceback
     ("imported", NAMES)              modules that it needed and its parent had not
@@ -36,18 +36,18 @@ from hostagent.core.unread import Unread, Why
 from hostagent.core.vocabulary import Kind
 from hostagent.facts.hostfacts import Earlier, HostFacts
 from hostagent.reading import Collected, OnAnswer, Stopwatch, Told, earlier
+from hostagent.sandbox.child import Child, Send
+from hostagent.sandbox.mounts import mount_below
+from hostagent.sandbox.privileges import is_cage
+from hostagent.sandbox.worker import Hung, Worker
 from hostagent.source.answerfile import AnswerFile, Question
 from hostagent.source.base import Backend, Source
-from hostagent.source.child import Child, Send
 from hostagent.source.coding import FAST, STRICT
 from hostagent.source.left import Left
-from hostagent.source.mounts import mount_below
 from hostagent.source.patience import allowed_s
 from hostagent.source.policy import NO_POLICY, Policy
 from hostagent.source.policypipe import PolicyPipe
-from hostagent.source.rights import is_cage
 from hostagent.source.underway import NOTHING, Asked, UnderWay
-from hostagent.source.worker import Hung, Worker
 
 #: Seconds after its deadline that the child gets for what it has read and not sent yet.
 _GRACE_S = 0.2
@@ -309,16 +309,16 @@ class Forked:
 
     def _give_up_rights(self) -> dict[str, Any]:
         """In the child, before the first question. The cages of this pass, by what is in them."""
-        from hostagent.source import leastrights
+        from hostagent.sandbox import least_privileges
 
         if self._kind != "image":
-            leastrights.live_reader()
+            least_privileges.live_reader()
             return {}
         from hostagent.source.rpmcopy import provide_rpm
 
         with contextlib.suppress(OSError):  # no process to be had: rpm's answers say so
             provide_rpm(self._root)
-        return {"image": leastrights.image_reader(self._root).plain()}
+        return {"image": least_privileges.image_reader(self._root).plain()}
 
     def _measured(self, asked: Question) -> "float | None":
         """In the child: what a worker measured."""

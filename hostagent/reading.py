@@ -12,9 +12,9 @@ from hostagent.core.errors import OutOfTime
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
 from hostagent.facts.hostfacts import Earlier, HostFacts
+from hostagent.sandbox.worker_spec import below
 from hostagent.source.answerfile import Question
 from hostagent.source.base import Backend, Source
-from hostagent.source.lane import below
 from hostagent.source.policy import NO_POLICY, Policy
 
 

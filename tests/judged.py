@@ -5,8 +5,8 @@ import contextlib
 from hostagent.app import examine, prepare
 from hostagent.core.deadline import within
 from hostagent.reading import InProcess
+from hostagent.sandbox.worker import Worker
 from hostagent.source.questions import DOMAINS, live_backend
-from hostagent.source.worker import Worker
 
 
 def judged(backend, loaded, only=(), **options):

@@ -28,15 +28,16 @@ from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.forked import Forked, Place
 from hostagent.reading import Collected, InProcess
+from hostagent.sandbox import child
+from hostagent.sandbox.worker import Worker
+from hostagent.sandbox.worker_spec import CALL_S, Lane
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS
-from hostagent.source import child, tape
+from hostagent.source import tape
 from hostagent.source.base import Source
-from hostagent.source.lane import CALL_S, Lane
 from hostagent.source.lanereading import read_lane
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.questions import DOMAINS
-from hostagent.source.worker import Worker
 from tests.children import children, running, until
 from tests.judged import judged
 

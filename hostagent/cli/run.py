@@ -161,7 +161,7 @@ def _is_nowhere() -> bool:
 
 
 def _place(error: BaseException) -> str:
-    """Where the system refused, ``hostagent/source/child.py:58 in start``."""
+    """Where the system refused, ``hostagent/sandbox/child.py:58 in start``."""
     with contextlib.suppress(Exception):
         from hostagent.core.crash import crash_lines
 

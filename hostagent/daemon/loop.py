@@ -23,7 +23,7 @@ from hostagent.log import Log
 from hostagent.report import Report, state
 from hostagent.report.nodewords import Transition
 from hostagent.report.summarized import class_in
-from hostagent.source import memory
+from hostagent.sandbox import memory
 from hostagent.steady import Steady
 
 #: Transitions that go to the publisher with each pass: it may miss what came between.

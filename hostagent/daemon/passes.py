@@ -23,7 +23,7 @@ from hostagent.facts.hostfacts import HostFacts
 from hostagent.reading import InProcess
 from hostagent.report import Report
 from hostagent.report.times import iso
-from hostagent.source import memory
+from hostagent.sandbox import memory
 from hostagent.source.answerfile import Question
 from hostagent.source.left import Left
 from hostagent.steady import Steady

@@ -18,7 +18,7 @@ from hostagent.daemon.outlets import features, written
 from hostagent.daemon.saying import Saying
 from hostagent.daemon.settings import Settings
 from hostagent.log import Log
-from hostagent.source import memory
+from hostagent.sandbox import memory
 
 if TYPE_CHECKING:
     from hostagent.http.listening import Listening
@@ -66,7 +66,7 @@ def serve(line: socket.socket, settings: Settings, access: "Access | None", log:
 
 def _give_up_rights(settings: Settings, access: "Access | None", log: Log) -> None:
     """All but what the sinks and HTTP need, before a byte comes from the network."""
-    from hostagent.source.leastrights import publisher
+    from hostagent.sandbox.least_privileges import publisher
 
     files = [os.path.dirname(path) for path in (settings.textfile, settings.nfd_file) if path]
     cage = publisher({settings.state_dir, settings.record_dir, *files}, runs_programs=bool(access and access.program))

@@ -12,7 +12,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.source.child import refuse_threads, settle
+from hostagent.sandbox.child import refuse_threads, settle
 
 #: Seconds before the first new teller in the place of a dead one, and at most.
 _FIRST_S, _LONGEST_S = 1.0, 60.0

@@ -1,6 +1,6 @@
 """What programs find in an image that is not running: the kernel's file systems, a few devices, the way to name servers.
 
-For a process with mounts of its own (`hostagent.source.namespaces.own_mounts`): nobody else sees them, and they go with it.
+For a process with mounts of its own (`hostagent.sandbox.namespaces.own_mounts`): nobody else sees them, and they go with it.
 """
 
 # An image's resolv.conf is of where it will run, or a link into an empty /run, so this machine's is mounted over it. An image
@@ -12,8 +12,8 @@ import stat
 from collections.abc import Iterator
 
 from hostagent.core.smallfile import read_small
-from hostagent.source import mounting
-from hostagent.source.mounting import at
+from hostagent.sandbox import mounting
+from hostagent.sandbox.mounting import at
 from hostagent.source.paths import Root
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")

@@ -8,8 +8,8 @@ from hostagent.core.deadline import Deadline, within
 from hostagent.core.secret.in_use import InUse
 from hostagent.core.smallfile import reason
 from hostagent.core.unread import Unread
-from hostagent.source.child import Send
-from hostagent.source.leastrights import fetcher
+from hostagent.sandbox.child import Send
+from hostagent.sandbox.least_privileges import fetcher
 from hostagent.source.programs import Runner
 from hostagent.source.runner import serve
 

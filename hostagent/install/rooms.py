@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from hostagent.core.answers import MIB
 from hostagent.install.entrance import furnish
 from hostagent.install.target import Target
-from hostagent.source import mounting
-from hostagent.source.namespaces import own_mounts
+from hostagent.sandbox import mounting
+from hostagent.sandbox.namespaces import own_mounts
 
 #: On the machine that runs hostagent, and for this alone: who takes away a directory takes along what others have mounted there.
 _PRIVATE_PLACE = "/run/hostagent-install"

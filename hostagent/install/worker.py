@@ -23,8 +23,8 @@ from hostagent.install.runs import TOKEN, Run
 from hostagent.install.target import Target
 from hostagent.install.told import failure
 from hostagent.plan.model import PlanStep
-from hostagent.source.child import refuse_threads
-from hostagent.source.namespaces import first_of_its_numbers
+from hostagent.sandbox.child import refuse_threads
+from hostagent.sandbox.namespaces import first_of_its_numbers
 
 Hear = Callable[[Mapping[str, Any]], None]
 Work = Callable[[str, dict[str, str], "Speaker"], player.Played]

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread
+from hostagent.sandbox.majors import NVIDIA, NVIDIA_DRIVERS, majors
 from hostagent.source.files import Files, unread
 from hostagent.source.hidden import first_process
-from hostagent.source.majors import NVIDIA, NVIDIA_DRIVERS, majors
 from hostagent.source.paths import Root
 from hostagent.source.process import is_gone
 

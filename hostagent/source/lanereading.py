@@ -6,8 +6,8 @@ from functools import partial
 
 from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread
+from hostagent.sandbox.worker_spec import LOCKING, LOOKING, Ask, Lane, never
 from hostagent.source.files import Files
-from hostagent.source.lane import LOCKING, LOOKING, Ask, Lane, never
 from hostagent.source.paths import Root
 
 #: More than any host has; a bound on a tree that somebody else made.

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from hostagent.core.answers import MIB
 from hostagent.core.errors import HostagentError
+from hostagent.sandbox.namespaces import enter_network_namespace
 from hostagent.source.lanes.netlink import parse_messages
-from hostagent.source.namespaces import enter_network_namespace
 from hostagent.source.paths import Root
 
 _RTNLGRP_LINK, _NEWLINK, _DELLINK, _GETLINK = 1, 16, 17, 18

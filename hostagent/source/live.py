@@ -11,10 +11,10 @@ from hostagent.core.errors import HostagentError
 from hostagent.core.smallfile import reason
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
+from hostagent.sandbox.worker import Hung, Worker
+from hostagent.sandbox.worker_spec import Lane, below
 from hostagent.source.files import Files, unread
-from hostagent.source.lane import Lane, below
 from hostagent.source.paths import Root
-from hostagent.source.worker import Hung, Worker
 
 #: Seconds one program may run.
 PROGRAM_TIMEOUT_S = 5.0

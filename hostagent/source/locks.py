@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from hostagent.core import lockfile
 from hostagent.core.smallfile import NotOwnError
 from hostagent.core.unread import Unread
-from hostagent.source.lane import CALL_S
+from hostagent.sandbox.worker_spec import CALL_S
 from hostagent.source.paths import Root
 
 #: Seconds before the run's end at which who waits tells who holds the lock.

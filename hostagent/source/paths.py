@@ -135,7 +135,7 @@ class Root:
             return self._outer.simulated
         if self.path == "/":
             return False
-        from hostagent.source.syscalls import PROCFS, SYSFS
+        from hostagent.sandbox.syscalls import PROCFS, SYSFS
 
         return not (self._is_on("/proc", PROCFS) and self._is_on("/sys", SYSFS))
 
@@ -165,7 +165,7 @@ class Root:
         return self._descriptors[path]
 
     def _is_on(self, path: str, kind: int) -> bool:
-        from hostagent.source.syscalls import kind_of_file_system
+        from hostagent.sandbox.syscalls import kind_of_file_system
 
         try:
             return kind_of_file_system(self._kept(path)) == kind

@@ -7,9 +7,9 @@ from typing import Any
 
 from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread
-from hostagent.source.child import Child, Send
+from hostagent.sandbox.child import Child, Send
+from hostagent.sandbox.namespaces import first_of_its_numbers
 from hostagent.source.coding import FAST, Coding
-from hostagent.source.namespaces import first_of_its_numbers
 from hostagent.source.runner import serve
 from hostagent.source.task import Task
 

@@ -11,14 +11,14 @@ from typing import Any
 from hostagent.core.answers import MIB, Answer
 from hostagent.core.unread import Unread
 from hostagent.knowledge.packages import RPM_DATABASES
-from hostagent.source.child import Send
+from hostagent.sandbox.child import Send
+from hostagent.sandbox.confinement import nobody
+from hostagent.sandbox.least_privileges import live_reader
+from hostagent.sandbox.privileges import has
 from hostagent.source.coding import STRICT
-from hostagent.source.confinement import nobody
 from hostagent.source.files import Files
-from hostagent.source.leastrights import live_reader
 from hostagent.source.paths import Root
 from hostagent.source.programs import Runner, provide, run_task
-from hostagent.source.rights import has
 from hostagent.source.runner import Runs, serve
 from hostagent.source.task import COPIES, Task
 

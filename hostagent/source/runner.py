@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread, Why
-from hostagent.source.child import Send
+from hostagent.sandbox.child import Send
 from hostagent.source.coding import FAST, Coding
 from hostagent.source.task import PDEATHSIG, Outputs, Task, become
 

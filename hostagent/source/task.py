@@ -86,9 +86,9 @@ def _prepared(task: Task, place: str, *, alone: bool) -> tuple[str, str]:
         _change_root(task.root)
         return _found(task.argv[0]), ""
     # Few hosts have a program that is confined. Before the mount that may hide them:
-    from hostagent.source.confinement import confine
+    from hostagent.sandbox.confinement import confine
+    from hostagent.sandbox.namespaces import be_alone, private_directory, write_nowhere
     from hostagent.source.copies import copy_all, open_all
-    from hostagent.source.namespaces import be_alone, private_directory, write_nowhere
 
     if alone:
         if not be_alone():

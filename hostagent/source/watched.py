@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterable
 
-from hostagent.source.mounts import parse_mounts
+from hostagent.sandbox.mounts import parse_mounts
 from hostagent.source.paths import Root
 
 #: File systems whose server may not answer: what is there is looked at by passes alone.

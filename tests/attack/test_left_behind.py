@@ -17,7 +17,8 @@ from hostagent.core.deadline import within
 from hostagent.core.unread import Unread
 from hostagent.forked import Forked, Place
 from hostagent.reading import InProcess
-from hostagent.source import child, copies, leftover, rpmcopy
+from hostagent.sandbox import child
+from hostagent.source import copies, leftover, rpmcopy
 from hostagent.source.programs import run
 from hostagent.source.questions import live_backend
 from tests.attack import rpmdb, spaces

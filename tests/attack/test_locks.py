@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.source.lane import CALL_S
+from hostagent.sandbox.worker import Worker
+from hostagent.sandbox.worker_spec import CALL_S
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.locks import hold
 from hostagent.source.paths import Root
-from hostagent.source.worker import Worker
 from tests import stub_nvml
 from tests.attack.fuse import Mounted
 from tests.attack.livehost import enliven

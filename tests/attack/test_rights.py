@@ -14,7 +14,7 @@ import pytest
 
 from hostagent.evidence import Evidence, open_host
 from hostagent.knowledge.network import JOB_PORTS
-from hostagent.source import leastrights
+from hostagent.sandbox import least_privileges
 from tests.attack import fuse, spaces
 from tests.children import until
 from tests.real.daemonrun import Daemon
@@ -166,7 +166,7 @@ def in_child(act):
 
 
 @pytest.mark.parametrize(
-    ("beginning", "act"), [("worker that asks the kernel", leastrights.network_worker), ("fetcher", leastrights.fetcher)]
+    ("beginning", "act"), [("worker that asks the kernel", least_privileges.network_worker), ("fetcher", least_privileges.fetcher)]
 )
 def test_the_short_lived_give_up_the_same(beginning, act):
     assert in_child(lambda: [act(), tuple(status())][1]) == repr(tuple(part(beginning)))
@@ -181,7 +181,7 @@ def test_the_publisher_writes_where_its_files_are_and_nowhere_else(tmp_path, all
     folder = tmp_path / ("own" if allowed else "other")
 
     def act():
-        leastrights.publisher([str(tmp_path / "own")], runs_programs=False)
+        least_privileges.publisher([str(tmp_path / "own")], runs_programs=False)
         for name in ("there", "new"):
             (folder / name).write_text("after")
         (folder / "new").rename(folder / "there")
@@ -198,7 +198,7 @@ def test_who_reads_an_image_reads_nothing_beside_it(tmp_path):
 
     def reads(path):
         def act():
-            leastrights.image_reader(str(tmp_path / "image"))
+            least_privileges.image_reader(str(tmp_path / "image"))
             return path.read_text()
 
         return in_child(act)
@@ -225,7 +225,7 @@ def test_the_publisher_changes_no_mode_and_reaches_no_socket_of_root_s(tmp_path)
         listening.listen()
 
         def tries():
-            leastrights.publisher([str(tmp_path)], runs_programs=False)
+            least_privileges.publisher([str(tmp_path)], runs_programs=False)
             opened = os.open(tmp_path / "program", os.O_RDONLY)
             for act in (
                 lambda: os.chmod(tmp_path / "program", 0o4755),

@@ -12,7 +12,7 @@ import pytest
 from hostagent import profile
 from hostagent.collect.packages.rpm import read_rpm
 from hostagent.core.unread import Unread
-from hostagent.source import landlock
+from hostagent.sandbox import landlock
 from hostagent.source.questions import live_backend
 from tests.attack import rpmdb, spaces
 from tests.judged import judged
@@ -219,7 +219,7 @@ def test_an_image_with_berkeley_db_needs_no_index(tmp_path):
 
 _CONFINED = """
 import sys
-from hostagent.source.confinement import confine
+from hostagent.sandbox.confinement import confine
 confine(0, 5, sys.argv[1])
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("CapEff")))
 open(sys.argv[1] + "/journal", "w").close()

@@ -17,11 +17,11 @@ import time
 from hostagent.collect import collect
 from hostagent.core.unread import Unread
 from hostagent.facts.network import Network
+from hostagent.sandbox.worker import Worker
 from hostagent.source.base import Source
 from hostagent.source.files import Files
 from hostagent.source.paths import Root
 from hostagent.source.questions import DOMAINS, live_backend, netaddresses, netlink, networkread
-from hostagent.source.worker import Worker
 
 _READINGS = 50
 

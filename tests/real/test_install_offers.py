@@ -18,8 +18,8 @@ from hostagent.install.offers.session import Host, Session
 from hostagent.plan import aptcommands
 from hostagent.plan.model import Key, Remove, Write
 from hostagent.plan.offers import Offers, Question, RefreshFault
-from hostagent.source import mounting
-from hostagent.source.namespaces import own_mounts
+from hostagent.sandbox import mounting
+from hostagent.sandbox.namespaces import own_mounts
 from tests.real.conftest import need_real
 from tests.real.installroots import tree
 

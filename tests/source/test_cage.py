@@ -7,12 +7,12 @@ import stat
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.source import cage as cage_module
-from hostagent.source import landlock
-from hostagent.source.cage import enter
+from hostagent.sandbox import landlock
+from hostagent.sandbox import library_sandbox as cage_module
+from hostagent.sandbox.library_sandbox import enter
+from hostagent.sandbox.privileges import forbid_new_privileges, renounce
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.lanes.rdma import RDMA
-from hostagent.source.rights import forbid_new_privileges, renounce
 from tests.attack.spaces import NOBODY, become, start
 
 pytestmark = [

@@ -11,7 +11,7 @@ import traceback
 
 import pytest
 
-import hostagent.source.rights  # noqa: F401  imported by a child that may no longer read it
+import hostagent.sandbox.privileges  # noqa: F401  imported by a child that may no longer read it
 from hostagent.core.unread import Unread
 from hostagent.source.callertools import Wanted, asked, found
 from tests.children import children, running, until

@@ -16,14 +16,14 @@ import pytest
 
 from hostagent.core.unread import Unread
 from hostagent.evidence import Evidence, open_host
-from hostagent.source import worker as worker_module
+from hostagent.sandbox import worker as worker_module
+from hostagent.sandbox.worker import Worker
+from hostagent.sandbox.worker_spec import CALL_S
 from hostagent.source.attributes import Attributes
-from hostagent.source.lane import CALL_S
 from hostagent.source.lanes import rdmasysfs
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.lanes.rdma import RDMA
 from hostagent.source.questions import live_backend
-from hostagent.source.worker import Worker
 from tests import stub_nvml, stub_verbs
 from tests.children import children
 from tests.real.conftest import need_real

@@ -4,8 +4,8 @@ from typing import get_args
 
 import pytest
 
-from hostagent.source.refusals import ALWAYS, BY_ARGUMENTS
-from hostagent.source.seccomp import Grant, program
+from hostagent.sandbox.refused_syscalls import ALWAYS, BY_ARGUMENTS
+from hostagent.sandbox.seccomp import Grant, program
 
 ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 COLUMN = {"x86_64": 0, "aarch64": 1}

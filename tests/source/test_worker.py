@@ -21,15 +21,15 @@ import psutil
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.source import child as child_module
+from hostagent.sandbox import child as child_module
+from hostagent.sandbox.worker import Worker
+from hostagent.sandbox.worker_spec import CALL_S, LOCKING
 from hostagent.source import lanereading as lane_module
 from hostagent.source.base import Source
-from hostagent.source.lane import CALL_S, LOCKING
 from hostagent.source.lanes import nvml as nvml_module
 from hostagent.source.lanes import nvmlgate as nvmlgate_module
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.policy import Policy
-from hostagent.source.worker import Worker
 from tests import stub_nvml
 from tests.children import children, until
 from tests.real.conftest import need_real
@@ -219,7 +219,7 @@ def test_a_killed_child_that_takes_its_time_to_die_is_reaped(monkeypatch):
 
 def test_a_hung_worker_dies_with_its_parent(tree):
     stub_nvml.install(tree, 1, {"Init *": "hang"})
-    script = f"import time; from hostagent.source.worker import Worker as W; from hostagent.source.questions import DOMAINS; w = W(DOMAINS.lanes['nvidia'], {str(tree)!r}); w.start(); print(w.pid, flush=True); time.sleep(60)"
+    script = f"import time; from hostagent.sandbox.worker import Worker as W; from hostagent.source.questions import DOMAINS; w = W(DOMAINS.lanes['nvidia'], {str(tree)!r}); w.start(); print(w.pid, flush=True); time.sleep(60)"
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     pid = int(parent.stdout.readline())
     while os.readlink(f"/proc/{pid}/root") == "/":  # it settles, then it changes root, then it hangs
@@ -266,7 +266,7 @@ def test_the_parents_faulthandler_does_not_live_on_in_the_worker(tree):
 def test_closing_what_was_inherited_takes_no_longer_with_a_high_limit():
     """Where Python cannot use close_range(2), closing up to the limit takes minutes: it is not asked to."""
     script = (
-        "import os, resource, time; from hostagent.source.child import close_all_but\n"
+        "import os, resource, time; from hostagent.sandbox.child import close_all_but\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (limit := resource.getrlimit(resource.RLIMIT_NOFILE)[1], limit))\n"
         "os.closerange = None; high = os.dup2(1, limit - 1); began = time.monotonic(); close_all_but((0, 1, 2))\n"
         "print(time.monotonic() - began < 0.05, [name for name in os.listdir('/proc/self/fd') if int(name) > 3])"
@@ -278,10 +278,10 @@ def test_closing_what_was_inherited_takes_no_longer_with_a_high_limit():
 #: Every way in which the caller would notice that its code runs twice.
 _FORKED_TWICE = """
 import atexit, os, sys
-from hostagent.source import worker
+from hostagent.sandbox import worker
 from hostagent.source.questions import DOMAINS
 atexit.register(print, "the end of", "the caller")
-sys.modules["hostagent.source.rights"] = None
+sys.modules["hostagent.sandbox.privileges"] = None
 lane = worker.Worker(DOMAINS.lanes["nvidia"])
 try:
     lane.start()
@@ -459,7 +459,7 @@ def test_a_right_that_cannot_be_given_up_keeps_nvml_unloaded(tree, x86_64, aarch
 
 #: With /dev of the tree and without the right to change root, as in a container that has neither.
 _WITHOUT_CHROOT = 'mount --bind "$1/dev" /dev && exec setpriv --bounding-set -sys_chroot "$2" -c "$3" "$1"'
-_ASK_NAME = f"import sys; from hostagent.source.worker import Worker as W; from hostagent.source.questions import DOMAINS; w = W(DOMAINS.lanes['nvidia'], sys.argv[1]); w.start(); print(repr(w.ask(*{NAME!r}))); w.close()"
+_ASK_NAME = f"import sys; from hostagent.sandbox.worker import Worker as W; from hostagent.source.questions import DOMAINS; w = W(DOMAINS.lanes['nvidia'], sys.argv[1]); w.start(); print(repr(w.ask(*{NAME!r}))); w.close()"
 
 
 def test_without_the_right_to_change_root_the_library_alone_is_taken_from_below_it(tree):

@@ -8,8 +8,8 @@ import errno
 import os
 import stat
 
-from hostagent.source import mounting
-from hostagent.source.mounting import at
+from hostagent.sandbox import mounting
+from hostagent.sandbox.mounting import at
 from hostagent.source.paths import Root
 
 #: Beside its own directories it writes what is temporary.

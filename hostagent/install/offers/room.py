@@ -20,10 +20,10 @@ from hostagent.core.unread import Unread, Why
 from hostagent.core.vocabulary import Kind
 from hostagent.install.entrance import furnish
 from hostagent.install.offers.cover import cover
-from hostagent.source import mounting
-from hostagent.source.child import Send
+from hostagent.sandbox import mounting
+from hostagent.sandbox.child import Send
+from hostagent.sandbox.namespaces import own_mounts, write_nowhere
 from hostagent.source.files import unread
-from hostagent.source.namespaces import own_mounts, write_nowhere
 from hostagent.source.paths import Root
 from hostagent.source.programs import Runner
 from hostagent.source.runner import Runs, serve

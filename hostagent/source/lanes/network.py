@@ -9,8 +9,8 @@ goes into an ioctl: the kernel would load a module of that name.
 # of the interface's name for root. sock_diag loads tcp_diag.
 
 from hostagent.core.unread import Unread
+from hostagent.sandbox.worker_spec import Ask, Lane, Rights, allowed_s
 from hostagent.source.files import Files
-from hostagent.source.lane import Ask, Lane, Rights, allowed_s
 from hostagent.source.lanereading import read_lane
 from hostagent.source.paths import Root
 

@@ -31,13 +31,13 @@ from typing import Any, NamedTuple
 
 from hostagent.core.unread import Unread
 from hostagent.knowledge.network import JOB_PORTS
+from hostagent.sandbox.least_privileges import network_worker
+from hostagent.sandbox.namespaces import enter_network_namespace
+from hostagent.sandbox.worker_spec import LOAD_S, LOADING, Ask
 from hostagent.source.attributes import told
 from hostagent.source.files import Files, unread
-from hostagent.source.lane import LOAD_S, LOADING, Ask
 from hostagent.source.lanes import listeners, netaddresses, netdevs, netlink
 from hostagent.source.lanes.netdevs import CLASS, Interface
-from hostagent.source.leastrights import network_worker
-from hostagent.source.namespaces import enter_network_namespace
 from hostagent.source.paths import Root
 
 #: More than any host has; a bound on a tree that somebody else made.

@@ -8,8 +8,8 @@
 
 from hostagent.core.answers import MIB
 from hostagent.core.unread import Unread
+from hostagent.sandbox.worker_spec import Ask, Lane, Rights
 from hostagent.source.files import Files
-from hostagent.source.lane import Ask, Lane, Rights
 from hostagent.source.lanereading import read_lane
 from hostagent.source.lanes.nvmltimes import allowed_s
 from hostagent.source.paths import Root

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread, Why
+from hostagent.sandbox.worker_spec import CAGE, CALL_S, ENTERING, LOAD_S, LOADING, Ask, Rights
 from hostagent.source.files import Files
-from hostagent.source.lane import CAGE, CALL_S, ENTERING, LOAD_S, LOADING, Ask, Rights
 from hostagent.source.lanes.nvmlgate import driver_root
 from hostagent.source.lanes.nvmllibrary import LIBRARY, Loader
 from hostagent.source.lanes.nvmltimes import FIRST_INIT_S

@@ -8,9 +8,9 @@ from typing import Any
 
 from hostagent.core.tables import libraries, platforms
 from hostagent.core.unread import Unread
+from hostagent.sandbox.library_sandbox import enter
+from hostagent.sandbox.worker_spec import Rights
 from hostagent.source import foreign
-from hostagent.source.cage import enter
-from hostagent.source.lane import Rights
 from hostagent.source.lanes.nvmlgate import usable
 from hostagent.source.paths import Root
 

@@ -3,7 +3,7 @@
 # Waking a GPU happens in the handle call, not in init: without a persistence daemon the first nvmlDeviceGetHandleByIndex of each
 # GPU is as slow as nvmlInit.
 
-from hostagent.source import lane
+from hostagent.sandbox import worker_spec
 
 #: Seconds for initialising NVML, and for the first call to each GPU, where no persistence daemon keeps the GPUs awake.
 FIRST_INIT_S = 10.0
@@ -17,4 +17,4 @@ def allowed_s(question: tuple[str, ...], label: str) -> float:
     """
     if question == ("nvml", "init") or (question[:2] == ("nvml", "device") and question[3:] == ("handle",)):
         return FIRST_INIT_S
-    return lane.allowed_s(question, label)
+    return worker_spec.allowed_s(question, label)

@@ -20,8 +20,8 @@ from collections.abc import Mapping
 
 from hostagent.core.answers import MIB, Answer
 from hostagent.core.unread import Unread
+from hostagent.sandbox.worker_spec import Ask, Lane, Rights, allowed_s
 from hostagent.source.files import Files
-from hostagent.source.lane import Ask, Lane, Rights, allowed_s
 from hostagent.source.lanereading import read_lane
 from hostagent.source.paths import Root
 

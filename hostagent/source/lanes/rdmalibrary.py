@@ -16,10 +16,10 @@ from typing import Any
 
 from hostagent.core.tables import libraries
 from hostagent.core.unread import Unread
+from hostagent.sandbox.library_sandbox import enter
+from hostagent.sandbox.worker_spec import Rights
 from hostagent.source import foreign
-from hostagent.source.cage import enter
 from hostagent.source.files import Files
-from hostagent.source.lane import Rights
 from hostagent.source.paths import Root
 
 LIBRARY = "libibverbs.so.1"

@@ -18,9 +18,9 @@ from typing import Any
 
 from hostagent.core.tables.nvlink_fabric import has_hidden_switches
 from hostagent.core.unread import Unread
+from hostagent.sandbox.worker_spec import PRODUCT_DATA, VPD_S, Ask, Rights
 from hostagent.source.attributes import Attributes
 from hostagent.source.files import Files, unread
-from hostagent.source.lane import PRODUCT_DATA, VPD_S, Ask, Rights
 from hostagent.source.lanes import rdmaverbs
 from hostagent.source.paths import Root
 

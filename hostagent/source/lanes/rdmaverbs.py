@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from hostagent.core.unread import Unread
+from hostagent.sandbox.worker_spec import CAGE, ENTERING, LOAD_S, LOADING, Ask, Rights
 from hostagent.source.files import Files, unread
-from hostagent.source.lane import CAGE, ENTERING, LOAD_S, LOADING, Ask, Rights
 from hostagent.source.lanes.rdmalibrary import LIBRARY, Loader
 from hostagent.source.paths import Root
 

@@ -11,8 +11,8 @@ import os, shutil, sys
 from hostagent.evidence import Evidence
 from hostagent.install import rooms
 from hostagent.install.target import Target
-from hostagent.source import mounting
-from hostagent.source.namespaces import own_mounts
+from hostagent.sandbox import mounting
+from hostagent.sandbox.namespaces import own_mounts
 
 own_mounts()
 mounting.file_system("tmpfs", "/run", "mode=755")

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import hostagent
 from hostagent.core.answers import MIB
-from hostagent.source.rights import Cage, forbid_new_privileges, keep_only, limit
+from hostagent.sandbox.privileges import Cage, forbid_new_privileges, keep_only, limit
 
 if TYPE_CHECKING:
-    from hostagent.source.seccomp import Grant
+    from hostagent.sandbox.seccomp import Grant
 
 #: Reads whatever its mode is; nothing else. For files of an image.
 _IMAGE = ("dac_read_search",)
@@ -83,8 +83,8 @@ def _confined(
     """With `reads`, nothing is read elsewhere, and nothing written; with `writes`, nothing is written elsewhere. No path is opened by
     openat2(2) without Landlock: the filter cannot see for what.
     """
-    from hostagent.source import landlock  # now: a check of a live host needs neither
-    from hostagent.source.seccomp import refuse
+    from hostagent.sandbox import landlock  # now: a check of a live host needs neither
+    from hostagent.sandbox.seccomp import refuse
 
     forbid_new_privileges()
     version = landlock.confine(reads, (), ()) if reads is not None else landlock.write_below(writes) if writes is not None else 0

@@ -1,6 +1,6 @@
 """A cage for a library of somebody else's: what a worker gives up before it loads one, and which of it this kernel lets it give up.
 
-Each part holds alone: rights and user (`hostagent.source.rights`), system calls (`seccomp`), files and signals (`landlock`), limits.
+Each part holds alone: rights and user (`hostagent.sandbox.privileges`), system calls (`seccomp`), files and signals (`landlock`), limits.
 """
 
 import contextlib
@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from hostagent.core.unread import Unread
-from hostagent.source.landlock import confine
-from hostagent.source.majors import majors
-from hostagent.source.rights import Cage, forbid_new_privileges, limit, renounce
-from hostagent.source.seccomp import refuse
+from hostagent.sandbox.landlock import confine
+from hostagent.sandbox.majors import majors
+from hostagent.sandbox.privileges import Cage, forbid_new_privileges, limit, renounce
+from hostagent.sandbox.seccomp import refuse
 
 if TYPE_CHECKING:
-    from hostagent.source.lane import Rights
+    from hostagent.sandbox.worker_spec import Rights
 
 #: Character devices that are the same on every Linux (devices.txt): null, zero, urandom.
 _HARMLESS = {"null": (1, 3), "zero": (1, 5), "urandom": (1, 9)}

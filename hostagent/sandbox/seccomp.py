@@ -10,7 +10,7 @@ import struct
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from hostagent.source.refusals import ALWAYS, BY_ARGUMENTS
+from hostagent.sandbox.refused_syscalls import ALWAYS, BY_ARGUMENTS
 
 _SET_SECCOMP, _MODE_FILTER = 22, 2  # prctl(2)
 _EPERM, _ENOSYS = 1, 38

@@ -191,7 +191,7 @@ def settle(parent: int, keep: Iterable[int]) -> None:
     """What a forked child does first: no terminal, no handlers of the parent, no descriptors but `keep`, no life after the parent."""
     import resource
 
-    from hostagent.source.rights import die_with
+    from hostagent.sandbox.privileges import die_with
 
     keep = set(keep)
     signal.set_wakeup_fd(-1)

@@ -6,7 +6,7 @@ Places are descriptors where somebody else may change what a path means: ``/proc
 import ctypes
 import os
 
-from hostagent.source.mounts import parse_mounts
+from hostagent.sandbox.mounts import parse_mounts
 
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC = 1, 2, 4, 8, 32, 4096, 16384
 _DETACH = 2

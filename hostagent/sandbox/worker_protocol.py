@@ -31,7 +31,7 @@ class Heard:
 
     def event(self, message: bytes) -> tuple[Any, ...]:
         """``("begin", question, label, at, allowed_s)``, ``("answer", question, answer, at)`` or ``("done", methods, rest)``, as
-        `hostagent.source.worker` has them; QUESTION is a tuple. Raises ``RefusedError``.
+        `hostagent.sandbox.worker` has them; QUESTION is a tuple. Raises ``RefusedError``.
         """
         self._bytes += len(message)
         self._messages += 1

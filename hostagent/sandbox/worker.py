@@ -1,6 +1,6 @@
 """The worker: a process that reads what may block in the kernel, so that nothing else waits for it.
 
-`Worker.start` forks it (see `hostagent.source.child`). It asks its lane's fixed list of questions by itself, in a fixed
+`Worker.start` forks it (see `hostagent.sandbox.child`). It asks its lane's fixed list of questions by itself, in a fixed
 order, while everything else is collected, and streams one JSON message an event::
 
     ["begin", QUESTION, LABEL, MONOTONIC_S, ALLOWED_S]   a call that may hang starts now; what its lane allows is the most
@@ -11,7 +11,7 @@ QUESTION is ``[method, argument…]``, or empty for a call whose answer nobody a
 ``{"bytes": latin-1 text}`` or ``{"unread": [why, detail]}``.
 A call that does not end in time costs its own answer and all that come after it in this lane, and never more than
 its deadline. Every call that may hang is announced, so that the blame falls on the call that hangs. A worker that sends
-what it was not asked (`hostagent.source.heard`) is listened to no more, and no worker is beyond the end of the run.
+what it was not asked (`hostagent.sandbox.worker_protocol`) is listened to no more, and no worker is beyond the end of the run.
 """
 
 import json
@@ -22,10 +22,10 @@ from typing import Any
 
 from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread
-from hostagent.source import leastrights
-from hostagent.source.child import Child, Send
-from hostagent.source.heard import LONGEST, Heard, Question, RefusedError
-from hostagent.source.lane import CAGE, CALL_S, LOAD_S, LOCKING, LOOKING, Lane
+from hostagent.sandbox import least_privileges
+from hostagent.sandbox.child import Child, Send
+from hostagent.sandbox.worker_protocol import LONGEST, Heard, Question, RefusedError
+from hostagent.sandbox.worker_spec import CAGE, CALL_S, LOAD_S, LOCKING, LOOKING, Lane
 
 #: A deadline that passed while the parent was busy gets this long for an answer that is already on its way.
 _GRACE_S = 0.05
@@ -65,7 +65,7 @@ class Worker:
 
     @property
     def cage(self) -> dict[str, Any]:
-        """What held while the lane's library was asked, once it is known; as `hostagent.source.cage` says it. {} where none was."""
+        """What held while the lane's library was asked, once it is known; as `hostagent.sandbox.library_sandbox` says it. {} where none was."""
         answer = self._answers.get(CAGE)
         return answer if isinstance(answer, dict) else {}
 
@@ -84,7 +84,7 @@ class Worker:
         """In the worker."""
         telling = _Telling(send)
         try:
-            leastrights.worker()
+            least_privileges.worker()
             self.lane.read(self.lane, telling.ask, telling.done, self._root, self._ends)
         except BrokenPipeError:
             raise

@@ -38,7 +38,7 @@ add_key 248 217; request_key 249 218;
 # Sockets but a stream to a unix socket. A message can carry the user id that its sender had before.
 socketpair 53 199; bind 49 200; listen 50 201; accept 43 202; accept4 288 242; sendmsg 46 211; sendmmsg 307 269;
 """
-#: Refused by their arguments: `hostagent.source.seccomp` says by which.
+#: Refused by their arguments: `hostagent.sandbox.seccomp` says by which.
 _BY_ARGUMENTS = """
 kill 62 129; tgkill 234 131; rt_tgsigqueueinfo 297 240; clone 56 220; clone3 435 435; open 2 -; openat 257 56;
 openat2 437 437; socket 41 198; connect 42 203; prctl 157 167; prlimit64 302 261; sched_setparam 142 118;

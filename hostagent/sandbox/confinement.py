@@ -4,8 +4,8 @@ import os
 import resource
 
 from hostagent.core.answers import MIB
-from hostagent.source import landlock
-from hostagent.source.rights import NOBODY_ELSE, forbid_new_privileges, keep_only, limit
+from hostagent.sandbox import landlock
+from hostagent.sandbox.privileges import NOBODY_ELSE, forbid_new_privileges, keep_only, limit
 
 #: systemd's table of numbers of users and groups calls these unused: no distribution, service or container has one of them.
 _UNUSED = range(1879048192, 2147483647)

@@ -36,7 +36,7 @@ def allowed_s(question: tuple[str, ...], label: str) -> float:
 
 
 class Rights(NamedTuple):
-    """What the cage (`hostagent.source.cage`) leaves to a library that a worker loads."""
+    """What the cage (`hostagent.sandbox.library_sandbox`) leaves to a library that a worker loads."""
 
     #: Of root's: names of capabilities(7).
     capabilities: tuple[str, ...]
