@@ -15,13 +15,13 @@ from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.platform import Platform
+from hostagent.host.policy import Policy
 from hostagent.profile import Loaded
 from hostagent.reading import Collected, Reading
 from hostagent.report import SCHEMA_VERSION, HostIdentity, ProfileIdentity, Report, Tool, coverage, security, verdicts
 from hostagent.report.facts import report_facts
 from hostagent.report.times import iso
 from hostagent.report.told import with_headline
-from hostagent.source.policy import Policy
 from hostagent.steady import Steady
 
 

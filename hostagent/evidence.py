@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hostagent.core.deadline import time_limit, within
 from hostagent.core.errors import HostagentError, OutOfTime
 from hostagent.core.vocabulary import Kind
-from hostagent.source.left import Left
+from hostagent.host.stuck_processes import Left
 
 if TYPE_CHECKING:
     from hostagent.facts.hostfacts import Earlier
+    from hostagent.host.answer_file import Question
     from hostagent.reading import Reading
     from hostagent.sandbox.worker import Hung, Worker
-    from hostagent.source.answerfile import Question
 
 NOTHING_LEFT = Left()
 
@@ -71,18 +71,18 @@ def _replay(evidence: Evidence, kinds: tuple[str, ...], earlier: "Mapping[str, E
     """Loading counts: somebody else's snapshot may have millions of answers."""
     from dataclasses import replace
 
+    from hostagent.host import recording
     from hostagent.reading import InProcess
-    from hostagent.source import tape
 
     deadline = within(evidence.deadline_s)
     try:
         with time_limit(deadline.seconds):
-            recorded = tape.load(evidence.snapshot)
+            recorded = recording.load(evidence.snapshot)
     except OutOfTime as error:
         raise HostagentError(f"{evidence.snapshot} was not loaded in {deadline.seconds:g} s", "Give it more with --deadline") from error
-    answers = {**recorded.answers, **{tape.question(*asked): tape.encode(answer) for asked, answer in evidence.known.items()}}
+    answers = {**recorded.answers, **{recording.question(*asked): recording.encode(answer) for asked, answer in evidence.known.items()}}
     lacks = ": give 'snapshot save' the same --env-file" if evidence.known else ""
-    backend = tape.ReplayBackend(replace(recorded, answers=answers), lacks)
+    backend = recording.ReplayBackend(replace(recorded, answers=answers), lacks)
     reading = InProcess(backend, kinds, deadline=deadline, replayed=True, recorded_at=recorded.recorded_at)
     reading.before = earlier
     reading.on_answer = evidence.on_answer
@@ -95,10 +95,10 @@ def _forked(
 ) -> "Iterator[Reading]":
     from hostagent.collect import READERS, lanes
     from hostagent.forked import Forked, Place
+    from hostagent.host.files import Files
+    from hostagent.host.live import LiveBackend, refuse_wrong_root
+    from hostagent.host.paths import Root
     from hostagent.sandbox.worker import Hung, Worker
-    from hostagent.source.files import Files
-    from hostagent.source.live import LiveBackend, refuse_wrong_root
-    from hostagent.source.paths import Root
     from hostagent.source.questions import DOMAINS, live_backend
 
     root, kind = _place(evidence)

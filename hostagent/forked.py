@@ -1,6 +1,6 @@
 """A pass in a child that the parent can abandon: at the deadline, or when one question hangs.
 
-The child announces each question before it asks it (`hostagent.source.underway`), so that the parent can name the one it hangs in.
+The child announces each question before it asks it (`hostagent.host.current_question`), so that the parent can name the one it hangs in.
 It sends::
 
     ("fact", DATA)                   a `hostagent.collect.Fact`; without its value where the parent has that from an earlier pass
@@ -13,7 +13,7 @@ It sends::
 
 by marshal, DATA by pickle: both ends have the same rights. A child that reads an image has fewer, and gets none of its parent's by what
 it sends: from it comes JSON of a bounded size, DATA as `hostagent.factdata` has it. Answers go to a file in memory
-(`hostagent.source.answerfile`): a snapshot is made of them, and a child that hangs in a question is replaced by one that has them.
+(`hostagent.host.answer_file`): a snapshot is made of them, and a child that hangs in a question is replaced by one that has them.
 """
 
 import contextlib
@@ -35,19 +35,19 @@ from hostagent.core.errors import HostagentError
 from hostagent.core.unread import Unread, Why
 from hostagent.core.vocabulary import Kind
 from hostagent.facts.hostfacts import Earlier, HostFacts
+from hostagent.host.answer_file import AnswerFile, Question
+from hostagent.host.current_question import NOTHING, Asked, UnderWay
+from hostagent.host.encoding import FAST, STRICT
+from hostagent.host.policy import NO_POLICY, Policy
+from hostagent.host.policy_pipe import PolicyPipe
+from hostagent.host.source import Backend, Source
+from hostagent.host.stuck_processes import Left
 from hostagent.reading import Collected, OnAnswer, Stopwatch, Told, earlier
 from hostagent.sandbox.child import Child, Send
 from hostagent.sandbox.mounts import mount_below
 from hostagent.sandbox.privileges import is_cage
 from hostagent.sandbox.worker import Hung, Worker
-from hostagent.source.answerfile import AnswerFile, Question
-from hostagent.source.base import Backend, Source
-from hostagent.source.coding import FAST, STRICT
-from hostagent.source.left import Left
 from hostagent.source.patience import allowed_s
-from hostagent.source.policy import NO_POLICY, Policy
-from hostagent.source.policypipe import PolicyPipe
-from hostagent.source.underway import NOTHING, Asked, UnderWay
 
 #: Seconds after its deadline that the child gets for what it has read and not sent yet.
 _GRACE_S = 0.2

@@ -12,10 +12,10 @@ from hostagent.core.errors import OutOfTime
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
 from hostagent.facts.hostfacts import Earlier, HostFacts
+from hostagent.host.answer_file import Question
+from hostagent.host.policy import NO_POLICY, Policy
+from hostagent.host.source import Backend, Source
 from hostagent.sandbox.worker_spec import below
-from hostagent.source.answerfile import Question
-from hostagent.source.base import Backend, Source
-from hostagent.source.policy import NO_POLICY, Policy
 
 
 class Collected(NamedTuple):

@@ -116,7 +116,7 @@ def _below(body: dict[str, Any], path: Iterable[str]) -> dict[str, Any]:
 
 
 def _snapshot() -> dict[str, Any]:
-    from hostagent.source.tape import SCHEMA_VERSION, Tape
+    from hostagent.host.recording import SCHEMA_VERSION, Tape
 
     body = schema(Tape)
     body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}

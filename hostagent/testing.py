@@ -23,9 +23,9 @@ from hostagent.core.vocabulary import Kind
 from hostagent.core.yamlfile import load_yaml
 from hostagent.evaluate import evaluate
 from hostagent.facts.hostfacts import HostFacts, subject_key
+from hostagent.host.source import Source
 from hostagent.profile import Profile, load
 from hostagent.report import Judgement
-from hostagent.source.base import Source
 
 _CASE_BYTES = 256 * 1024
 _PROFILES: dict[str, Profile] = {}
@@ -178,7 +178,7 @@ class TreeBackend:
         return data if isinstance(data, Unread) else parse_modinfo(data)
 
     def _elf(self, path: str) -> "Answer | Unread":
-        from hostagent.source.elf import parse_elf
+        from hostagent.host.elf import parse_elf
 
         data = self._read(path)
         return data if isinstance(data, Unread) else parse_elf(data)

@@ -25,14 +25,14 @@ _SHORT, _LONG = 8 * 1024, 32 * 1024
 def load_tape(data: bytes) -> None:
     """All that reads a snapshot from a file says what is wrong with it in a sentence."""
     from hostagent.core.errors import HostagentError
-    from hostagent.source import tape
+    from hostagent.host import recording
 
     path = f"/proc/self/fd/{_FILE}"
     os.ftruncate(_FILE, 0)
     os.pwrite(_FILE, data, 0)
     with contextlib.suppress(HostagentError):
-        loaded = tape.load(path)
-        backend = tape.ReplayBackend(loaded)
+        loaded = recording.load(path)
+        backend = recording.ReplayBackend(loaded)
         for asked in loaded.answers:
             backend.ask(*asked.split(" "))
 

@@ -14,13 +14,13 @@ from hostagent.app import prepare
 from hostagent.cli.plan import planned_document
 from hostagent.cli.topology import FAMILIES, mapped, with_map
 from hostagent.evidence import Evidence
+from hostagent.host.recording import ReplayBackend
 from hostagent.placement import parse_shape
 from hostagent.plan.model import Asked
 from hostagent.reading import InProcess
 from hostagent.sinks import render
 from hostagent.sinks.plan import render_plan
 from hostagent.sinks.topology import Format, render_topology
-from hostagent.source.tape import ReplayBackend
 from tests.recorded import HOSTS, NAMES, profile_of, report_of, tape_of
 
 GOLDEN = Path(__file__).parent / "golden"

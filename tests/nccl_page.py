@@ -6,6 +6,8 @@ from pathlib import Path
 
 from hostagent import profile
 from hostagent.catalogue import OURS, explaining, load
+from hostagent.host import recording
+from hostagent.host.recording import ReplayBackend
 from hostagent.knowledge.ncclcauses import CAUSES
 from hostagent.nccl.agreement import ROWS
 from hostagent.nccl.chunks import blocks
@@ -14,8 +16,6 @@ from hostagent.nccl.explanation import GOOD, Job
 from hostagent.report.hostcauses import joined
 from hostagent.sinks.nccl import render_explanation
 from hostagent.sinks.ncclenv import render_environment
-from hostagent.source import tape
-from hostagent.source.tape import ReplayBackend
 from tests.judged import judged
 from tests.nccl_logs import TCP, V227
 from tests.nccl_logs import Job as Written
@@ -197,7 +197,7 @@ def page() -> str:
 
 def _joined() -> str:
     """The first lines about a job without GPUDirect, with one of its hosts."""
-    report = judged(ReplayBackend(tape.load(str(_HOST))), profile.load("default", site_file=""))
+    report = judged(ReplayBackend(recording.load(str(_HOST))), profile.load("default", site_file=""))
     named = replace(report, host=replace(report.host, hostname="node1"))
     job = Job()
     for block in blocks([Written(V227, gpus=1, gdr=False).text().encode()]):

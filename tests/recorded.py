@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from hostagent import profile
+from hostagent.host import recording
+from hostagent.host.recording import ReplayBackend, Tape
 from hostagent.report import Report
-from hostagent.source import tape
-from hostagent.source.tape import ReplayBackend, Tape
 from tests.judged import judged
 
 HOSTS = Path(__file__).parent / "hosts"
@@ -95,7 +95,7 @@ _TOOK_MS = 40.0
 
 @functools.cache
 def tape_of(name: str) -> Tape:
-    return tape.load(str(HOSTS / name))
+    return recording.load(str(HOSTS / name))
 
 
 @functools.cache

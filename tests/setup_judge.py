@@ -14,12 +14,12 @@ from hostagent.app import judge, policy_of, prepare
 from hostagent.cli.setup import command
 from hostagent.cli.setuprequest import asked_for
 from hostagent.collect import READERS
+from hostagent.host.caller_tools import Wanted, asked
+from hostagent.host.recording import ReplayBackend
 from hostagent.reading import InProcess
 from hostagent.setup import KINDS
 from hostagent.setup.tools import Said, answered, asks
 from hostagent.setup.verdict import verdict
-from hostagent.source.callertools import Wanted, asked
-from hostagent.source.tape import ReplayBackend
 from tests import recorded
 from tests.setup_cases import CASES, READY, Case
 

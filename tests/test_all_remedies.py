@@ -11,10 +11,10 @@ import pytest
 
 from hostagent.catalogue import OURS, load
 from hostagent.core.tables.recovery_actions import ENDS_JOBS
+from hostagent.host.recording import ReplayBackend
 from hostagent.judgements import _HEADLINE_CHARS
 from hostagent.knowledge.xids import CATALOGUE, meaning
 from hostagent.report.told import groups, steps
-from hostagent.source.tape import ReplayBackend
 from hostagent.testing import run_case
 from tests.checkcases import CASES, CHECKS
 from tests.commands import NOT_LOOKED_AT, PACKAGES, WORDS, programs
@@ -219,7 +219,7 @@ def _held(name):
     from hostagent.collect import collect
     from hostagent.core.unread import Unread
     from hostagent.facts.packages import Packages
-    from hostagent.source.base import Source
+    from hostagent.host.source import Source
 
     packages = collect(Source(ReplayBackend(tape_of(name))), ["Packages"])[0].of(Packages)
     installed = () if isinstance(packages, Unread) or isinstance(packages.installed, Unread) else packages.installed
@@ -232,7 +232,7 @@ def test_a_virtual_machine_s_board_is_left_alone(name):
     from hostagent.collect import collect
     from hostagent.core.unread import Unread
     from hostagent.facts.platform import Platform
-    from hostagent.source.base import Source
+    from hostagent.host.source import Source
 
     platform = collect(Source(ReplayBackend(tape_of(name))), ["Platform"])[0].of(Platform)
     if isinstance(platform, Unread) or isinstance(platform.virtual, Unread) or not platform.virtual:

@@ -14,9 +14,9 @@ import pytest
 from hostagent import profile
 from hostagent.cli import run as run_module
 from hostagent.core.typed import plain
+from hostagent.host import recording
 from hostagent.profiles import files
 from hostagent.report import state
-from hostagent.source import tape
 from tests.judged import judged
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
@@ -506,7 +506,7 @@ class TestStatus:
 
     def test_what_check_saves_status_reads(self, tmp_path):
         loaded = profile.load("default", site_file="")
-        report = judged(tape.ReplayBackend(tape.load(NO_GPU)), loaded)
+        report = judged(recording.ReplayBackend(recording.load(NO_GPU)), loaded)
         path = str(tmp_path / "run/state.json")
         state.save(report, loaded.files, path)
         found = state.read(path, report.observed_at)

@@ -16,11 +16,11 @@ from hostagent.facts.network import Network
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.topology import Nic, Topology
+from hostagent.host.recording import ReplayBackend
+from hostagent.host.source import Source
 from hostagent.nccl.fabricclass import fabric_class, host_class, inputs
 from hostagent.report.summarized import summary
 from hostagent.report.summary import summary_schema
-from hostagent.source.base import Source
-from hostagent.source.tape import ReplayBackend
 from tests import recorded
 from tests.judged import judged
 from tests.over import over

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from hostagent.cli import cli
+from hostagent.host.recording import ReplayBackend
 from hostagent.report.exitcode import Asked
 from hostagent.sinks import render
-from hostagent.source.tape import ReplayBackend
 from tests import recorded
 from tests.judged import judged
 from tests.over import over

@@ -27,10 +27,10 @@ from hostagent.core.unread import Unread, UnreadError
 from hostagent.evaluate import evaluate
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
+from hostagent.host import recording
+from hostagent.host.source import Source
 from hostagent.report import HostIdentity
 from hostagent.sinks import FORMATS, render
-from hostagent.source import tape
-from hostagent.source.base import Source
 from tests.cpu import within
 from tests.damage import JUNK, mutated, with_another_value
 from tests.judged import judged
@@ -104,7 +104,7 @@ def test_a_snapshot_of_any_bytes_is_loaded_or_refused_in_a_sentence(data):
     try:
         os.write(descriptor, data)
         with contextlib.suppress(HostagentError):
-            tape.load(f"/proc/self/fd/{descriptor}")
+            recording.load(f"/proc/self/fd/{descriptor}")
     finally:
         os.close(descriptor)
 
@@ -114,8 +114,8 @@ def _refuse_crashes(fact):
 
 
 def _judge(answers, host):
-    original = tape.load(str(host))
-    replay = tape.ReplayBackend(tape.Tape(1, "test", 0.0, original.kind, False, answers))
+    original = recording.load(str(host))
+    replay = recording.ReplayBackend(recording.Tape(1, "test", 0.0, original.kind, False, answers))
     facts, _ = collect(Source(replay), ALL_READERS, told=_refuse_crashes)
     judgements = evaluate(CHECKS, facts, LOADED.profile)
     crashed = [one for one in judgements if one.code == "crashed"]
@@ -126,7 +126,7 @@ def _judge(answers, host):
 @pytest.mark.parametrize("host", HOSTS, ids=lambda path: path.name)
 def test_a_host_whose_answers_are_damaged_still_gets_a_report(host):
     rng = random.Random(host.name)
-    answers = dict(tape.load(str(host)).answers)
+    answers = dict(recording.load(str(host)).answers)
     questions = sorted(answers)
     for _ in range(150 if os.environ.get("ATTACK") else 10):
         chosen = rng.sample(questions, k=min(len(questions), rng.choice([1, 2, 5, 40])))
@@ -136,7 +136,7 @@ def test_a_host_whose_answers_are_damaged_still_gets_a_report(host):
 def test_answers_about_cards_that_are_damaged_still_give_a_report():
     """Of two lanes, with values that are deep inside."""
     rng = random.Random(7)
-    answers = {**tape.load(str(HGX)).answers, **rails([{**RAIL, "mac": bytes([2, 0, 0, 0, 0, at])} for at in range(3)])}
+    answers = {**recording.load(str(HGX)).answers, **rails([{**RAIL, "mac": bytes([2, 0, 0, 0, 0, at])} for at in range(3)])}
     asked = sorted(question for question in answers if question.startswith(("rdma ", "network ", "pci_controls ")))
     for _ in range(600 if os.environ.get("ATTACK") else 60):
         damaged = {question: {"json": with_another_value(answers[question]["json"], rng)} for question in rng.sample(asked, k=rng.choice([1, 2, 9]))
@@ -147,14 +147,14 @@ def test_answers_about_cards_that_are_damaged_still_give_a_report():
 @pytest.mark.parametrize("junk", JUNK, ids=lambda junk: json.dumps(junk)[:24])
 def test_a_host_that_answers_everything_with_one_piece_of_junk_passes_nothing_that_needs_evidence(junk):
     host = HOSTS[0]
-    judgements = _judge(dict.fromkeys(tape.load(str(host)).answers, junk), host)
+    judgements = _judge(dict.fromkeys(recording.load(str(host)).answers, junk), host)
     verdict = [one for one in judgements if one.severity == "critical" and one.outcome in ("fail", "unknown")]
     assert verdict, "junk was judged ready"
 
 
 def test_a_report_of_junk_can_still_be_rendered(tmp_path):
-    answers = {question: {"json": {"lines": ["\x1b[2J"]}} for question in tape.load(str(HOSTS[0])).answers}
-    report = judged(tape.ReplayBackend(tape.Tape(1, "test", 0.0, "live", False, answers)), LOADED)
+    answers = {question: {"json": {"lines": ["\x1b[2J"]}} for question in recording.load(str(HOSTS[0])).answers}
+    report = judged(recording.ReplayBackend(recording.Tape(1, "test", 0.0, "live", False, answers)), LOADED)
     for form in FORMATS:
         assert "\x1b" not in render(report, form)
 
@@ -179,10 +179,10 @@ def _poisoned(value, poison):
 @pytest.mark.parametrize("poison", HOSTILE, ids=lambda text: ascii(text[:24]))
 @pytest.mark.parametrize("name", ["hgx-h100-gpu-off-the-bus", "kubeadm-beside-docker", "no-gpu-vm"])
 def test_a_host_that_says_hostile_things_is_harmless_in_every_format(name, poison):
-    recorded = tape.load(str(Path(__file__).parent / "hosts" / name))
+    recorded = recording.load(str(Path(__file__).parent / "hosts" / name))
     rng = random.Random(f"{name} {poison!r}")
     answers = {question: _answer(answer, poison) if rng.random() < 0.3 else answer for question, answer in recorded.answers.items()}
-    report = judged(tape.ReplayBackend(replace(recorded, answers=answers)), LOADED)
+    report = judged(recording.ReplayBackend(replace(recorded, answers=answers)), LOADED)
     for verbose in (False, True):
         assert_harmless(report, verbose=verbose)
 

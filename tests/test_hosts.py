@@ -21,11 +21,11 @@ from hostagent.core.unread import Unread, UnreadError
 from hostagent.evaluate import evaluate, proved
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Platform
+from hostagent.host import recording
+from hostagent.host.recording import ReplayBackend
+from hostagent.host.source import Source
 from hostagent.reading import InProcess
 from hostagent.report import PLACEABLE, verdicts
-from hostagent.source import tape
-from hostagent.source.base import Source
-from hostagent.source.tape import ReplayBackend
 from tests.firsts import first_cause, holds, told
 from tests.judged import judged
 from tests.over import over
@@ -323,7 +323,7 @@ def test_a_check_that_asks_what_a_tape_does_not_know_is_expected_as_not_recorded
     after = snapshot.expectation(judged(ReplayBackend(lacks), profile_of("no-gpu-vm")))
     assert _more(after, before, "not_recorded") == ["host.clock_synchronised"]
     assert after["unknown"] == before["unknown"]
-    denied = replace(recorded, answers={**recorded.answers, "adjtimex": tape.encode(Unread("denied", "adjtimex"))})
+    denied = replace(recorded, answers={**recorded.answers, "adjtimex": recording.encode(Unread("denied", "adjtimex"))})
     told = snapshot.expectation(judged(ReplayBackend(denied), profile_of("no-gpu-vm")))
     assert _more(told, before, "unknown") == ["host.clock_synchronised"]
     assert told.get("not_recorded") == before.get("not_recorded")
@@ -436,7 +436,7 @@ class Asked(ReplayBackend):
         self._lost = lost
 
     def ask(self, method, *arguments):
-        question = tape.question(method, *arguments)
+        question = recording.question(method, *arguments)
         self.questions.append(question)
         if question == self._lost:
             return Unread("denied", "refused by the test")

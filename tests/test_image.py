@@ -9,7 +9,7 @@ from hostagent import profile
 from hostagent.core.unread import Unread
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.os import Os
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 from hostagent.source.questions import live_backend
 from tests.judged import judged
 from tests.trees import driver, grub, hosts, nccl, others, packages, serving, system

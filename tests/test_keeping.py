@@ -23,11 +23,11 @@ from hostagent.collect.packages.versionlocks import parse_preferences, parse_ver
 from hostagent.collect.runtime.containerd import effective
 from hostagent.core.retention import WHOLE, Filtered, Keep, merged
 from hostagent.core.unread import Unread
+from hostagent.host import recording
+from hostagent.host.recording import ReplayBackend
+from hostagent.host.source import Source
 from hostagent.reading import InProcess
 from hostagent.snapshot.keeping import KINDS, filtered, kept
-from hostagent.source import tape
-from hostagent.source.base import Source
-from hostagent.source.tape import ReplayBackend
 from hostagent.testing import TreeBackend, host
 from tests import recorded
 from tests.judged import judged
@@ -45,7 +45,7 @@ def mask(text):
 
 
 def source_of(answers, kind="live"):
-    return Source(ReplayBackend(tape.Tape(1, "test", 0.0, kind, False, answers)))
+    return Source(ReplayBackend(recording.Tape(1, "test", 0.0, kind, False, answers)))
 
 
 # What is said.
@@ -103,8 +103,8 @@ def test_filtered_and_raw_give_one_report(name):
 
 def test_a_filtered_tape_is_filtered_again_to_itself(tmp_path):
     once = snapshot.record(InProcess(ReplayBackend(recorded.tape_of(recorded.NAMES[0]))), b"k" * 32, redact=False)
-    (tmp_path / "tape.json").write_text(tape.dumps(once))
-    again = snapshot.record(InProcess(ReplayBackend(tape.load(str(tmp_path)))), b"k" * 32, redact=False)
+    (tmp_path / "tape.json").write_text(recording.dumps(once))
+    again = snapshot.record(InProcess(ReplayBackend(recording.load(str(tmp_path)))), b"k" * 32, redact=False)
     assert again.answers == once.answers
 
 

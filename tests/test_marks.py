@@ -12,7 +12,7 @@ from hostagent.core.tables.platforms import CONTAINER_FILE, IN_CONTAINERS, OPERA
 from hostagent.core.unread import Unread
 from hostagent.evaluate import evaluate, proved
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.source.tape import ReplayBackend
+from hostagent.host.recording import ReplayBackend
 from tests.recorded import NAMES, profile_of, tape_of
 from tests.test_hosts import _placeable, read_fact
 

@@ -7,8 +7,8 @@ import pytest
 
 from hostagent import profile
 from hostagent.core.unread import Unread
-from hostagent.source import tape
-from hostagent.source.tape import ReplayBackend
+from hostagent.host import recording
+from hostagent.host.recording import ReplayBackend
 from tests.firsts import holds, told
 from tests.judged import judged
 from tests.recorded import NAMES, expectation_of, profile_of, report_of, tape_of
@@ -57,7 +57,7 @@ def _twin(name, answers, loaded=None):
 
 @pytest.mark.parametrize("name", ANSWERING)
 def test_a_host_whose_nvml_hangs_is_not_ready(name):
-    late = tape.encode(Unread("timeout", "nvmlInit_v2: no answer in 10 s"))
+    late = recording.encode(Unread("timeout", "nvmlInit_v2: no answer in 10 s"))
     found = _twin(name, {question: late for question in tape_of(name).answers if question.startswith("nvml ")}).verdict
     assert found.single_node not in ("ready", "degraded")
 
@@ -126,7 +126,7 @@ _TO_COME = {("gpu.xid", "reseat")}
 @pytest.mark.parametrize("name", [name for name in READY if expectation_of(name).get("never")])
 def test_whatever_breaks_no_remedy_says_what_the_owner_of_the_host_must_not_do(name):
     """Parts of the host go away, and a GPU falls off the bus."""
-    gone = tape.encode(Unread("absent", "taken away by the test"))
+    gone = recording.encode(Unread("absent", "taken away by the test"))
     answers = tape_of(name).answers
     broken = [{question: gone for question in answers if re.search(words, question)} for words in _PARTS.values()]
     reports = [_twin(name, changed) for changed in (*broken, _xid(name) if name in SEEN else {})]

@@ -7,10 +7,10 @@ from hostagent.collect import collect
 from hostagent.evaluate import evaluate
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.nccl import Nccl, NcclLibrary, NcclSetting
+from hostagent.host.recording import ReplayBackend
+from hostagent.host.source import Source
 from hostagent.knowledge.ncclvariables import variables
 from hostagent.profile import load as profile
-from hostagent.source.base import Source
-from hostagent.source.tape import ReplayBackend
 from hostagent.testing import input_kinds
 from tests.over import over
 from tests.recorded import NAMES, expectation_of, tape_of

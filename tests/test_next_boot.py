@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from hostagent.core.unread import Unread
+from hostagent.host import recording
+from hostagent.host.recording import ReplayBackend
 from hostagent.report import PLACEABLE
-from hostagent.source import tape
-from hostagent.source.tape import ReplayBackend
 from tests.judged import judged
 from tests.over import over
 from tests.recorded import NAMES, expectation_of, profile_of, tape_of
@@ -43,7 +43,7 @@ def assert_placeable(name, why):
     recorded = tape_of(name)
     lost = [question for question in recorded.answers if question.partition(" ")[2].startswith(_PLACES)]
     assert lost
-    answers = {**recorded.answers, **{question: tape.encode(Unread(why, "refused by the test")) for question in lost}}
+    answers = {**recorded.answers, **{question: recording.encode(Unread(why, "refused by the test")) for question in lost}}
     report = judged(ReplayBackend(replace(recorded, answers=answers)), profile_of(name))
     assert report.verdict.single_node in PLACEABLE, [
         (one.id, one.outcome) for one in report.findings if one.outcome in ("unknown", "fail") and one.severity == "critical"

@@ -9,11 +9,11 @@ from hostagent import app
 from hostagent.cli.plan import documented
 from hostagent.collect import ALL_READERS
 from hostagent.evidence import Evidence
+from hostagent.host.recording import ReplayBackend
 from hostagent.plan.model import Asked
 from hostagent.reading import InProcess
 from hostagent.schemas import published
 from hostagent.sinks.plan import render_plan
-from hostagent.source.tape import ReplayBackend
 from tests import recorded
 from tests.over import over
 

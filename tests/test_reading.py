@@ -27,15 +27,15 @@ from hostagent.facts.host import Identity, Machine, Storage
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.forked import Forked, Place
+from hostagent.host import recording
+from hostagent.host.source import Source
+from hostagent.host.worker_reading import read_lane
 from hostagent.reading import Collected, InProcess
 from hostagent.sandbox import child
 from hostagent.sandbox.worker import Worker
 from hostagent.sandbox.worker_spec import CALL_S, Lane
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS
-from hostagent.source import tape
-from hostagent.source.base import Source
-from hostagent.source.lanereading import read_lane
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.questions import DOMAINS
 from tests.children import children, running, until
@@ -61,8 +61,8 @@ class Answering:
 
 
 def replay(path=H100, **answers):
-    recorded = tape.load(str(path))
-    return tape.ReplayBackend(tape.Tape(1, "test", recorded.recorded_at, recorded.kind, True, {**recorded.answers, **answers}))
+    recorded = recording.load(str(path))
+    return recording.ReplayBackend(recording.Tape(1, "test", recorded.recorded_at, recorded.kind, True, {**recorded.answers, **answers}))
 
 
 def forever():
@@ -247,7 +247,7 @@ def test_what_the_child_answers_is_what_the_host_answered():
 
 @pytest.mark.alone
 def test_a_program_that_the_host_is_asked_for_ends_with_the_pass():
-    from hostagent.source.programs import run
+    from hostagent.host.programs import run
 
     reading = forked({"processes": lambda: run(("sleep", "1000.125"), 100)}, 0.5)
     assert until(lambda: running("sleep", "1000.125"))
@@ -277,9 +277,9 @@ def no_callbacks():
 
 @pytest.mark.usefixtures("no_callbacks")
 def test_loading_a_snapshot_counts_against_its_deadline(tmp_path):
-    recorded = tape.load(str(H100))
+    recorded = recording.load(str(H100))
     answers = {**recorded.answers, **{f"read /{number}": {"text": ""} for number in range(300_000)}}
-    (tmp_path / "tape.json").write_text(tape.dumps(tape.Tape(1, "test", 1, recorded.kind, True, answers)))
+    (tmp_path / "tape.json").write_text(recording.dumps(recording.Tape(1, "test", 1, recorded.kind, True, answers)))
     with pytest.raises(HostagentError, match=r"tape.json was not loaded in 0\.1 s"):
         open_host(Evidence(snapshot=str(tmp_path / "tape.json"), deadline_s=0.1)).__enter__()
     with open_host(Evidence(snapshot=str(H100), deadline_s=0.4)) as reading:
@@ -296,7 +296,7 @@ def test_a_deadline_that_is_over_before_the_first_reader_costs_facts_and_no_more
 
     for reached in (late, lambda source, kinds, **more: (collect(source, kinds, **more), late())):
         monkeypatch.setattr(reading, "collect", reached)
-        facts, *_ = InProcess(tape.ReplayBackend(tape.load(str(H100))), ("Gpu",)).collect()
+        facts, *_ = InProcess(recording.ReplayBackend(recording.load(str(H100))), ("Gpu",)).collect()
         assert facts.of(Gpu).why == "timeout"
 
 
@@ -508,7 +508,7 @@ HELD_OTHERWISE = {"nvml": {"gpu.persistence"}, "verbs": set(), "pci_configuratio
 @pytest.mark.parametrize("key", REFUSED)
 def test_a_host_and_its_snapshot_get_one_verdict_where_the_profile_makes_a_question_optional(key):
     loaded = profile.load(site_file="", overlay={key: "optional"})
-    recorded = dict(tape.load(str(H100)).answers)
+    recorded = dict(recording.load(str(H100)).answers)
     begins, detail = REFUSED[key]
     answers = {
         question: {"unread": "denied", "detail": detail} if question.startswith(begins) else answer for question, answer in recorded.items()

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hostagent import profile
+from hostagent.host.recording import ReplayBackend
 from hostagent.snapshot.redact import Redactor, redacted
-from hostagent.source.tape import ReplayBackend
 from tests import recorded
 from tests.judged import judged
 

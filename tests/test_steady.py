@@ -20,12 +20,12 @@ from hostagent.evaluate import evaluate
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Platform
+from hostagent.host import recording
+from hostagent.host.source import Source
 from hostagent.profile import load
 from hostagent.reading import InProcess
 from hostagent.report.summarized import summary
 from hostagent.sinks.json import render_json
-from hostagent.source import tape
-from hostagent.source.base import Source
 from hostagent.steady import Steady
 from tests.damage import mutated
 
@@ -49,7 +49,7 @@ class Passes:
 
     def one(self, recorded, answers=None):
         """The report of this pass, and of a program that begins with it; and what each of them asked."""
-        backend = tape.ReplayBackend(recorded if answers is None else replace(recorded, answers=answers))
+        backend = recording.ReplayBackend(recorded if answers is None else replace(recorded, answers=answers))
         own, fresh = (InProcess(backend, self.prepared.kinds, replayed=True, recorded_at=recorded.recorded_at) for _ in range(2))
         own.before = self.steady.earlier(LOADED.profile)
         collected = own.collect(policy_of(self.prepared))
@@ -72,13 +72,13 @@ def test_each_recorded_host_is_judged_as_by_a_daemon_that_saw_all_the_others_bef
     passes = Passes()
     for host in HOSTS[::3]:
         for _ in range(2):
-            passes.hold(tape.load(str(host / "tape.json")))
+            passes.hold(recording.load(str(host / "tape.json")))
 
 
 @pytest.mark.parametrize("host", HOSTS[1::6], ids=lambda path: path.name)
 def test_whatever_answers_another_thing_is_read_and_judged_anew(host):
     """From pass to pass another few answers are damaged, or are what they were again."""
-    recorded, rng, passes = tape.load(str(host / "tape.json")), random.Random(host.name), Passes()
+    recorded, rng, passes = recording.load(str(host / "tape.json")), random.Random(host.name), Passes()
     questions = sorted(recorded.answers)
     for _ in range(6):
         chosen = rng.sample(questions, k=min(len(questions), rng.choice([0, 1, 2, 5])))
@@ -87,11 +87,11 @@ def test_whatever_answers_another_thing_is_read_and_judged_anew(host):
 
 def test_only_who_has_the_clock_is_read_anew_when_nothing_but_time_passes():
     for folder in HOSTS[::6]:
-        recorded, read = tape.load(str(folder / "tape.json")), []
-        host = tape.question("host")
+        recorded, read = recording.load(str(folder / "tape.json")), []
+        host = recording.question("host")
         answers = {**recorded.answers, host: {"json": {**recorded.answers[host]["json"], "now": 2e9}}}
         earlier, facts = {}, []
-        for backend in (tape.ReplayBackend(recorded), tape.ReplayBackend(replace(recorded, answers=answers))):
+        for backend in (recording.ReplayBackend(recorded), recording.ReplayBackend(replace(recorded, answers=answers))):
             facts.append(collect(Source(backend), told=read.append, earlier=earlier)[0])
             earlier = reading.earlier(read)
             unread = {one.name for one in read if isinstance(one.value, Unread)}

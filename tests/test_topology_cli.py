@@ -17,12 +17,12 @@ from hostagent import profile
 from hostagent.app import prepare
 from hostagent.cli.topology import FAMILIES, mapped, with_map
 from hostagent.core.typed import plain
+from hostagent.host.recording import ReplayBackend, load
 from hostagent.placement import parse_shape
 from hostagent.reading import InProcess
 from hostagent.schemas import published
 from hostagent.sinks.markup import escaped
 from hostagent.sinks.topology import FORMATS, render_topology
-from hostagent.source.tape import ReplayBackend, load
 from hostagent.topology.document import PARTS, Fix, Found, Placeable
 from tests.maps import MADE, NO_RDMA, NONE, asked, device, hgx, mtu, nic, port
 from tests.trees import kubelethost

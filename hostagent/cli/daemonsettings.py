@@ -9,7 +9,7 @@ import click
 from hostagent.core.errors import HostagentError
 from hostagent.daemon.settings import KEPT, RUN, Settings
 from hostagent.evidence import Evidence
-from hostagent.source.paths import Root
+from hostagent.host.paths import Root
 
 #: What Kubernetes, which knows no capitals, and Slurm, which does, may call a host.
 _NODE = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")

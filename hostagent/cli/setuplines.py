@@ -30,9 +30,9 @@ class Seen(NamedTuple):
 def looked(request: "Request", place: Evidence, profile_name: str, *, asking: bool = True) -> Seen:
     """One pass over the host, as ``check`` makes it, and meanwhile the tools: of this machine alone, and where they are asked."""
     from hostagent.collect import READERS
+    from hostagent.host.caller_tools import Wanted
+    from hostagent.host.caller_tools import asked as running
     from hostagent.setup.tools import asks
-    from hostagent.source.callertools import Wanted
-    from hostagent.source.callertools import asked as running
 
     wanted = {name: Wanted(*one) for name, one in asks(request).items()} if asking and place.is_this_machine else {}
     kinds = (*READERS, *KINDS)

@@ -26,7 +26,7 @@ from hostagent.collect import ALL_READERS
 from hostagent.core.deadline import within
 from hostagent.core.errors import HostagentError, did_you_mean
 from hostagent.evidence import open_host
-from hostagent.source import tape
+from hostagent.host import recording
 
 _MIN_KEY_BYTES = 16
 #: Written at once: an answer may have millions.
@@ -79,13 +79,13 @@ def save(path: str, no_redact: bool, key_file: str | None, env_file: str | None,
     complain(f"Read it before you give it away ({risk}): 'hostagent snapshot show --list FILE'")
 
 
-def _refuse_too_long(recorded: tape.Tape, text: str) -> None:
+def _refuse_too_long(recorded: recording.Tape, text: str) -> None:
     """What cannot be loaded again."""
     size = len(text.encode())
-    if size > tape.MAX_BYTES:
+    if size > recording.MAX_BYTES:
         largest = max(recorded.answers, key=lambda asked: len(str(recorded.answers[asked])))
         raise HostagentError(
-            f"the snapshot has {size} bytes, wanted at most {tape.MAX_BYTES}",
+            f"the snapshot has {size} bytes, wanted at most {recording.MAX_BYTES}",
             f"Look why this is long: '{largest}'; then record again",
         )
 
@@ -96,7 +96,7 @@ def _refuse_too_long(recorded: tape.Tape, text: str) -> None:
 @click.option("--list", "list_questions", is_flag=True, help="List the questions.")
 def show(path: str, question: str, list_questions: bool) -> None:
     """Print what FILE is, its questions, or the answer to one QUESTION ('read /proc/cmdline')."""
-    recorded = tape.load(path)
+    recorded = recording.load(path)
     if question:
         if question not in recorded.answers:
             hint = did_you_mean(question, recorded.answers)
@@ -119,7 +119,7 @@ def diff(left: str, right: str) -> int:
     """Compare two snapshots answer by answer, but for the time. Exit 0 equal, 1 different, 2 usage."""
     if left == right == STANDARD:
         raise click.UsageError("found - and -, wanted at most one of them from standard input")
-    is_different = _print(snapshot.differences(snapshot.packed(tape.load(left)), snapshot.packed(tape.load(right))))
+    is_different = _print(snapshot.differences(snapshot.packed(recording.load(left)), snapshot.packed(recording.load(right))))
     if not is_different:
         say("no difference")
     return 1 if is_different else 0
@@ -131,10 +131,10 @@ def diff(left: str, right: str) -> int:
 @profile_option("The profile the test judges by.", "default")
 def adopt(path: str, directory: str, profile_name: str) -> None:
     """Turn FILE into a test: DIR/tape.json and DIR/expect.yaml with today's verdict. Read the verdict before you commit it."""
-    recorded = tape.load(path)
+    recorded = recording.load(path)
     loaded = desired(profile_name, site_file="")
     warn(loaded.warnings)
-    expected = snapshot.adopt(recorded, tape.dumps(recorded), directory, loaded)
+    expected = snapshot.adopt(recorded, recording.dumps(recorded), directory, loaded)
     say(f"{directory}: single-node {expected['single_node']}, multi-node {expected['multi_node']}")
     for outcome in ("fail", "warn", "unknown", "not_recorded"):
         for check_id in expected.get(outcome, ()):

@@ -10,7 +10,7 @@ from hostagent.core.crash import crash_lines, crash_text
 from hostagent.core.errors import OutOfTime
 from hostagent.core.unread import Unread, UnreadError
 from hostagent.facts.hostfacts import Earlier, HostFacts
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 #: ``known(Packages)`` inside a reader is the packages as already read, or read now.
 Known = Callable[[type], Any]

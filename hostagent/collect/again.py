@@ -11,7 +11,7 @@ from hostagent.core.answers import Answer
 from hostagent.core.retention import Filtered
 from hostagent.core.unread import Unread
 from hostagent.facts.hostfacts import Earlier
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 #: Of marshal: the last one in which equal values are equal bytes, whoever else refers to them.
 _VERSION = 2

@@ -39,7 +39,7 @@ def at_most(most: int, what: str, found: "Iterable[T]") -> "Iterator[T]":
 class Allowance:
     """What one reader takes of what is not bounded, such as the files of a directory: beyond it what they say together is not known.
 
-    It is less than a fact may ask for (`hostagent.source.budget`), so that it costs one value and not the whole fact.
+    It is less than a fact may ask for (`hostagent.host.budget`), so that it costs one value and not the whole fact.
     """
 
     def __init__(self, what: str, most: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from hostagent.core.unread import Unread
-from hostagent.source.watched import Mark, Places
+from hostagent.host.watched_files import Mark, Places
 
 Question = tuple[str, ...]
 _RUN, _MODULE = "run", "modinfo"

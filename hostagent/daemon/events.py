@@ -14,11 +14,11 @@ from hostagent.daemon.passes import Pass
 from hostagent.daemon.saying import Trigger
 from hostagent.daemon.schedule import Buckets, Done, Schedule, after_pass
 from hostagent.evidence import Evidence
-from hostagent.source.kernelwatch import KernelWatch, News
+from hostagent.host.kernel_watch import KernelWatch, News
+from hostagent.host.paths import Root
+from hostagent.host.uevents import Uevents
+from hostagent.host.watched_files import Places, Watched
 from hostagent.source.linkevents import LinkEvents
-from hostagent.source.paths import Root
-from hostagent.source.uevents import Uevents
-from hostagent.source.watched import Places, Watched
 
 #: Seconds between two looks at what nothing announces.
 _LOOK_S = 1.0

@@ -20,12 +20,12 @@ from hostagent.daemon.stuck import Stuck
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
+from hostagent.host.answer_file import Question
+from hostagent.host.stuck_processes import Left
 from hostagent.reading import InProcess
 from hostagent.report import Report
 from hostagent.report.times import iso
 from hostagent.sandbox import memory
-from hostagent.source.answerfile import Question
-from hostagent.source.left import Left
 from hostagent.steady import Steady
 
 #: Facts of one pass, and now: the facts with what is remembered.

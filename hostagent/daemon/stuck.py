@@ -2,8 +2,8 @@
 
 import contextlib
 
-from hostagent.source.answerfile import Question
-from hostagent.source.left import Left
+from hostagent.host.answer_file import Question
+from hostagent.host.stuck_processes import Left
 
 
 class Stuck:

@@ -12,9 +12,9 @@ import stat
 from collections.abc import Iterator
 
 from hostagent.core.smallfile import read_small
+from hostagent.host.paths import Root
 from hostagent.sandbox import mounting
 from hostagent.sandbox.mounting import at
-from hostagent.source.paths import Root
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"}

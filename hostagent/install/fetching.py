@@ -8,10 +8,10 @@ from hostagent.core.deadline import Deadline, within
 from hostagent.core.secret.in_use import InUse
 from hostagent.core.smallfile import reason
 from hostagent.core.unread import Unread
+from hostagent.host.programs import Runner
+from hostagent.host.runner import serve
 from hostagent.sandbox.child import Send
 from hostagent.sandbox.least_privileges import fetcher
-from hostagent.source.programs import Runner
-from hostagent.source.runner import serve
 
 #: Seconds for all of it, and for one step. A name that does not resolve takes as long as the resolver is told to.
 _WHOLE_S, _STEP_S = 30.0, 10.0

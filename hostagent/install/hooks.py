@@ -8,8 +8,8 @@ import shutil
 import subprocess
 
 from hostagent.core.secret.names import without_secrets
+from hostagent.host.paths import Root
 from hostagent.install.told import failure
-from hostagent.source.paths import Root
 
 _LIMIT_S = 3600
 

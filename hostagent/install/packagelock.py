@@ -4,10 +4,10 @@ import contextlib
 import os
 import time
 
+from hostagent.host.files import lock_holder_of
 from hostagent.install.outcome import RefusedError
 from hostagent.install.target import Target
 from hostagent.plan.refusals.packages import held_lock
-from hostagent.source.files import lock_holder_of
 
 #: Files that dpkg, apt and rpm lock with fcntl(2) while they work.
 _FILES = (

@@ -226,7 +226,7 @@ class Performance:
         """In the worker: nobody asks the driver anything while its module is taken out."""
         import time
 
-        from hostagent.source.locks import hold
+        from hostagent.host.worker_locks import hold
 
         return hold("nvidia", "nvidia", self.target.root, time.monotonic() + self.wishes.policy.lock_timeout_s)
 

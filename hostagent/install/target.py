@@ -9,8 +9,8 @@ from hostagent.core.smallfile import reason
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
 from hostagent.evidence import Evidence
-from hostagent.source.foreign import program
-from hostagent.source.paths import Root
+from hostagent.host.host_binaries import program
+from hostagent.host.paths import Root
 
 #: Where the host's programs are looked for, whatever the caller's PATH.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

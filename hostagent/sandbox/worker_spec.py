@@ -83,7 +83,7 @@ class Lane(NamedTuple):
     ask_all: Callable[[Ask, Any, Any], "Unread | None"]
     #: Lets go of the driver.
     end: Callable[[], None]
-    #: The worker's work: ``(lane, ask, done, root, ends)``, see `hostagent.source.lanereading.read_lane`.
+    #: The worker's work: ``(lane, ask, done, root, ends)``, see `hostagent.host.worker_reading.read_lane`.
     read: Callable[..., None]
     #: Of a host that needs no worker: what is answered there, and all else is absent. None where one is needed. It must not hang.
     idle: "Callable[[Any], Mapping[tuple[str, ...], Answer | Unread] | None]" = never

@@ -6,11 +6,11 @@ from typing import Any
 
 from hostagent.app import examine, prepare
 from hostagent.core.errors import HostagentError
+from hostagent.host.recording import ReplayBackend, Tape
 from hostagent.profile import Loaded
 from hostagent.reading import InProcess
 from hostagent.report import Report
 from hostagent.report.told import NOTHING, groups
-from hostagent.source.tape import ReplayBackend, Tape
 
 
 def expectation(report: Report) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What a person should know of a snapshot before it is given away: the kinds of things that it holds."""
 
-from hostagent.source.tape import Tape
+from hostagent.host.recording import Tape
 
 #: Methods and kinds of answers (`hostagent.snapshot.keeping`), in a person's words.
 _THINGS = (

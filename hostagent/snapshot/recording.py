@@ -10,12 +10,12 @@ from hostagent.core.deadline import Deadline, processor_limit
 from hostagent.core.errors import HostagentError, OutOfTime
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
+from hostagent.host.answer_file import Question
+from hostagent.host.recording import RECORDED_BY, SCHEMA_VERSION, Tape, dumps, encode, question
 from hostagent.reading import Reading
 from hostagent.snapshot.keeping import kept, refuse_too_much
 from hostagent.snapshot.people import without_job_people
 from hostagent.snapshot.redact import redacted
-from hostagent.source.answerfile import Question
-from hostagent.source.tape import RECORDED_BY, SCHEMA_VERSION, Tape, dumps, encode, question
 
 #: Seconds of processor time for making a snapshot of a pass that took all its time.
 _OWN_S = 2.5

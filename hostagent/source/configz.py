@@ -12,8 +12,8 @@ from hostagent.core.answers import KIB, MIB, Answer
 from hostagent.core.secret.address import server_address
 from hostagent.core.secret.in_use import InUse, token_in
 from hostagent.core.unread import Unread
+from hostagent.host.files import Files
 from hostagent.knowledge.kubelet import HELD
-from hostagent.source.files import Files
 
 #: Seconds for all of it, and for one step.
 _WHOLE_S, _STEP_S = 1.5, 0.5

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread
+from hostagent.host.files import Files, unread
+from hostagent.host.hidepid import first_process
+from hostagent.host.paths import Root
+from hostagent.host.process import is_gone
 from hostagent.sandbox.majors import NVIDIA, NVIDIA_DRIVERS, majors
-from hostagent.source.files import Files, unread
-from hostagent.source.hidden import first_process
-from hostagent.source.paths import Root
-from hostagent.source.process import is_gone
 
 #: NVIDIA's nodes, of a process with a root of its own below that, and of a container that is gone: the kernel then says so behind the
 #: name. Those of DRM are looked up.

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from hostagent.core.answers import MIB
 from hostagent.core.errors import HostagentError
+from hostagent.host.paths import Root
 from hostagent.sandbox.namespaces import enter_network_namespace
 from hostagent.source.lanes.netlink import parse_messages
-from hostagent.source.paths import Root
 
 _RTNLGRP_LINK, _NEWLINK, _DELLINK, _GETLINK = 1, 16, 17, 18
 _REQUEST_DUMP = 0x301

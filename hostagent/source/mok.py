@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from hostagent.core.answers import MIB, Answer
 from hostagent.core.unread import Unread
-from hostagent.source.files import Files
+from hostagent.host.files import Files
 
 #: The first that is there. efivarfs writes four bytes of attributes before a variable.
 _LISTS = ("/sys/firmware/efi/mok-variables/MokListRT", "/sys/firmware/efi/efivars/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23")

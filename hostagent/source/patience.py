@@ -2,8 +2,8 @@
 
 import math
 
-from hostagent.source.answerfile import Question
-from hostagent.source.live import PROGRAM_TIMEOUT_S
+from hostagent.host.answer_file import Question
+from hostagent.host.live import PROGRAM_TIMEOUT_S
 from hostagent.source.questions import DOMAINS
 
 #: Seconds that the host gets for one question that the kernel answers: a healthy one takes less than a millisecond.

@@ -6,11 +6,11 @@ from hostagent.core.answers import Answer
 from hostagent.core.deadline import Deadline
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
+from hostagent.host.live import Domains, LiveBackend
 from hostagent.sandbox.worker import Hung, Worker
 from hostagent.source.lanes.network import NETWORK
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.lanes.rdma import RDMA
-from hostagent.source.live import Domains, LiveBackend
 
 
 def live_backend(

@@ -10,17 +10,17 @@ from typing import Any
 
 from hostagent.core.answers import MIB, Answer
 from hostagent.core.unread import Unread
+from hostagent.host.encoding import STRICT
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
+from hostagent.host.programs import Runner, provide, run_task
+from hostagent.host.runner import Runs, serve
+from hostagent.host.task import COPIES, Task
 from hostagent.knowledge.packages import RPM_DATABASES
 from hostagent.sandbox.child import Send
 from hostagent.sandbox.confinement import nobody
 from hostagent.sandbox.least_privileges import live_reader
 from hostagent.sandbox.privileges import has
-from hostagent.source.coding import STRICT
-from hostagent.source.files import Files
-from hostagent.source.paths import Root
-from hostagent.source.programs import Runner, provide, run_task
-from hostagent.source.runner import Runs, serve
-from hostagent.source.task import COPIES, Task
 
 #: The database of a host with every package of its distribution is an eighth of this.
 LIMIT = 1024 * MIB

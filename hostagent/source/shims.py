@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread, UnreadError, need
-from hostagent.source.files import Files
-from hostagent.source.paths import Root
-from hostagent.source.process import Host, Process, is_gone
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
+from hostagent.host.process import Host, Process, is_gone
 
 #: As the kernel cuts containerd-shim-runc-v2 and its like.
 _COMM = b"containerd-shim"

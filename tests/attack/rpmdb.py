@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from hostagent.core.deadline import within
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 from hostagent.source.questions import live_backend
 from tests.attack import spaces
 from tests.real import rpms

@@ -9,13 +9,13 @@ import pytest
 
 from hostagent import profile, snapshot
 from hostagent.core.unread import Unread
+from hostagent.host.recording import ReplayBackend
+from hostagent.host.source import Source
 from hostagent.reading import InProcess
 from hostagent.sandbox.worker import Worker
 from hostagent.sinks import render
-from hostagent.source.base import Source
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.questions import live_backend
-from hostagent.source.tape import ReplayBackend
 from tests import stub_nvml
 from tests.attack import spaces
 from tests.judged import judged

@@ -16,15 +16,15 @@ import pytest
 
 from hostagent.daemon import statedir
 from hostagent.evidence import Evidence
+from hostagent.host import leftover
+from hostagent.host.paths import Root
+from hostagent.host.worker_locks import hold
 from hostagent.install import runs
 from hostagent.install.lock import VARIABLE, Busy, take
 from hostagent.install.shims import write_shims
 from hostagent.install.target import Target
 from hostagent.install.worker import Worker
 from hostagent.report import daemonlock
-from hostagent.source import leftover
-from hostagent.source.locks import hold
-from hostagent.source.paths import Root
 from tests.attack.spaces import NOBODY, end, mount, start, unshare
 from tests.real.conftest import need_real
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hostagent import profile
-from hostagent.source import tape
+from hostagent.host import recording
 from hostagent.source.questions import live_backend
 from tests.judged import judged
 
@@ -17,10 +17,12 @@ INIT = "NVRM: GPU 0000:9d:00.0: RmInitAdapter failed! (0x62:0x40:2028)"
 
 
 def verdict(answer):
-    recorded = tape.load(str(HOST))
+    recorded = recording.load(str(HOST))
     answers = dict(recorded.answers)
     answers["kernel_log"] = {"json": answer}
-    backend = tape.ReplayBackend(tape.Tape(1, recorded.recorded_by, recorded.recorded_at, recorded.kind, recorded.redacted, answers))
+    backend = recording.ReplayBackend(
+        recording.Tape(1, recorded.recorded_by, recorded.recorded_at, recorded.kind, recorded.redacted, answers)
+    )
     report = judged(backend, LOADED)
     return report.verdict.single_node, sorted({one.id for one in report.findings if one.outcome in ("fail", "warn", "unknown")})
 

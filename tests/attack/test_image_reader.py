@@ -15,9 +15,9 @@ from hostagent.core.unread import Unread
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.os import Os
 from hostagent.forked import Forked, Place
-from hostagent.source.answerfile import AnswerFile
-from hostagent.source.coding import STRICT
-from hostagent.source.underway import UnderWay
+from hostagent.host.answer_file import AnswerFile
+from hostagent.host.current_question import UnderWay
+from hostagent.host.encoding import STRICT
 from tests import recorded
 
 pytestmark = pytest.mark.alone

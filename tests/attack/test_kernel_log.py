@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.source import programs
-from hostagent.source.kernellog import kernel_log, parse_journal, parse_kmsg, parse_syslog
-from hostagent.source.paths import Root
+from hostagent.host import programs
+from hostagent.host.kernel_log import kernel_log, parse_journal, parse_kmsg, parse_syslog
+from hostagent.host.paths import Root
 from hostagent.source.questions import live_backend
 from tests.attack.spaces import become, mount, unshare
 from tests.real.conftest import need_real

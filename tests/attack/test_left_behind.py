@@ -16,10 +16,11 @@ import pytest
 from hostagent.core.deadline import within
 from hostagent.core.unread import Unread
 from hostagent.forked import Forked, Place
+from hostagent.host import copies, leftover
+from hostagent.host.programs import run
 from hostagent.reading import InProcess
 from hostagent.sandbox import child
-from hostagent.source import copies, leftover, rpmcopy
-from hostagent.source.programs import run
+from hostagent.source import rpmcopy
 from hostagent.source.questions import live_backend
 from tests.attack import rpmdb, spaces
 from tests.children import running, until

@@ -7,10 +7,10 @@ import os
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.source.files import Files
-from hostagent.source.lookup import by_kernel, by_parts
-from hostagent.source.paths import Root
-from hostagent.source.walk import Walk
+from hostagent.host.files import Files
+from hostagent.host.lookup import by_kernel, by_parts
+from hostagent.host.paths import Root
+from hostagent.host.walk import Walk
 from tests.attack import spaces
 
 pytestmark = [pytest.mark.alone, pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root: run the tests as root")]

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.source.paths import Root
-from hostagent.source.sockets import sockets
+from hostagent.host.paths import Root
+from hostagent.host.sockets import sockets
 from tests.attack import fuse, nested, spaces
 
 pytestmark = [

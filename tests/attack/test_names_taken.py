@@ -7,8 +7,8 @@ import time
 import pytest
 
 from hostagent import profile, snapshot
+from hostagent.host import recording
 from hostagent.reading import InProcess
-from hostagent.source import tape
 from tests.judged import judged
 from tests.trees import hosts, system
 from tests.trees.staged import stage
@@ -87,7 +87,7 @@ def test_no_file_that_somebody_names_is_read_or_recorded(tree, place):
     system.run(tree, Daemon(81, ("/srv/containerd", "-c", "/home/eve/x.toml"), **place))
     with stage(tree) as backend:
         recorded = snapshot.record(InProcess(backend), b"k" * 32, redact=False)
-    text = tape.dumps(recorded)
+    text = recording.dumps(recorded)
     assert [question for question in recorded.answers if "shadow" in question or "/root/" in question or "/home/eve" in question] == []
     assert [word for word in ("$6$salt", "s3cr3t", "/etc/shadow", "x.toml") if word in text] == []
 

@@ -21,12 +21,12 @@ from hostagent.daemon.board import Board
 from hostagent.daemon.page import Page
 from hostagent.daemon.settings import Settings
 from hostagent.evidence import Evidence
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
 from hostagent.kube.client import PatchClient
 from hostagent.kube.config import in_cluster, kubeconfig
 from hostagent.log import Log
 from hostagent.source.configz import ask
-from hostagent.source.files import Files
-from hostagent.source.paths import Root
 from tests.apiserver import Api, config, make_keys, program
 
 SECRET = "Zq7hunter/2Xw9Kd"

@@ -8,11 +8,11 @@ import shutil
 import pytest
 
 from hostagent import profile, snapshot
+from hostagent.host import recording
+from hostagent.host.recording import ReplayBackend
 from hostagent.reading import InProcess
 from hostagent.sinks import render
-from hostagent.source import tape
 from hostagent.source.environment import parse_environment
-from hostagent.source.tape import ReplayBackend
 from tests.attack.planted import DAMAGE, damage, plant
 from tests.judged import judged
 from tests.trees.hosts import hgx_h100
@@ -33,7 +33,7 @@ def reports(backend):
 def whole(recorded):
     """The text of a tape, and what stands in it as base64."""
     binary = (value["base64"] for value in recorded.answers.values() if "base64" in value)
-    return tape.dumps(recorded) + "".join(base64.b64decode(one).decode("latin-1") for one in binary)
+    return recording.dumps(recorded) + "".join(base64.b64decode(one).decode("latin-1") for one in binary)
 
 
 def found(planted, text, *, secrets_alone=False):

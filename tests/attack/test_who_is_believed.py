@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.source.paths import Root
-from hostagent.source.processes import processes
+from hostagent.host.paths import Root
+from hostagent.host.processes import processes
 from tests.attack import nested, spaces
 
 pytestmark = [

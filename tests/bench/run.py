@@ -124,8 +124,8 @@ STRICT = (
 def many_nodes(directory: str) -> Path:
     """A recorded host whose GPUs' memory makes 32 NUMA nodes more than its two sockets, and whose kubelet is strict."""
     from hostagent import snapshot
+    from hostagent.host import recording
     from hostagent.reading import InProcess
-    from hostagent.source import tape
     from tests.trees import kubelethost, topology
     from tests.trees.staged import stage
 
@@ -133,15 +133,15 @@ def many_nodes(directory: str) -> Path:
     tree = kubelethost.build(Path(directory) / "many", *STRICT, numa=(*kubelethost.nodes(2, cpus=256, memory_gib=2048), *more))
     recorded = Path(directory) / "many.json"
     with stage(tree) as backend:
-        recorded.write_text(tape.dumps(snapshot.record(InProcess(backend), b"k" * 32)), encoding="utf-8")
+        recorded.write_text(recording.dumps(snapshot.record(InProcess(backend), b"k" * 32)), encoding="utf-8")
     return recorded
 
 
 def many_hcas(directory: str) -> Path:
     """A recorded host with 256 CPUs, eight GPUs and 16 RDMA devices: a rail for each GPU, and storage."""
     from hostagent import snapshot
+    from hostagent.host import recording
     from hostagent.reading import InProcess
-    from hostagent.source import tape
     from tests.trees import hosts, netdevs, pcibus, rails, rdma
     from tests.trees.staged import stage
     from tests.trees.tree import Tree
@@ -160,7 +160,7 @@ def many_hcas(directory: str) -> Path:
 
     recorded = Path(directory) / "hcas.json"
     with stage(hosts.hgx(Path(directory) / "hcas", nics)) as backend:
-        recorded.write_text(tape.dumps(snapshot.record(InProcess(backend), b"k" * 32)), encoding="utf-8")
+        recorded.write_text(recording.dumps(snapshot.record(InProcess(backend), b"k" * 32)), encoding="utf-8")
     return recorded
 
 

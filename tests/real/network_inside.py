@@ -17,10 +17,10 @@ import time
 from hostagent.collect import collect
 from hostagent.core.unread import Unread
 from hostagent.facts.network import Network
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
+from hostagent.host.source import Source
 from hostagent.sandbox.worker import Worker
-from hostagent.source.base import Source
-from hostagent.source.files import Files
-from hostagent.source.paths import Root
 from hostagent.source.questions import DOMAINS, live_backend, netaddresses, netlink, networkread
 
 _READINGS = 50

@@ -17,7 +17,7 @@ from hostagent.collect import collect
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 from hostagent.source.questions import live_backend
 from tests.firsts import told
 from tests.judged import judged

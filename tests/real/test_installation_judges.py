@@ -9,7 +9,7 @@ import pytest
 
 from hostagent.collect import collect
 from hostagent.facts.installation import Installation
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 from hostagent.source.questions import live_backend
 from tests.real.conftest import need_real
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from hostagent.core.unread import Unread
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
 from hostagent.sandbox.worker import Worker
-from hostagent.source.files import Files
 from hostagent.source.lanes import rdmaverbs
 from hostagent.source.lanes.rdma import RDMA, RIGHTS
 from hostagent.source.lanes.rdmalibrary import LIBRARY, Loader
-from hostagent.source.paths import Root
 from tests.attack.spaces import NOBODY, become, mount, unshare
 from tests.real.conftest import need_real
 

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 
 from hostagent.collect.nccl.libraries import read_found, read_libraries, read_plugins
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 from hostagent.source.questions import live_backend
 from tests.real.conftest import need_real
 from tests.real.nccl import LIBRARIES, library

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hostagent.collect.gpu.gpu import read_accelerators, read_gpus
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 from tests import stub_nvml
 from tests.judged import live
 from tests.real.conftest import need_real

@@ -11,8 +11,8 @@ from hostagent.collect.gpu.gpu import read_gpus
 from hostagent.collect.topology.nics import read_nics
 from hostagent.collect.topology.topology import read_topology
 from hostagent.facts.cpulist import parse_cpulist
-from hostagent.source import tape
-from hostagent.source.base import Source
+from hostagent.host import recording
+from hostagent.host.source import Source
 from tests.judged import live
 from tests.real import test_lspci
 from tests.real.conftest import need_real
@@ -92,7 +92,7 @@ def has_the_devices_of_its_twin(name):
 
 
 def devices(name):
-    answers = tape.load(str(HOSTS / name)).answers
+    answers = recording.load(str(HOSTS / name)).answers
     return {question: answer for question, answer in answers.items() if _OF_DEVICES.search(question)}
 
 

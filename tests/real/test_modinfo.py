@@ -11,7 +11,7 @@ import pytest
 from hostagent.collect.driver.ldcache import parse_ldcache
 from hostagent.collect.kernel.installed import parse_modules_dep
 from hostagent.collect.kernel.kernel import read_kernel
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 from hostagent.source.questions import live_backend
 from tests import stub_nvml
 from tests.real.conftest import need_real
@@ -150,7 +150,7 @@ def test_we_find_in_the_linkers_cache_what_ldconfig_prints(tmp_path):
 
 def test_a_library_that_we_call_whole_can_be_loaded_and_a_cut_one_we_call_so(tmp_path):
     """glibc's own loader judges; what is cut it may only be asked about where it does not end this process."""
-    from hostagent.source.elf import parse_elf
+    from hostagent.host.elf import parse_elf
 
     need_real("gcc", "apt-get install gcc")
     data = stub_nvml.build().read_bytes()

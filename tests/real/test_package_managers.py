@@ -16,8 +16,8 @@ from hostagent.collect.packages.aptconf import read_apt_settings
 from hostagent.collect.packages.openpgp import parse_key_ids
 from hostagent.collect.packages.packages import owners
 from hostagent.facts.packages import Packages
+from hostagent.host.source import Source
 from hostagent.knowledge.packages import FAMILIES
-from hostagent.source.base import Source
 from hostagent.source.questions import live_backend
 from tests.real import rpms
 from tests.real.conftest import need_real

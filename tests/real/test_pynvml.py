@@ -10,10 +10,10 @@ import pytest
 from hostagent.collect import collect
 from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Gpu
-from hostagent.source.base import Source
+from hostagent.host.policy import Policy
+from hostagent.host.source import Source
 from hostagent.source.lanes import nvmllibrary
 from hostagent.source.lanes.nvml import DEVICE
-from hostagent.source.policy import Policy
 from tests import stub_nvml
 from tests.judged import live
 from tests.real.conftest import need_real

@@ -4,9 +4,9 @@ import subprocess
 
 import pytest
 
-from hostagent.source.files import Files
-from hostagent.source.paths import Root
-from hostagent.source.pciconfig import controls
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
+from hostagent.host.pci_config import controls
 from tests.real.conftest import need_real
 from tests.source.test_pciconfig import config
 

@@ -11,8 +11,8 @@ import sys
 import tempfile
 import time
 
+from hostagent.host.paths import Root
 from hostagent.source.linkevents import LinkEvents
-from hostagent.source.paths import Root
 
 #: By the way in which the pod is started, the capability that it lacks (setpriv(1)).
 WAYS = {"privileged": "", "no-admin": "sys_admin", "no-ptrace": "sys_ptrace"}

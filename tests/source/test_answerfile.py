@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.source.answerfile import AnswerFile
+from hostagent.host.answer_file import AnswerFile
 
 A, B = ("read", "/a"), ("read", "/b", "9")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hostagent.core.tables.daemons import services_of
 from hostagent.core.unread import Unread
-from hostagent.source.believed import believed, parse_status, service_of
+from hostagent.host.process_trust import believed, parse_status, service_of
 
 FIRST = "0::/init.scope"
 DENIED = Unread("denied", "not seen")

@@ -7,9 +7,9 @@ import pytest
 from hostagent.collect import Reader, collect
 from hostagent.core.retention import Filtered, Keep
 from hostagent.core.unread import Unread
-from hostagent.source.base import Source
-from hostagent.source.budget import LARGE_BYTES, MIB, MOST_BYTES, SHARE_BYTES, SHARE_QUESTIONS, weight
-from hostagent.source.tape import ReplayBackend, Tape, encode, question
+from hostagent.host.budget import LARGE_BYTES, MIB, MOST_BYTES, SHARE_BYTES, SHARE_QUESTIONS, weight
+from hostagent.host.recording import ReplayBackend, Tape, encode, question
+from hostagent.host.source import Source
 
 LINK = "a" * 4000
 
@@ -142,8 +142,8 @@ def test_what_is_weighed():
 
 
 def test_a_directory_of_more_names_than_anybody_has_is_an_error(tmp_path):
-    from hostagent.source.files import MOST_NAMES, Files
-    from hostagent.source.paths import Root
+    from hostagent.host.files import MOST_NAMES, Files
+    from hostagent.host.paths import Root
 
     for number in range(MOST_NAMES + 1):
         os.symlink("x", tmp_path / str(number))

@@ -13,7 +13,7 @@ import pytest
 
 import hostagent.sandbox.privileges  # noqa: F401  imported by a child that may no longer read it
 from hostagent.core.unread import Unread
-from hostagent.source.callertools import Wanted, asked, found
+from hostagent.host.caller_tools import Wanted, asked, found
 from tests.children import children, running, until
 
 pytestmark = pytest.mark.alone
@@ -104,7 +104,7 @@ def test_who_does_not_wait_for_them_ends_them(tmp_path):
 def test_they_end_with_us(tmp_path):
     tool(tmp_path, "a", "exec sleep 995")
     code = (
-        "import sys, time; from hostagent.source.callertools import Wanted, asked\n"
+        "import sys, time; from hostagent.host.caller_tools import Wanted, asked\n"
         "with asked({'a': Wanted('a', ())}, {'PATH': sys.argv[1]}) as pending: pending.heard()"
     )
     ours = subprocess.Popen([sys.executable, "-c", code, f"{tmp_path}:/usr/bin:/bin"])

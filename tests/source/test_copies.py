@@ -6,9 +6,9 @@ import pytest
 
 from hostagent.core.answers import KIB, MIB
 from hostagent.core.unread import Unread
-from hostagent.source.copies import copy_all, open_all
-from hostagent.source.files import Files
-from hostagent.source.paths import Root
+from hostagent.host.copies import copy_all, open_all
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from hostagent.core.deadline import within
 from hostagent.core.unread import Unread
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 from hostagent.source.questions import live_backend
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.source.kernellog import kernel_log
-from hostagent.source.paths import Root
+from hostagent.host.kernel_log import kernel_log
+from hostagent.host.paths import Root
 
 FIRST = "Linux version 6.8.0-87-generic (buildd@lcy02) #88-Ubuntu SMP"
 OLD, NEW = (f"NVRM: Xid (PCI:0000:1b:00): {code}, pid=1" for code in (79, 31))

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.source import kernellog, kernelwatch
-from hostagent.source.kernellog import Record
-from hostagent.source.kernelwatch import LOOK_S, KernelWatch
-from hostagent.source.paths import Root
+from hostagent.host import kernel_log, kernel_watch
+from hostagent.host.kernel_log import Record
+from hostagent.host.kernel_watch import LOOK_S, KernelWatch
+from hostagent.host.paths import Root
 
 FIRST = "<5>[    0.000000] Linux version 6.8.0-87-generic (buildd@lcy02) #88-Ubuntu SMP\n"
 USB = "<6>[    4.000000] usb 1-1: new device\n"
@@ -37,13 +37,13 @@ def ring(monkeypatch):
 
     made = Ring()
     monkeypatch.setattr(Root, "open_device", denied)
-    monkeypatch.setattr(kernelwatch, "system_call", made)
-    monkeypatch.setattr(kernellog, "system_call", made)
+    monkeypatch.setattr(kernel_watch, "system_call", made)
+    monkeypatch.setattr(kernel_log, "system_call", made)
     return made
 
 
 def passed(watch):
-    watch.passed(kernellog.kernel_log(Root("/"), lambda *_: Unread("absent")))
+    watch.passed(kernel_log.kernel_log(Root("/"), lambda *_: Unread("absent")))
 
 
 def test_a_record_that_a_reader_takes_is_heard_once(ring):
@@ -113,18 +113,18 @@ def test_whatever_comes_is_heard_as_a_pass_would_read_it(ring):
         if number % 3 == 0:
             ring.look(watch)
     ring.look(watch)
-    fresh = kernellog.kernel_log(Root("/"), lambda *_: Unread("absent"))
+    fresh = kernel_log.kernel_log(Root("/"), lambda *_: Unread("absent"))
     assert json.loads(json.dumps(watch.answer())) == json.loads(json.dumps(fresh))
 
 
 def test_a_made_tree_never_hears_of_this_machine(ring, tmp_path):
     assert not KernelWatch(Root(str(tmp_path))).is_open
-    answer = kernellog.kernel_log(Root(str(tmp_path)), lambda *_: Unread("absent"))
+    answer = kernel_log.kernel_log(Root(str(tmp_path)), lambda *_: Unread("absent"))
     assert isinstance(answer, Unread)
 
 
 def test_a_record_names_its_time_and_text():
-    assert list(kernellog.parse_syslog(XID.format(at=9, code=79).encode())) == [Record(9.0, MESSAGE.format(code=79))]
+    assert list(kernel_log.parse_syslog(XID.format(at=9, code=79).encode())) == [Record(9.0, MESSAGE.format(code=79))]
 
 
 LINE = "6,{number},{number}000000,-;NVRM: Xid (PCI:0000:1b:00): 79, pid=1\n"

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from hostagent.source import leftover
+from hostagent.host import leftover
 
 
 @pytest.fixture

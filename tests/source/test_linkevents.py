@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.core.errors import HostagentError
+from hostagent.host.paths import Root
 from hostagent.source import linkevents
 from hostagent.source.linkevents import LinkEvents, parse_link
-from hostagent.source.paths import Root
 from tests.real.conftest import need_real
 
 _HOW = "apt-get install iproute2"

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 from hostagent.source.questions import live_backend
 
 

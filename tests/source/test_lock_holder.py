@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from hostagent.source.files import Files
-from hostagent.source.paths import Root
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
 from tests.attack import spaces
 
 EVE = 4711

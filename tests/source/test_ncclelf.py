@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hostagent.core.unread import Unread
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 from hostagent.source.ncclelf import parse_nccl_library
 from hostagent.source.questions import live_backend
 from tests.trees.formats import kernel_module, nccl_library, shared_library

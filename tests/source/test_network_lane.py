@@ -8,12 +8,12 @@ import time
 import pytest
 
 from hostagent.core.unread import Unread
+from hostagent.host.paths import Root
 from hostagent.sandbox.worker import Worker
 from hostagent.sandbox.worker_spec import CALL_S
 from hostagent.source.lanes import netdevs as read
 from hostagent.source.lanes.network import NETWORK
 from hostagent.source.lanes.networkread import namespace
-from hostagent.source.paths import Root
 from tests.trees import netdevs
 from tests.trees.netdevs import Netdev
 from tests.trees.tree import Tree

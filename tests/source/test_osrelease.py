@@ -3,8 +3,8 @@
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.source.base import Source
-from hostagent.source.osrelease import MAX_BYTES, os_release
+from hostagent.host.os_release import MAX_BYTES, os_release
+from hostagent.host.source import Source
 from hostagent.source.questions import live_backend
 from tests.cpu import within
 

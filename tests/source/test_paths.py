@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from hostagent.host.files import Files
+from hostagent.host.lookup import by_kernel, by_parts
+from hostagent.host.paths import Root
 from hostagent.sandbox.child import close_all_but
 from hostagent.sandbox.syscalls import openat2_in_root
-from hostagent.source.files import Files
-from hostagent.source.lookup import by_kernel, by_parts
-from hostagent.source.paths import Root
 from tests.attack import spaces
 
 NAMES = ("a", "b", "c")

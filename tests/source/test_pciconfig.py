@@ -5,9 +5,9 @@ import os
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.source.files import Files
-from hostagent.source.paths import Root
-from hostagent.source.pciconfig import controls, settings
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
+from hostagent.host.pci_config import controls, settings
 from hostagent.source.questions import live_backend
 from tests.attack.spaces import become, start
 

@@ -9,13 +9,13 @@ import psutil
 import pytest
 
 from hostagent import snapshot
+from hostagent.host import processes as reading
+from hostagent.host import recording
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
+from hostagent.host.process import Host, Process, parse_arguments
+from hostagent.host.processes import processes
 from hostagent.reading import InProcess
-from hostagent.source import processes as reading
-from hostagent.source import tape
-from hostagent.source.files import Files
-from hostagent.source.paths import Root
-from hostagent.source.process import Host, Process, parse_arguments
-from hostagent.source.processes import processes
 from hostagent.source.questions import live_backend
 
 KIB = 1024
@@ -139,7 +139,7 @@ def test_a_check_sees_a_command_line_as_it_is_and_a_snapshot_keeps_where_the_con
     assert [row["argv"] for row in processes(root)] == [raw]
     recorded = snapshot.record(InProcess(live_backend(root.path, "host-root")), b"k" * 32, redact=redact)
     assert [row["argv"] for row in recorded.answers["processes"]["json"]] == [["--config=/etc/c.toml"]]
-    assert not any(secret in tape.dumps(recorded) for secret in ("K10", "eyJ"))
+    assert not any(secret in recording.dumps(recorded) for secret in ("K10", "eyJ"))
 
 
 def test_names_of_a_kernels_own_proc_are_those_that_a_careful_look_finds(monkeypatch):

@@ -8,8 +8,8 @@ import psutil
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.source import programs
-from hostagent.source.programs import run
+from hostagent.host import programs
+from hostagent.host.programs import run
 from tests.children import children, until
 
 pytestmark = pytest.mark.alone

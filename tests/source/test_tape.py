@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hostagent import profile, snapshot
 from hostagent.core.errors import HostagentError
 from hostagent.core.unread import Unread
+from hostagent.host import recording
 from hostagent.snapshot.redact import Redactor
-from hostagent.source import tape
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -22,25 +22,25 @@ JSON = st.recursive(
 
 @given(st.binary() | JSON)
 def test_an_answer_survives_the_tape(answer):
-    written = tape.dumps(tape.Tape(1, "test", 0.0, "live", False, {"read /x": tape.encode(answer)}))
+    written = recording.dumps(recording.Tape(1, "test", 0.0, "live", False, {"read /x": recording.encode(answer)}))
     data = json.loads(written)
-    replay = tape.ReplayBackend(tape.Tape(**data))
+    replay = recording.ReplayBackend(recording.Tape(**data))
     assert replay.ask("read", "/x") == answer
 
 
 def test_an_unread_survives_the_tape():
-    assert tape.decode(tape.encode(Unread("denied", "no")), "read /x") == Unread("denied", "no")
+    assert recording.decode(recording.encode(Unread("denied", "no")), "read /x") == Unread("denied", "no")
 
 
 def test_a_question_the_tape_does_not_know_is_not_recorded():
-    replay = tape.ReplayBackend(tape.Tape(1, "test", 0.0, "live", False, {}))
+    replay = recording.ReplayBackend(recording.Tape(1, "test", 0.0, "live", False, {}))
     assert replay.ask("read", "/x").why == "not-recorded"
 
 
 @pytest.mark.parametrize(
     ("recorded_by", "detail"),
     [
-        (tape.RECORDED_BY, "the snapshot does not know 'read /x'"),
+        (recording.RECORDED_BY, "the snapshot does not know 'read /x'"),
         ("hostagent 0.1", "the snapshot does not know 'read /x': recorded by 0.1, which did not read this: record again"),
         (
             "h\x1b[2J\n" + "x" * 10**6,
@@ -50,13 +50,13 @@ def test_a_question_the_tape_does_not_know_is_not_recorded():
     ids=["ours", "older", "hostile"],
 )
 def test_what_another_version_did_not_read_is_to_be_recorded_again(recorded_by, detail):
-    replay = tape.ReplayBackend(tape.Tape(1, recorded_by, 0.0, "live", False, {}))
+    replay = recording.ReplayBackend(recording.Tape(1, recorded_by, 0.0, "live", False, {}))
     assert replay.ask("read", "/x") == Unread("not-recorded", detail)
 
 
 @given(JSON)
 def test_an_answer_of_no_known_form_is_an_error_never_a_crash(encoded):
-    decoded = tape.decode(encoded, "read /x")
+    decoded = recording.decode(encoded, "read /x")
     if not (isinstance(encoded, dict) and set(encoded) in ({"text"}, {"base64"}, {"json"}, {"unread", "detail"})):
         assert decoded.why == "error"
 
@@ -79,7 +79,7 @@ def test_a_damaged_snapshot_is_one_sentence(tmp_path, content):
     path = tmp_path / "tape.json"
     path.write_bytes(content)
     with pytest.raises(HostagentError):
-        tape.load(str(path))
+        recording.load(str(path))
 
 
 def test_a_snapshot_that_is_no_file_is_one_sentence(tmp_path):
@@ -88,7 +88,7 @@ def test_a_snapshot_that_is_no_file_is_one_sentence(tmp_path):
     os.symlink("b", tmp_path / "a")
     for name in ("fifo", "nothing", "a", "."):
         with pytest.raises(HostagentError):
-            tape.load(str(tmp_path / name))
+            recording.load(str(tmp_path / name))
 
 
 REDACTOR = Redactor(b"k" * 32, ("gpu-17.example.com", "gpu-17"))
@@ -133,7 +133,7 @@ def differences(left, right):
 
 
 def one_tape(**answers):
-    return tape.Tape(1, "test", 0.0, "live", True, {"read /x": {"text": "x\n"}, **answers})
+    return recording.Tape(1, "test", 0.0, "live", True, {"read /x": {"text": "x\n"}, **answers})
 
 
 def test_the_clock_and_counters_are_no_difference():
@@ -144,14 +144,14 @@ def test_the_clock_and_counters_are_no_difference():
 
 
 def test_a_foreign_tape_cannot_write_to_a_terminal():
-    evil = tape.Tape(1, "h\x1b[31m", float("nan"), "live", True, {"read /\x1b[2J": {"text": "a\x1b]0;pwn\x07\n\tb\u202e\n"}})
+    evil = recording.Tape(1, "h\x1b[31m", float("nan"), "live", True, {"read /\x1b[2J": {"text": "a\x1b]0;pwn\x07\n\tb\u202e\n"}})
     lines = [*snapshot.summary(evil), *differences(evil, one_tape()), *snapshot.shown(evil.answers["read /\x1b[2J"])]
     assert all(char.isprintable() or char == "\t" for line in lines for char in line)
 
 
 @pytest.mark.parametrize("moment", [float("nan"), float("inf"), 1e300, -1e300])
 def test_any_number_is_a_time(moment):
-    assert list(snapshot.summary(tape.Tape(1, "test", moment, "live", True, {})))
+    assert list(snapshot.summary(recording.Tape(1, "test", moment, "live", True, {})))
 
 
 def test_an_adoption_that_cannot_be_written_leaves_nothing(tmp_path):

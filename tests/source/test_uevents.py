@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.source.uevents import Uevents
+from hostagent.host.uevents import Uevents
 from tests.real.conftest import need_real
 
 _LOOPBACK = Path("/sys/class/net/lo/uevent")

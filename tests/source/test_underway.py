@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from hostagent.source.underway import NOTHING, UnderWay
+from hostagent.host.current_question import NOTHING, UnderWay
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from hostagent.source import watched
-from hostagent.source.paths import Root
-from hostagent.source.watched import Places, Watched
+from hostagent.host import watched_files
+from hostagent.host.paths import Root
+from hostagent.host.watched_files import Places, Watched
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_what_changed_between_two_calls_is_not_lost(folder):
 
 
 def test_what_may_hang_is_left_alone(folder, monkeypatch):
-    monkeypatch.setattr(watched, "_hanging", lambda: (str(folder),))
+    monkeypatch.setattr(watched_files, "_hanging", lambda: (str(folder),))
     files = Watched()
     files.watch(Places(Root("/")), [str(folder / "plain"), f"{folder}-beside"])
     assert len(files) == 1
@@ -122,10 +122,10 @@ def test_no_change_is_lost_whether_or_not_a_path_was_there(tmp_path, seed):
     files.watch(Places(Root("/")), paths)
     for _ in range(60):
         places = [*paths, *(os.path.realpath(path) for path in paths)]
-        before = [watched._mark(path) for path in places]
+        before = [watched_files._mark(path) for path in places]
         for _ in range(rng.choice((0, 1, 1, 3))):
             turned(tmp_path, rng)
-        after = [watched._mark(path) for path in places]
+        after = [watched_files._mark(path) for path in places]
         found = files.look()
         assert found or before[: len(paths)] == after[: len(paths)]
         assert not files.look()

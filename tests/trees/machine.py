@@ -14,8 +14,8 @@ from typing import Any
 from hostagent import snapshot
 from hostagent.collect import ALL_READERS
 from hostagent.evidence import Evidence, open_host
+from hostagent.host.recording import Tape
 from hostagent.knowledge.packages import FAMILIES
-from hostagent.source.tape import Tape
 from tests.trees import formats
 from tests.trees.record import KEY, adopt
 

@@ -17,9 +17,9 @@ import yaml
 from hostagent import profile, snapshot
 from hostagent.collect import ALL_READERS
 from hostagent.core.vocabulary import Kind
+from hostagent.host import recording
+from hostagent.host.recording import ReplayBackend, Tape
 from hostagent.reading import InProcess
-from hostagent.source import tape
-from hostagent.source.tape import ReplayBackend, Tape
 from tests.judged import judged
 from tests.trees import boards, boots, clouds, fabrics, field, gpuhosts, guests, hosts, layouts, others, placing, serving, tao, workers
 from tests.trees.claim import Claim, claim_of
@@ -130,7 +130,7 @@ def adopt(name: str, recorded: Tape, profile_name: str) -> dict[str, object]:
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
         made = Path(place, "adopted")
-        expected = snapshot.adopt(recorded, tape.dumps(recorded), str(made), profile.load(profile_name, site_file=""))
+        expected = snapshot.adopt(recorded, recording.dumps(recorded), str(made), profile.load(profile_name, site_file=""))
         shutil.copyfile(made / "tape.json", directory / "tape.json")
     return _written(name, expected)
 
@@ -139,7 +139,7 @@ def judge(name: str) -> dict[str, object]:
     """Replace the expectation of a kept tape: what it cannot answer comes under ``not_recorded``; returns the expectation."""
     file = HOSTS / name / "expect.yaml"
     loaded = profile.load(yaml.safe_load(file.read_text())["profile"], site_file="")
-    return _written(name, snapshot.expectation(judged(ReplayBackend(tape.load(str(HOSTS / name))), loaded)))
+    return _written(name, snapshot.expectation(judged(ReplayBackend(recording.load(str(HOSTS / name))), loaded)))
 
 
 def _written(name: str, found: dict[str, object]) -> dict[str, object]:

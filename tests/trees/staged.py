@@ -7,7 +7,7 @@ from typing import Any
 from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
-from hostagent.source.base import Backend
+from hostagent.host.source import Backend
 from tests.judged import live
 from tests.trees.tree import NOW, Tree
 

@@ -8,9 +8,9 @@ import pytest
 
 from hostagent.collect import ALL_READERS, collect
 from hostagent.core.retention import WHOLE, Filtered, Keep, merged
+from hostagent.host import recording
+from hostagent.host.source import Source
 from hostagent.snapshot.keeping import KINDS, filtered
-from hostagent.source import tape
-from hostagent.source.base import Source
 
 SIZE = 16 * 1024
 #: What the filters of texts look for, stumble over, or have to pass by.
@@ -33,7 +33,7 @@ def kinds():
     """Every filter of texts, with the names that readers give it."""
     found = {}
     for path in (Path(__file__).parent.parent / "hosts").glob("*/tape.json"):
-        source = Source(tape.ReplayBackend(tape.load(str(path))))
+        source = Source(recording.ReplayBackend(recording.load(str(path))))
         collect(source, ALL_READERS)
         for question, keeps in source.keeps.items():
             keep = merged(keeps)

@@ -28,13 +28,13 @@ from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.topology import Nic
+from hostagent.host.recording import SCHEMA_VERSION, ReplayBackend, Tape, dumps
 from hostagent.profiles import files as built_in
 from hostagent.profiles.format import Rename
 from hostagent.report.facts import facts_schema, report_facts
 from hostagent.report.facts.described import FACTS as TEXTS
 from hostagent.schemas import names, profile_body, published
 from hostagent.sinks import render
-from hostagent.source.tape import SCHEMA_VERSION, ReplayBackend, Tape, dumps
 from tests.judged import judged
 from tests.over import over
 from tests.recorded import NAMES, PAIRED, each_host, report_of, tape_of

@@ -14,7 +14,7 @@ from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.host import Services, Unit
 from hostagent.facts.runtime import Runtime
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 #: The CDI library's own order: a device of the later directory hides one of the earlier.
 _STATIC, _DYNAMIC = "/etc/cdi", "/var/run/cdi"

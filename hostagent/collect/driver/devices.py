@@ -5,7 +5,7 @@ import re
 from hostagent.core.retention import WHOLE
 from hostagent.core.unread import Unread, then
 from hostagent.facts.driver import CONTAINER_ROOT, DeviceNode
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 #: Major of the GPUs, nvidiactl and nvidia-modeset (Linux kernel, Documentation/admin-guide/devices.txt).
 NVIDIA_MAJOR = 195

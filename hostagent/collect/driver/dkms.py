@@ -8,7 +8,7 @@ from hostagent.core.parsing import shown, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, need
 from hostagent.facts.driver import DkmsBuild
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _TREE = "/var/lib/dkms"
 #: Modules of other products that DKMS builds under names that begin with nvidia.

@@ -8,13 +8,13 @@ from hostagent.collect.driver.devices import read_char_links, read_majors, read_
 from hostagent.collect.driver.dkms import read_dkms
 from hostagent.collect.driver.libraries import read_libraries
 from hostagent.collect.kernel.modprobe import ConfigFile, module_behind, options_of, read_modprobe
-from hostagent.collect.values import line_in, names_in, number_in
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import NOT_APPLICABLE, NOT_THERE, Unread, UnreadError, need, then
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.platform import Platform
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import line_in, names_in, number_in
 
 _MODULE = "/sys/module/nvidia"
 _PARAMETERS = ("CoherentGPUMemoryMode", "DeviceFileGID", "DeviceFileMode", "DeviceFileUID", "ModifyDeviceFiles")

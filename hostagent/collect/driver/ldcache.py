@@ -6,7 +6,7 @@ from typing import NamedTuple
 from hostagent.core.answers import MIB
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, then
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _MAGIC = b"glibc-ld.so.cache1.1"
 _HEADER_BYTES = 48

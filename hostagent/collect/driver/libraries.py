@@ -9,14 +9,14 @@ from typing import Any
 
 from hostagent.collect.driver.ldcache import read_ldcache
 from hostagent.collect.packages.packages import owners
-from hostagent.collect.values import names_in
 from hostagent.core.answers import Elf
 from hostagent.core.tables import libraries
 from hostagent.core.unread import Unread, then
 from hostagent.facts.driver import Library
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import names_in
 
 SONAMES = ("libcuda.so.1", "libnvidia-ml.so.1")
 _DIRECTORIES = (*libraries.SYSTEM, *libraries.LOCAL, *libraries.OF_THE_DRIVER)

@@ -7,7 +7,7 @@ from hostagent.core.escape import visible
 from hostagent.core.retention import Keep
 from hostagent.core.unread import NOT_THERE, Unread
 from hostagent.facts.gpu import Clearing
-from hostagent.source.base import MAX_TIME, Source
+from hostagent.host.source import MAX_TIME, Source
 
 PATH = "/run/hostagent/cleared.json"
 SCHEMA_VERSION = 1

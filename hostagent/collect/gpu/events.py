@@ -18,7 +18,7 @@ from hostagent.core.tables import kernel_log
 from hostagent.core.unread import Unread
 from hostagent.derived.faults import covers, may_be_cleared
 from hostagent.facts.gpu import Clearing, End, GpuEvents, InitFailure, Xid
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _XID, _SXID, _OF_XID = re.compile(kernel_log.XID), re.compile(kernel_log.SXID), re.compile(kernel_log.OF_XID)
 _GPU, _HEAD, _LOADED = re.compile(kernel_log.GPU), re.compile(kernel_log.HEAD), re.compile(kernel_log.LOADED)

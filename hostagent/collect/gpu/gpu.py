@@ -11,7 +11,7 @@ from hostagent.collect.gpu import nvml, pci, vfio
 from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.unread import Unread, then
 from hostagent.facts.gpu import Accelerators, Gpu, OtherAccelerator
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _PROC = "/proc/driver/nvidia/gpus"
 #: What NVML is asked of each GPU; the names are of `hostagent.source.lanes.nvml`.

@@ -5,10 +5,10 @@
 import re
 from typing import Any, NamedTuple
 
-from hostagent.collect.values import line_in, number_in
 from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.unread import Unread, then
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import line_in, number_in
 
 DEVICES = "/sys/bus/pci/devices"
 NVIDIA = 0x10DE

@@ -6,10 +6,10 @@
 import re
 
 from hostagent.collect.kernel.modprobe import DIRECTORIES, parse_options
-from hostagent.collect.values import names_in
 from hostagent.core.retention import Keep
 from hostagent.core.unread import NOT_THERE, Unread
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import names_in
 
 _PARAMETERS = ("vfio-pci.ids", "vfio_pci.ids")
 _OPTIONS = Keep("matches", (r"(?m:^[ \t]*options[ \t]+vfio[-_]pci[ \t][^\n]*)",))

@@ -5,7 +5,7 @@ from typing import Any
 
 from hostagent.core.unread import Unread
 from hostagent.facts.history import History
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 
 def read_history(source: Source, known: Callable[[type], Any]) -> History:

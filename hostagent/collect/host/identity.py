@@ -5,7 +5,7 @@ from typing import Any
 
 from hostagent.core.unread import Unread, then
 from hostagent.facts.host import Identity
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 
 def read_identity(source: Source, known: Callable[[type], Any]) -> Identity:

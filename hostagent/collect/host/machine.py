@@ -11,7 +11,7 @@ from hostagent.core.retention import WHOLE
 from hostagent.core.tables import daemons
 from hostagent.core.unread import Unread, then
 from hostagent.facts.host import Machine, Process, running
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _STA_UNSYNC = 0x40  # adjtimex(2)
 _TIME_DAEMONS = frozenset(daemons.processes("time"))

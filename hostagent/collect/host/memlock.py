@@ -9,13 +9,13 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from hostagent.collect.values import names_in
 from hostagent.core.retention import Keep
 from hostagent.core.tables import daemons
 from hostagent.core.unread import NOT_THERE, Unread, then
 from hostagent.facts.host import Process, Services, Unit, running
 from hostagent.facts.platform import Platform
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import names_in
 
 _UNITS = daemons.units("runtime", "kubelet", "supervisor")
 _PROCESSES = daemons.processes("runtime", "kubelet", "slurm")

@@ -2,7 +2,7 @@
 
 from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.unread import NOT_THERE, Unread
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 #: Files that dpkg, apt and rpm lock with fcntl(2) while they work.
 _LOCKED_FILES = (

@@ -7,7 +7,7 @@ from hostagent.collect.host.keeps import PROCESSES
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread
 from hostagent.facts.host import Process
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 
 def read_processes(source: Source, keep: Keep = PROCESSES) -> "tuple[Process, ...] | Unread":

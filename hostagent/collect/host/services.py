@@ -6,13 +6,13 @@ from typing import Any
 from hostagent.collect.host.keeps import FLAGS, KUBELET_FLAGS
 from hostagent.collect.host.processes import read_processes
 from hostagent.collect.host.unitfile import UnitText, parse_unit
-from hostagent.collect.values import names_in
 from hostagent.core.answers import KIB
 from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.tables.daemons import units
 from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.facts.host import Process, Services, Unit, running
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import names_in
 
 #: systemd.unit(5), the system manager's search path: the first that has a file of the name wins.
 ETC = "/etc/systemd/system"

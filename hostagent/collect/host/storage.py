@@ -7,7 +7,7 @@ from typing import Any
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, then
 from hostagent.facts.host import Filesystem, Storage
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _LOOKED_AT = ("/", "/usr", "/var", "/boot")
 #: Filesystems that make inodes as they need them and report none.

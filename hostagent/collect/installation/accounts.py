@@ -7,7 +7,7 @@ from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import NOTHING
 from hostagent.core.unread import Unread, need, then
 from hostagent.facts.accounts import Accounts
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _PASSWD, _GROUP, _SWITCH = "/etc/passwd", "/etc/group", "/etc/nsswitch.conf"
 #: Services of nsswitch.conf(5) that say nothing beyond the files: systemd knows users of its own services.

@@ -7,11 +7,11 @@ this instance, later ones over earlier ones. Read 2026-11.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hostagent.collect.values import paths_in
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, UnreadError, need
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import paths_in
 
 _MAIN, _PARTS = "/etc/cloud/cloud.cfg", "/etc/cloud/cloud.cfg.d"
 _INSTANCE = "/var/lib/cloud/instance"

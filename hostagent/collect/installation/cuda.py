@@ -15,7 +15,7 @@ from hostagent.core.retention import Keep
 from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need
 from hostagent.facts.cuda import Cuda, CudaToolkit
 from hostagent.facts.packages import Packages
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _FOLDER, _DEFAULT = "/usr/local", "/usr/local/cuda"
 _NAME = re.compile(r"cuda(?:-[0-9][0-9.]{0,15})?")

@@ -14,7 +14,7 @@ from hostagent.core.tables.daemons import DOCKER_PROCESS
 from hostagent.core.unread import Unread, need
 from hostagent.facts.host import running
 from hostagent.facts.runtime import Runtime
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 #: With a suffix where user namespaces are remapped.
 _NAMESPACE = "moby"

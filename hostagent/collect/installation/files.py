@@ -12,7 +12,7 @@ from hostagent.core.retention import NOTHING
 from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.facts.installation import ConfigFile
 from hostagent.facts.runtime import Runtime
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 #: Directories of which every file is looked at.
 FOLDERS = (

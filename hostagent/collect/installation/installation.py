@@ -14,7 +14,7 @@ from hostagent.core.unread import Unread, need
 from hostagent.facts.installation import GpuUser, Installation
 from hostagent.facts.packages import Packages
 from hostagent.facts.runtime import Runtime
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 #: What rebuilds an initramfs, by where distributions have it; the first that is there.
 _INITRAMFS = (

@@ -4,7 +4,7 @@
 
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, need
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 #: Certificates, by who makes them: shim-signed and DKMS on Debian and Ubuntu; DKMS elsewhere; akmods. Sources: update-secureboot-policy(1),
 #: dkms(8) (mok_certificate), akmods' README.secureboot. Read 2026-11.

@@ -12,7 +12,7 @@ from hostagent.core.answers import MIB
 from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.toml import TomlError, parse_toml
 from hostagent.core.unread import Unread, then
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _APT = "/var/lib/apt/extended_states"
 _DNF5 = "/usr/lib/sysimage/libdnf5/packages.toml"

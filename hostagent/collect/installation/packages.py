@@ -12,7 +12,7 @@ from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, then
 from hostagent.facts.installation import InstalledPackage
 from hostagent.facts.packages import Packages, VersionLock
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _FIELDS = ("Package", "Status", "Version", "Architecture")
 _MOST = 50_000

@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator, Mapping
 
 from hostagent.collect.packages.dnf import parse_ini
-from hostagent.collect.values import paths_in
 from hostagent.core.parsing import at_most, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.facts.installation import Repository
 from hostagent.facts.packages import Packages
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import paths_in
 
 #: Later ones have the last word on a repository of the same id (dnf5.conf(5), reposdir); and where the default of gpgcheck is said.
 _ZYPP = "/etc/zypp/repos.d"

@@ -10,7 +10,7 @@ from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, need
 from hostagent.facts.version import compare_deb
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _SETTINGS = ("GRUB_DEFAULT", "GRUB_FLAVOUR_ORDER", "GRUB_DISABLE_SUBMENU", "GRUB_DISABLE_RECOVERY")
 #: As the shell reads it that they are written for: in quotes, or one word.

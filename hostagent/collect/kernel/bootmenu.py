@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from hostagent.collect.kernel.grubcfg import parse_grubcfg
 from hostagent.collect.kernel.grubmenu import MenuEntry, chosen
 from hostagent.collect.kernel.grubrun import Given, run
-from hostagent.collect.values import names_in
 from hostagent.core.answers import MIB
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, need
 from hostagent.facts.version import compare_rpm
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import names_in
 
 _DIRECTORIES = ("/boot/grub", "/boot/grub2")
 _VENDORS = "/boot/efi/EFI"

@@ -11,13 +11,13 @@ from typing import Any
 from hostagent.collect.kernel.bootmenu import bls_entries
 from hostagent.collect.kernel.modprobe import module_behind, read_modprobe
 from hostagent.collect.packages.packages import owners
-from hostagent.collect.values import modified_at, names_in
 from hostagent.core.answers import MIB
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, then
 from hostagent.facts.kernel import InstalledKernel
 from hostagent.facts.packages import Packages
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import modified_at, names_in
 
 #: Small modules that kernels of distributions have, any of which tells its kernel's own vermagic.
 _IN_TREE = ("veth", "dummy", "br_netfilter", "nf_tables", "xfs", "tun", "loop", "overlay", "nouveau", "drm")

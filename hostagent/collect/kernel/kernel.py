@@ -8,12 +8,12 @@ from hostagent.collect.kernel.bootentry import image_release, newest_first, next
 from hostagent.collect.kernel.installed import read_installed
 from hostagent.collect.kernel.log import read_kernel_log
 from hostagent.collect.kernel.modprobe import MODULE_BLACKLISTS, blacklists_nouveau, cmdline_blacklists_nouveau, read_modprobe
-from hostagent.collect.values import modified_at, names_in
 from hostagent.core.answers import MIB
 from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.unread import Unread, then
 from hostagent.facts.kernel import Kernel
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import modified_at, names_in
 
 _ROOTS = ("/lib/modules", "/usr/lib/modules")
 #: What a removed kernel's directory has no more, though DKMS may have left a module in it.

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 #: What events of GPUs and refused module keys are read from.
 _MESSAGES = Keep(

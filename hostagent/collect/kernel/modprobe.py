@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hostagent.collect.values import names_in
 from hostagent.core.answers import MIB
 from hostagent.core.parsing import at_most, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, UnreadError, need
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import names_in
 
 #: A file in an earlier directory hides one of the same name in a later one.
 DIRECTORIES = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")

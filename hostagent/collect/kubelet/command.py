@@ -13,8 +13,8 @@ from hostagent.core.parsing import Allowance, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need, then
 from hostagent.facts.host import Unit
+from hostagent.host.source import Source
 from hostagent.knowledge.kubeletversions import DROPINS_VARIABLE
-from hostagent.source.base import Source
 
 #: Of a file of shell variables names, flags and types; of our flags the values.
 ENVIRONMENT = Keep("flags", KUBELET_FLAGS)

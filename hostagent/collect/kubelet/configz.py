@@ -10,8 +10,8 @@ from typing import Any
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, need
 from hostagent.facts.kubelet import KubeletConfig
+from hostagent.host.source import Source
 from hostagent.knowledge.kubelet import HELD
-from hostagent.source.base import Source
 
 _NOT_ASKED = Unread("not-recorded", "the profile names no configz")
 _DOWN = Unread("not-running", "the kubelet does not run")

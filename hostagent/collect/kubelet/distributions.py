@@ -17,7 +17,7 @@ from hostagent.collect.kubelet.found import Found
 from hostagent.collect.kubelet.keeps import DISTRIBUTION
 from hostagent.core.parsing import Allowance
 from hostagent.core.unread import Unread, UnreadError, need
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _RANCHER = {"k3s": "/etc/rancher/k3s/config.yaml", "rke2": "/etc/rancher/rke2/config.yaml"}
 _DROP_INS = "/var/lib/rancher/{}/agent/etc/kubelet.conf.d"

@@ -9,7 +9,7 @@ from hostagent.collect.kubelet.found import Found
 from hostagent.collect.kubelet.keeps import CONFIG
 from hostagent.core.parsing import Allowance
 from hostagent.core.unread import NOT_APPLICABLE, NOT_THERE, Unread, UnreadError, need, then
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 #: Of one kubelet; more are no configuration that anybody writes.
 _MAX_FILES, _MAX_BYTES, _MAX_DEPTH, _MAX_ENTRIES = 100, 256 * 1024, 8, 1000

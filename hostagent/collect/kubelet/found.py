@@ -9,8 +9,8 @@ from hostagent.core.parsing import stops_at_unread
 from hostagent.core.tables.daemons import processes as names_of
 from hostagent.core.unread import Unread, need, then
 from hostagent.facts.host import Process, Services, Unit
+from hostagent.host.source import Source
 from hostagent.knowledge.runtimes import KUBELET_SEEN_ONLY, KUBELET_UNITS
-from hostagent.source.base import Source
 
 _PROGRAM = "kubelet"
 

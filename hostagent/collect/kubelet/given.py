@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 from hostagent.collect.kubelet.keeps import CHECKPOINT
 from hostagent.collect.kubelet.states import StateFile, StateFiles, state_file
-from hostagent.collect.values import names_in
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, need, then
 from hostagent.facts.cpulist import format_cpulist, parse_cpulist
 from hostagent.facts.kubelet import Device, KubeletState, MemoryBlock
+from hostagent.host.source import Source
+from hostagent.host.values import names_in
 from hostagent.knowledge.runtimes import DRA_DRIVER
-from hostagent.source.base import Source
 
 T = TypeVar("T")
 #: Resource and id.

@@ -17,8 +17,8 @@ from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, UnreadError, need, then
 from hostagent.facts.host import Machine
 from hostagent.facts.kubelet import Kubelet
+from hostagent.host.source import Source
 from hostagent.knowledge.kubeletversions import DROPINS_VARIABLE
-from hostagent.source.base import Source
 
 
 def kubelet_of(source: Source, found: Found, packages: Any, known: Callable[[type], Any]) -> Kubelet:

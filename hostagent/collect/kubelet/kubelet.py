@@ -10,7 +10,7 @@ from hostagent.facts.host import Machine, Services
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _NONE = Unread("absent", "no kubelet is in use")
 

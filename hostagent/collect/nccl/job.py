@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from hostagent.core.secret.people import without_people
 from hostagent.core.unread import Unread
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 #: Names that one environment gives: of a home, USER and LOGNAME.
 MOST_PEOPLE = 3

@@ -17,8 +17,8 @@ from hostagent.core.parsing import stops_at_unread
 from hostagent.core.secret.forms import REMOVED
 from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.facts.nccl import NcclLibrary, NcclPlugin
+from hostagent.host.source import Source
 from hostagent.knowledge import nccllibraries as known
-from hostagent.source.base import Source
 
 _SYMBOL = re.compile(r"nccl(Net|CollNet|Tuner|Profiler|Env|Gin|Rma)(?:Plugin)?_?v[0-9]{1,3}")
 

@@ -9,8 +9,8 @@ from hostagent.collect.driver.ldcache import read_ldcache
 from hostagent.collect.nccl.places import DEFAULT, Candidate
 from hostagent.core.answers import NcclFile
 from hostagent.core.unread import NOT_THERE, Unread, need
+from hostagent.host.source import Source
 from hostagent.knowledge import nccllibraries as known
-from hostagent.source.base import Source
 
 
 def missing(source: Source, plugin: Candidate, file: NcclFile, search: tuple[str, ...]) -> tuple[str, ...]:

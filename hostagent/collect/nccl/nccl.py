@@ -9,7 +9,7 @@ from hostagent.collect.nccl.libraries import read_found, read_libraries, read_pl
 from hostagent.collect.nccl.settings import files_there, has_environment, read_settings
 from hostagent.core.unread import Unread
 from hostagent.facts.nccl import Nccl
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 
 def read_nccl(source: Source, known: Callable[[type], Any]) -> Nccl:

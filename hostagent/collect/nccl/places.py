@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from hostagent.collect.driver.ldcache import read_ldcache
 from hostagent.collect.nccl.writers import Writers
-from hostagent.collect.values import names_in
 from hostagent.core.parsing import Allowance
 from hostagent.core.tables.libraries import LOCAL, SYSTEM
 from hostagent.core.unread import NOT_THERE, Unread, need
 from hostagent.facts.nccl import Place
+from hostagent.host.source import Source
+from hostagent.host.values import names_in
 from hostagent.knowledge import nccllibraries as known
-from hostagent.source.base import Source
 
 #: Directories that one host may make us look into, and files in them: an ordinary one has thirty, and three.
 _MOST_DIRECTORIES, _MOST_FILES = 2000, 500

@@ -10,11 +10,11 @@ from hostagent.core.retention import Keep
 from hostagent.core.secret.forms import REMOVED
 from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.facts.nccl import NcclLibrary, NcclSetting
+from hostagent.host.source import Source
 from hostagent.knowledge.ncclchanges import CONF_FILE, NEWEST, Version, parse_nccl_version
 from hostagent.knowledge.ncclplugins import PREFIXES, is_known, keeps_value
 from hostagent.nccl.conftext import cleaned, is_setting
 from hostagent.nccl.settings import ENVIRONMENT, SYSTEM_FILE, Setting, conf_files, settings
-from hostagent.source.base import Source
 
 _KEEP = Keep("nccl.conf")
 #: Settings of a host; those that exist have ten.

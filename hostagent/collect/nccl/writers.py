@@ -5,7 +5,7 @@
 
 from hostagent.core.answers import Stat
 from hostagent.core.unread import NOT_THERE, Unread, need
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _GROUP_WRITES, _OTHERS_WRITE = 0o020, 0o002
 

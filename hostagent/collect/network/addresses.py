@@ -8,7 +8,7 @@ from hostagent.core.answers import unexpected
 from hostagent.core.unread import Unread
 from hostagent.facts.network import Address
 from hostagent.facts.rdma import RdmaPort
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 
 class _Row(NamedTuple):

@@ -15,8 +15,8 @@ from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, UnreadError, need, then
 from hostagent.facts.network import Netdev, NetdevKind, Priorities
 from hostagent.facts.topology import Nic
+from hostagent.host.source import Source
 from hostagent.knowledge.rdma import VIRTUAL_FUNCTIONS
-from hostagent.source.base import Source
 
 _KINDS = frozenset(get_args(NetdevKind))
 _NONE = "/"  # as `hostagent.source.lanes.netdevs` writes no name

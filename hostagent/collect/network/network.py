@@ -9,7 +9,7 @@ from hostagent.core.answers import unexpected
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, UnreadError, need, then
 from hostagent.facts.network import Listener, Network
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 
 def read_network(source: Source, known: Callable[[type], Any]) -> Network:

@@ -11,7 +11,7 @@ from typing import Any
 from hostagent.collect.network.words import number_of, value_in
 from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.facts.network import Priorities
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 #: Of a DCBX mode: this host configures the port, not the card (linux/dcbnl.h, DCB_CAP_DCBX_HOST).
 _HOST = 0x01

@@ -10,13 +10,13 @@ from typing import Any
 
 from hostagent.collect.gpu import pci
 from hostagent.collect.rdma.ports import managers
-from hostagent.collect.values import line_in
 from hostagent.core.parsing import shown, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.tables.nvlink_fabric import CONFIGURED
 from hostagent.core.unread import Unread, need, then
 from hostagent.facts.nvswitch import Fabric, NvSwitch
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import line_in
 
 _SWITCHES = "/proc/driver/nvidia-nvswitch/devices"
 _LOG = "/var/log/fabricmanager.log"

@@ -7,7 +7,7 @@ from hostagent.core.answers import MIB
 from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.unread import Unread, then
 from hostagent.facts.os import Ancestry, Os
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 #: Programs that every tree has, small ones first; their ELF header names the machine.
 _ELF_FILES = ("/lib/ld-linux-aarch64.so.1", "/lib64/ld-linux-x86-64.so.2", "/bin/sh", "/sbin/init", "/bin/busybox")

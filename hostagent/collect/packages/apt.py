@@ -6,12 +6,12 @@ from itertools import chain, product
 
 from hostagent.collect.packages.deb822 import parse_stanzas
 from hostagent.collect.packages.openpgp import parse_key_ids
-from hostagent.collect.values import paths_in
 from hostagent.core.parsing import at_most, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, need
 from hostagent.facts.packages import AptSource
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import paths_in
 
 _LIST = "/etc/apt/sources.list"
 _PARTS = "/etc/apt/sources.list.d"

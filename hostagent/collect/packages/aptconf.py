@@ -7,7 +7,7 @@ from hostagent.collect.packages.versionlocks import regex_glob
 from hostagent.core.parsing import at_most, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, need
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _TOKEN = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|#(?!clear\b|include\b)[^\n]*|(?P<word>"[^"\n]*"|[{};]|[^\s{};"]+)', re.DOTALL)
 _DEEPEST = 32

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from hostagent.collect.values import paths_in
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, UnreadError, need
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import paths_in
 
 _MODULES = "/etc/dnf/modules.d"
 _AUTOMATIC = "/etc/dnf/automatic.conf"

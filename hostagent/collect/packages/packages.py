@@ -12,7 +12,7 @@ from hostagent.collect.packages.versionlocks import Locks, covers, read_locks
 from hostagent.core.unread import NOT_THERE, Unread, then
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.version import upstream
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 #: Names that can own a library or a module of the driver; the lists of all others need not be read.
 _OWNERS = ("libnvidia", "libcuda", "nvidia", "cuda-compat", "xorg-x11-", "kmod-nvidia", "linux-modules-nvidia")

@@ -9,8 +9,8 @@ from hostagent.collect.packages.dpkg import Record, merged_usr
 from hostagent.core.answers import Completed
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, then
+from hostagent.host.source import Source
 from hostagent.knowledge.packages import FAMILIES, RPM_DATABASES, TOOLKIT_PACKAGES
-from hostagent.source.base import Source
 
 _DATABASES = ("rpmdb.sqlite", "Packages.db", "Packages")
 _QUERY = "%{NAME}\\t%{EPOCH}\\t%{VERSION}-%{RELEASE}\\t%{ARCH}\\t%{VENDOR}\\t%{SOURCERPM}\\n"

@@ -7,12 +7,12 @@ from itertools import chain
 
 from hostagent.collect.packages.deb822 import parse_stanzas
 from hostagent.collect.packages.dpkg import Record
-from hostagent.collect.values import paths_in
 from hostagent.core.parsing import at_most, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, need
 from hostagent.facts.packages import VersionLock
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import paths_in
 
 PREFERENCES_DIR = "/etc/apt/preferences.d"
 _PINS, _MENTION = Keep("stanzas", ("package", "pin=version ", "pin-priority")), Keep("matches", ("(?i:nvidia|cuda)",))

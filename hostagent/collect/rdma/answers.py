@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast, get_args
 
 from hostagent.core.unread import Unread, UnreadError, Why, then
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from hostagent.collect.rdma.answers import (
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.facts.rdma import Gid, Pkey, RdmaPort
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 T = TypeVar("T")
 

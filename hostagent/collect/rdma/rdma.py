@@ -10,7 +10,6 @@ from typing import Any
 from hostagent.collect.kernel.installed import parse_modules_dep
 from hostagent.collect.rdma.answers import Words
 from hostagent.collect.rdma.ports import managers, names
-from hostagent.collect.values import line_in, names_in
 from hostagent.core.answers import MIB
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import WHOLE, Keep
@@ -18,9 +17,10 @@ from hostagent.core.tables.platforms import OPERATORS_MARK
 from hostagent.core.unread import NOT_APPLICABLE, NOT_THERE, Unread, UnreadError, need, then
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import HandleLimit, Rdma
+from hostagent.host.source import Source
+from hostagent.host.values import line_in, names_in
 from hostagent.knowledge.gpudirect import PEERMEM
 from hostagent.knowledge.rdma import CGROUPS, DOCA, INBOX, MELLANOX, OPERATOR, PEER_MEMORY_FILES, PROVIDER, STACK_MODULES
-from hostagent.source.base import Source
 
 _NODES = "/dev/infiniband"
 _NETNS_MODE = "/sys/module/ib_core/parameters/netns_mode"

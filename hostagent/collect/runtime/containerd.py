@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from hostagent.collect.runtime.containerdfiles import ConfigError, File, load_files, strings
 from hostagent.collect.runtime.containerdshadow import is_nvidia_cri, shadowed
-from hostagent.collect.values import modified_at
 from hostagent.core.unread import Unread
+from hostagent.host.source import Source
+from hostagent.host.values import modified_at
 from hostagent.knowledge.runtimes import (
     CONTAINERD,
     CONTAINERD_MEASURED,
@@ -26,7 +27,6 @@ from hostagent.knowledge.runtimes import (
     ContainerdRules,
     schema,
 )
-from hostagent.source.base import Source
 
 Table = Mapping[str, Any]
 _GRPC_SERVER = "io.containerd.server.v1.grpc"

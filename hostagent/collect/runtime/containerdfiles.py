@@ -14,8 +14,8 @@ from hostagent.collect.runtime.keeps import TOML
 from hostagent.core.parsing import Allowance, stops_at_unread
 from hostagent.core.toml import TomlError, parse_toml
 from hostagent.core.unread import Unread
+from hostagent.host.source import Source
 from hostagent.knowledge.runtimes import ContainerdRules
-from hostagent.source.base import Source
 
 _MAX_BYTES, _MOST_BYTES = 256 * 1024, 1024 * 1024
 _MAX_FILES = 200

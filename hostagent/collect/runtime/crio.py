@@ -10,8 +10,8 @@ from hostagent.core.parsing import Allowance, stops_at_unread
 from hostagent.core.toml import TomlError, parse_toml
 from hostagent.core.unread import Unread
 from hostagent.facts.version import compare_deb
+from hostagent.host.source import Source
 from hostagent.knowledge.runtimes import CRIO_CRUN_DEFAULT, CRIO_HOOKS, SPEC_DIRS
-from hostagent.source.base import Source
 
 MAIN = "/etc/crio/crio.conf"
 DROP_INS = "/etc/crio/crio.conf.d"

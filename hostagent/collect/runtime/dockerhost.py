@@ -7,12 +7,12 @@ from hostagent.collect.runtime import docker
 from hostagent.collect.runtime.keeps import DOCKER
 from hostagent.collect.runtime.places import Found, binary_exists
 from hostagent.collect.runtime.unitflags import unit_flags
-from hostagent.collect.values import modified_at
 from hostagent.core.unread import NOT_APPLICABLE, Unread, then
 from hostagent.facts.host import Services
 from hostagent.facts.runtime import Handler
+from hostagent.host.source import Source
+from hostagent.host.values import modified_at
 from hostagent.knowledge.runtimes import RUNC_V2
-from hostagent.source.base import Source
 
 CONTAINERD_ONLY = Unread("not-supported", "only containerd has tables and imports")
 _IN_FORCE = ("default_runtime", "handlers", "cgroup_driver", "cdi_enabled", "cdi_spec_dirs")

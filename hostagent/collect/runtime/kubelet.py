@@ -13,8 +13,8 @@ from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, UnreadError, need, then
 from hostagent.facts.host import Process, Services
 from hostagent.facts.runtime import Launcher, Runtime
+from hostagent.host.source import Source
 from hostagent.knowledge.runtimes import CRI_DOCKERD, DOCKER_ENDPOINTS, K3S_DOCKER, KUBELET_CONFIGS, KUBELET_ENDPOINT, KUBELET_FILES
-from hostagent.source.base import Source
 
 _ENDPOINT, _DRIVER = "--container-runtime-endpoint", "--cgroup-driver"
 _KEYS = ("containerRuntimeEndpoint", "cgroupDriver")

@@ -5,14 +5,14 @@ from typing import Any
 
 from hostagent.collect.runtime.kubelet import Kubelets
 from hostagent.collect.runtime.places import PATH, in_use
-from hostagent.collect.values import names_in
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.tables.daemons import DOCKER_SNAP, processes, units
 from hostagent.core.unread import NOT_THERE, Unread, need, then
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.host.source import Source
+from hostagent.host.values import names_in
 from hostagent.knowledge.runtimes import DRA_DRIVER, KUBELET_ROOTS, NRI_SOCKET, PROVIDER_MOUNTS
-from hostagent.source.base import Source
 
 _PROGRAMS = ("apptainer", "enroot", "podman", "singularity")
 _HOOK = "nvidia-container-runtime-hook"

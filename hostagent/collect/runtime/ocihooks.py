@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from hostagent.collect.values import names_in
 from hostagent.core.parsing import Allowance, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import names_in
 
 _KEEP = Keep("json", ("hook/path",))
 _MAX_BYTES = 256 * 1024

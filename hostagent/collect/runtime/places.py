@@ -13,8 +13,8 @@ from hostagent.core.unread import NOT_APPLICABLE, Unread, then
 from hostagent.facts.host import Machine, Process, Services, Unit
 from hostagent.facts.packages import Packages
 from hostagent.facts.version import upstream
+from hostagent.host.source import Source
 from hostagent.knowledge.runtimes import FIRST_START, RUNTIME_UNITS
-from hostagent.source.base import Source
 
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 

@@ -11,15 +11,15 @@ from hostagent.collect.runtime.dockerhost import CONTAINERD_ONLY, read_docker, r
 from hostagent.collect.runtime.keeps import UNIMPORTED
 from hostagent.collect.runtime.ocihooks import read_hooks
 from hostagent.collect.runtime.places import Found, binary_exists, find
-from hostagent.collect.values import modified_at
 from hostagent.core.parsing import Allowance, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.toml import TomlError, parse_toml
 from hostagent.core.unread import Unread, then
 from hostagent.facts.host import Machine
 from hostagent.facts.runtime import Handler, Runtime
+from hostagent.host.source import Source
+from hostagent.host.values import modified_at
 from hostagent.knowledge.runtimes import FINDS_TOOLKIT, RUNC_V2
-from hostagent.source.base import Source
 
 #: Everything of a Runtime that its configuration says.
 _CONFIGURED = (

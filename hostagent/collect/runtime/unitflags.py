@@ -7,7 +7,7 @@ from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need, then
 from hostagent.facts.host import Unit
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _FLAG = rf"(?<![\w-])({'|'.join(sorted(map(re.escape, FLAGS), key=len, reverse=True))})(?:=|\s)\s*([^\s\"']+)"
 #: In a file of shell variables, quoted or not.

@@ -25,7 +25,7 @@ from hostagent.core.retention import Keep
 from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.facts.runtime import Launchers
 from hostagent.facts.slurm import Gres, SlurmNode
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _NAMED = re.compile(r"^(?:export[ \t]+)?SLURM_CONF=[\"']?(/[^\s\"']+)", re.MULTILINE)
 _SERVER = re.compile(r"^[^\n#]*(?P<keep>--conf-server)\b", re.MULTILINE)

@@ -15,10 +15,10 @@ from hostagent.facts.packages import Package, Packages
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.version import compare_upstream, upstream
+from hostagent.host.source import Source
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES
 from hostagent.knowledge.runtimes import FIRST_START
 from hostagent.knowledge.toolkit import LOW_LEVEL_RUNTIMES, OWN_LDCONFIG
-from hostagent.source.base import Source
 
 _BINARIES = ("nvidia-cdi-hook", "nvidia-container-cli", "nvidia-container-runtime", "nvidia-container-runtime-hook", "nvidia-ctk")
 _CTK = "nvidia-ctk"

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 from hostagent.collect.gpu import pci
-from hostagent.collect.values import line_in
 from hostagent.core.parsing import parse_number, stops_at_unread
 from hostagent.core.unread import Unread, Why, need, then
 from hostagent.facts.topology import PciControl, PciPlace
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import line_in
 
 _GROUPS = "/sys/kernel/iommu_groups"
 _GROUP = re.compile(r"[0-9]{1,9}", re.ASCII)

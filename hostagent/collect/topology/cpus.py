@@ -10,12 +10,12 @@ no core has a second thread.
 
 import re
 
-from hostagent.collect.values import line_in, number_in
 from hostagent.core.parsing import parse_number, stops_at_unread
 from hostagent.core.unread import Unread, need, then
 from hostagent.facts.cpulist import LIMIT, format_cpulist, parse_cpulist
 from hostagent.facts.topology import CpuGovernor, CpuPackage
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import line_in, number_in
 
 CPUS = "/sys/devices/system/cpu"
 _POLICIES = f"{CPUS}/cpufreq"

@@ -17,7 +17,7 @@ from hostagent.collect.gpu import pci
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, need
 from hostagent.facts.topology import Nic
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 _NETWORK = 0x02
 _VIRTIO = "virtio-pci"

@@ -10,11 +10,11 @@ from hostagent.collect.gpu import pci
 from hostagent.collect.topology import cpus, nodes
 from hostagent.collect.topology.controls import read_controls
 from hostagent.collect.topology.nics import addresses
-from hostagent.collect.values import number_in
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, need, then
 from hostagent.facts.topology import PciPlace, Topology
-from hostagent.source.base import Source
+from hostagent.host.source import Source
+from hostagent.host.values import number_in
 
 _BALANCING = "/proc/sys/kernel/numa_balancing"
 #: A host bridge in a path of sysfs: pci0000:16. Behind Intel's VMD and in Hyper-V one stands below other devices.

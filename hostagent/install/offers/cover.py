@@ -8,9 +8,9 @@ import errno
 import os
 import stat
 
+from hostagent.host.paths import Root
 from hostagent.sandbox import mounting
 from hostagent.sandbox.mounting import at
-from hostagent.source.paths import Root
 
 #: Beside its own directories it writes what is temporary.
 COVERED = ("/etc", "/usr", "/var", "/tmp")  # noqa: S108  nothing is made in it but in memory

@@ -9,8 +9,8 @@ from urllib.parse import unquote
 from hostagent.core.deadline import Deadline
 from hostagent.core.secret.forms import REMOVED
 from hostagent.core.unread import Unread
+from hostagent.host.host_binaries import program
 from hostagent.install.offers.room import Room
-from hostagent.source.foreign import program
 
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy")
 

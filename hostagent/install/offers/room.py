@@ -18,16 +18,16 @@ from hostagent.core.answers import Answer
 from hostagent.core.smallfile import reason
 from hostagent.core.unread import Unread, Why
 from hostagent.core.vocabulary import Kind
+from hostagent.host.files import unread
+from hostagent.host.paths import Root
+from hostagent.host.programs import Runner
+from hostagent.host.runner import Runs, serve
+from hostagent.host.task import Task
 from hostagent.install.entrance import furnish
 from hostagent.install.offers.cover import cover
 from hostagent.sandbox import mounting
 from hostagent.sandbox.child import Send
 from hostagent.sandbox.namespaces import own_mounts, write_nowhere
-from hostagent.source.files import unread
-from hostagent.source.paths import Root
-from hostagent.source.programs import Runner
-from hostagent.source.runner import Runs, serve
-from hostagent.source.task import Task
 
 #: Seconds for mounts, and for a few small files.
 _LAY_S = 10

@@ -9,6 +9,8 @@ from hostagent.core.deadline import within
 from hostagent.core.smallfile import reason
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
 from hostagent.install.keys import key_bytes
 from hostagent.install.offers.apt import Apt
 from hostagent.install.offers.dnf import Dnf, Tdnf
@@ -17,8 +19,6 @@ from hostagent.install.offers.room import Laid, Room
 from hostagent.install.offers.zypper import Zypper
 from hostagent.plan.model import Key, Operation, Remove, Write
 from hostagent.plan.offers import Candidate, Offers, Question, RefreshFault, Transaction
-from hostagent.source.files import Files
-from hostagent.source.paths import Root
 
 #: Seconds for all answers about one host, and where packages are fetched.
 _WHOLE_S, _KEEPING_S = 300.0, 3600.0

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterable, Iterator
 
 from hostagent.core.unread import Unread
-from hostagent.source.files import Files, unread
-from hostagent.source.paths import Root
+from hostagent.host.files import Files, unread
+from hostagent.host.paths import Root
 
 #: TCP_LISTEN (include/net/tcp_states.h). Sockets that listen come first in the kernel's table, and nothing is read beyond them.
 _LISTEN = "0A"

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hostagent.core.unread import Unread
-from hostagent.source.files import Files
+from hostagent.host.files import Files
 
 #: Bytes of a table: the addresses and routes of a host with some thousand pods.
 _MOST_BYTES = str(4 * 1024 * 1024)

@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 from hostagent.core.unread import Unread, then
-from hostagent.source.attributes import Attributes, told
-from hostagent.source.files import unread
-from hostagent.source.paths import Root
+from hostagent.host.attributes import Attributes, told
+from hostagent.host.files import unread
+from hostagent.host.paths import Root
 
 CLASS = "/sys/class/net"
 #: Stands for no name in a row: no interface can be called so.

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hostagent.core.unread import Unread, Why
-from hostagent.source.files import unread
+from hostagent.host.files import unread
 
 _REQUEST, _DUMP = 0x01, 0x300
 _ERROR, _DONE = 2, 3

@@ -9,10 +9,10 @@ goes into an ioctl: the kernel would load a module of that name.
 # of the interface's name for root. sock_diag loads tcp_diag.
 
 from hostagent.core.unread import Unread
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
+from hostagent.host.worker_reading import read_lane
 from hostagent.sandbox.worker_spec import Ask, Lane, Rights, allowed_s
-from hostagent.source.files import Files
-from hostagent.source.lanereading import read_lane
-from hostagent.source.paths import Root
 
 _METHOD = "network"
 #: Of every kernel, with a file or without: what the lane's lock asks for where there can be a driver that hangs.
@@ -30,7 +30,7 @@ def _ask_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
 
 
 def _lock(root: Root, ends: float) -> "Unread | None":
-    from hostagent.source.locks import hold
+    from hostagent.host.worker_locks import hold
 
     return hold(_METHOD, _MODULE, root, ends)
 

@@ -30,15 +30,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from hostagent.core.unread import Unread
+from hostagent.host.attributes import told
+from hostagent.host.files import Files, unread
+from hostagent.host.paths import Root
 from hostagent.knowledge.network import JOB_PORTS
 from hostagent.sandbox.least_privileges import network_worker
 from hostagent.sandbox.namespaces import enter_network_namespace
 from hostagent.sandbox.worker_spec import LOAD_S, LOADING, Ask
-from hostagent.source.attributes import told
-from hostagent.source.files import Files, unread
 from hostagent.source.lanes import listeners, netaddresses, netdevs, netlink
 from hostagent.source.lanes.netdevs import CLASS, Interface
-from hostagent.source.paths import Root
 
 #: More than any host has; a bound on a tree that somebody else made.
 _MOST = 2048

@@ -8,11 +8,11 @@
 
 from hostagent.core.answers import MIB
 from hostagent.core.unread import Unread
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
+from hostagent.host.worker_reading import read_lane
 from hostagent.sandbox.worker_spec import Ask, Lane, Rights
-from hostagent.source.files import Files
-from hostagent.source.lanereading import read_lane
 from hostagent.source.lanes.nvmltimes import allowed_s
-from hostagent.source.paths import Root
 
 _DIRECTORY = "/proc/driver/nvidia"
 _SWITCHES = "/proc/driver/nvidia-nvswitch"
@@ -44,7 +44,7 @@ def _end() -> None:
 
 
 def _lock(root: Root, ends: float) -> "Unread | None":
-    from hostagent.source.locks import hold
+    from hostagent.host.worker_locks import hold
 
     return hold("nvidia", "nvidia", root, ends, _get_ready)
 

@@ -6,8 +6,8 @@ import stat
 
 from hostagent.core.tables.platforms import OPERATOR_DRIVER
 from hostagent.core.unread import Unread
-from hostagent.source.files import Files, unread
-from hostagent.source.paths import Root
+from hostagent.host.files import Files, unread
+from hostagent.host.paths import Root
 
 CONTROL = "/dev/nvidiactl"
 _MAJOR = 195  # of the driver's devices; opening another device can do things

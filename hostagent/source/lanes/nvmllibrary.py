@@ -8,11 +8,11 @@ from typing import Any
 
 from hostagent.core.tables import libraries, platforms
 from hostagent.core.unread import Unread
+from hostagent.host import host_binaries
+from hostagent.host.paths import Root
 from hostagent.sandbox.library_sandbox import enter
 from hostagent.sandbox.worker_spec import Rights
-from hostagent.source import foreign
 from hostagent.source.lanes.nvmlgate import usable
-from hostagent.source.paths import Root
 
 LIBRARY = "libnvidia-ml.so.1"
 DIRECTORIES = (*libraries.SYSTEM, *libraries.OF_THE_DRIVER, *dict.fromkeys(place for row in platforms.ROWS for place in row.directories))
@@ -36,7 +36,7 @@ class Loader:
         both C libraries need is loaded before. Without the capability the library alone is taken from below the root.
         """
         root, simulated = self._root, self._root.simulated
-        found, refused = foreign.libraries(root, LIBRARY, DIRECTORIES)
+        found, refused = host_binaries.libraries(root, LIBRARY, DIRECTORIES)
         if refused:
             self._problem = Unread("error", f"12 {LIBRARY} is not loaded: {refused}")
         if root.path != "/":

@@ -20,10 +20,10 @@ from collections.abc import Mapping
 
 from hostagent.core.answers import MIB, Answer
 from hostagent.core.unread import Unread
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
+from hostagent.host.worker_reading import read_lane
 from hostagent.sandbox.worker_spec import Ask, Lane, Rights, allowed_s
-from hostagent.source.files import Files
-from hostagent.source.lanereading import read_lane
-from hostagent.source.paths import Root
 
 _DEVICES = "/sys/class/infiniband"
 
@@ -47,7 +47,7 @@ def _ask_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
 
 
 def _lock(root: Root, ends: float) -> "Unread | None":
-    from hostagent.source.locks import hold
+    from hostagent.host.worker_locks import hold
 
     return hold("rdma", "ib_core", root, ends)
 

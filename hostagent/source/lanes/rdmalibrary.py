@@ -16,11 +16,11 @@ from typing import Any
 
 from hostagent.core.tables import libraries
 from hostagent.core.unread import Unread
+from hostagent.host import host_binaries
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
 from hostagent.sandbox.library_sandbox import enter
 from hostagent.sandbox.worker_spec import Rights
-from hostagent.source import foreign
-from hostagent.source.files import Files
-from hostagent.source.paths import Root
 
 LIBRARY = "libibverbs.so.1"
 #: Names of providers, each in a line of a file of this directory (rdma-core, Documentation/libibverbs.md): "driver mlx5", or a path.
@@ -46,7 +46,7 @@ class Loader:
         The environment stays outside: by IBV_DRIVERS whoever starts this program would choose what is loaded.
         """
         simulated = self._root.simulated
-        found, refused = foreign.libraries(self._root, LIBRARY, (*libraries.SYSTEM, *libraries.LOCAL))
+        found, refused = host_binaries.libraries(self._root, LIBRARY, (*libraries.SYSTEM, *libraries.LOCAL))
         if not found:
             return Unread("error", f"{LIBRARY} is not loaded: {refused}") if refused else Unread("absent", f"no {LIBRARY} on this host")
         # the linker's cache may name /lib for /usr/lib

@@ -18,11 +18,11 @@ from typing import Any
 
 from hostagent.core.tables.nvlink_fabric import has_hidden_switches
 from hostagent.core.unread import Unread
+from hostagent.host.attributes import Attributes
+from hostagent.host.files import Files, unread
+from hostagent.host.paths import Root
 from hostagent.sandbox.worker_spec import PRODUCT_DATA, VPD_S, Ask, Rights
-from hostagent.source.attributes import Attributes
-from hostagent.source.files import Files, unread
 from hostagent.source.lanes import rdmaverbs
-from hostagent.source.paths import Root
 
 _PCI, _DEVICES, _VERBS = "/sys/bus/pci/devices", "/sys/class/infiniband", "/sys/class/infiniband_verbs"
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)

@@ -7,9 +7,9 @@ import pytest
 
 from hostagent.core.unread import Unread
 from hostagent.daemon.carried import Carried
-from hostagent.source import watched
-from hostagent.source.paths import Root
-from hostagent.source.watched import Places
+from hostagent.host import watched_files
+from hostagent.host.paths import Root
+from hostagent.host.watched_files import Places
 
 MODULE = ("modinfo", "/lib/modules/6.8.0/nvidia.ko.zst")
 CTK = ("run", "/usr/bin/nvidia-ctk", "--version")
@@ -59,7 +59,7 @@ def test_an_answer_ends_with_what_it_was_made_from(places, tmp_path, path, quest
 
 def test_a_file_that_changed_after_the_pass_began_may_not_be_the_one_that_was_read(places, tmp_path):
     began = time.time()
-    time.sleep(3 * watched._TICK_S)
+    time.sleep(3 * watched_files._TICK_S)
     (tmp_path / "usr/lib/modules/6.8.0/nvidia.ko.zst").write_text("other")
     carried = Carried(places)
     carried.keep(places, ANSWERS, began)
@@ -67,7 +67,7 @@ def test_a_file_that_changed_after_the_pass_began_may_not_be_the_one_that_was_re
 
 
 def test_a_file_that_may_hang_is_read_by_each_pass(places, tmp_path, monkeypatch):
-    monkeypatch.setattr(watched, "_hanging", lambda: (str(tmp_path / "usr/lib"),))
+    monkeypatch.setattr(watched_files, "_hanging", lambda: (str(tmp_path / "usr/lib"),))
     assert kept(Places(places._root)).answers().keys() == ANSWERS.keys() - {MODULE}
 
 

@@ -8,7 +8,7 @@ import pytest
 import hostagent
 from hostagent.collect.host.services import read_services
 from hostagent.core.tables import daemons, nvlink_fabric
-from hostagent.source.processes import NAMES
+from hostagent.host.processes import NAMES
 from hostagent.testing import host
 from tests.over import over
 

@@ -9,7 +9,7 @@ from hostagent.collect.installation.cuda import read_cuda
 from hostagent.core.unread import Unread
 from hostagent.facts.cuda import Cuda, CudaToolkit
 from hostagent.facts.packages import Package, Packages
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 from hostagent.source.questions import live_backend
 from hostagent.testing import host
 

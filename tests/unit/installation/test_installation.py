@@ -290,7 +290,7 @@ def taped(files):
             answers[(method, *arguments)] = answer = super().ask(method, *arguments)
             return answer
 
-    from hostagent.source.base import Source
+    from hostagent.host.source import Source
 
     collect(Source(Heard(files)), ALL_READERS)
     return kept(answers, "live", lambda text: f"{abs(hash(text)):064x}")

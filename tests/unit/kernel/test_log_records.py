@@ -7,7 +7,7 @@ import pytest
 from hostagent.collect.gpu.events import parse_events, read_events
 from hostagent.collect.kernel.log import read_kernel_log
 from hostagent.core.tables.kernel_log import KEPT, KEY_REFUSED
-from hostagent.source.kernellog import parse_journal, parse_kmsg, parse_syslog
+from hostagent.host.kernel_log import parse_journal, parse_kmsg, parse_syslog
 from hostagent.testing import host
 from tests.over import over
 

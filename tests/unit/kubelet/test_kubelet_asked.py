@@ -14,11 +14,11 @@ from hostagent.app import policy_of, prepare
 from hostagent.collect.kubelet.configz import differences, read_differences
 from hostagent.collect.kubelet.effective import Machine, Told, effective
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.source.base import Source
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
+from hostagent.host.policy import Policy
+from hostagent.host.source import Source
 from hostagent.source.configz import ask, parse_configz
-from hostagent.source.files import Files
-from hostagent.source.paths import Root
-from hostagent.source.policy import Policy
 from hostagent.testing import TreeBackend
 from tests.real.conftest import need_real
 

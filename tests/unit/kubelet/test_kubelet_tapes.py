@@ -17,12 +17,12 @@ from hostagent.collect.kubelet.documents import decode_error
 from hostagent.evaluate import evaluate
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.runtime import Launchers
+from hostagent.host.recording import ReplayBackend
+from hostagent.host.recording import load as load_tape
 from hostagent.profile import load
 from hostagent.reading import InProcess
 from hostagent.snapshot.flagwords import flags, typed_words
 from hostagent.snapshot.kubelets import kubelet_document
-from hostagent.source.tape import ReplayBackend
-from hostagent.source.tape import load as load_tape
 from hostagent.testing import TreeBackend
 from tests.trees.record import KEY, RECIPES
 from tests.trees.staged import stage
@@ -130,7 +130,7 @@ from hostagent.app import policy_of, prepare
 from hostagent.evaluate import evaluate
 from hostagent.profile import load
 from hostagent.reading import InProcess
-from hostagent.source import tape
+from hostagent.host import recording as tape
 
 prepared = prepare(profile.load(site_file=""), ["kubelet.full_node"])
 backend = tape.ReplayBackend(tape.load(sys.argv[1]))

@@ -17,6 +17,8 @@ from hostagent import catalogue, profile
 from hostagent.collect import READERS
 from hostagent.core.errors import HostagentError
 from hostagent.core.vocabulary import NCCL_VERDICTS, TOPICS
+from hostagent.host import recording
+from hostagent.host.recording import ReplayBackend
 from hostagent.knowledge.ncclcauses import CAUSES
 from hostagent.knowledge.ncclhost import EXPLAINING, REASONS
 from hostagent.nccl.chunks import blocks
@@ -25,8 +27,6 @@ from hostagent.report.hostcauses import as_report, joined
 from hostagent.schemas import published
 from hostagent.sinks.json import render_json
 from hostagent.sinks.nccl import render_explanation
-from hostagent.source import tape
-from hostagent.source.tape import ReplayBackend
 from tests.judged import judged
 from tests.nccl_logs import CASES, TCP, V227, Job
 
@@ -46,7 +46,7 @@ def reports():
     loaded = profile.load("default", site_file="")
     found = {}
     for name in (PEERMEM, SM, "hgx-h100-ubuntu2404", DISABLED):
-        report = judged(ReplayBackend(tape.load(str(HOSTS / name))), loaded)
+        report = judged(ReplayBackend(recording.load(str(HOSTS / name))), loaded)
         found[name] = replace(report, host=replace(report.host, hostname=name))
     return found
 

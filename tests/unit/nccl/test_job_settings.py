@@ -10,14 +10,14 @@ from hostagent.collect import collect
 from hostagent.collect.nccl.settings import files_there, has_environment, read_settings
 from hostagent.core.unread import Unread
 from hostagent.facts.nccl import Nccl, NcclLibrary
+from hostagent.host.recording import ReplayBackend, Tape, encode, question
+from hostagent.host.source import Source
 from hostagent.nccl.conftext import conf_text
 from hostagent.nccl.settings import parse_conf
 from hostagent.snapshot.keeping import kept
 from hostagent.snapshot.people import without_job_people
 from hostagent.snapshot.redact import redacted
-from hostagent.source.base import Source
 from hostagent.source.environment import parse_environment
-from hostagent.source.tape import ReplayBackend, Tape, encode, question
 
 ETC = ("read", "/etc/nccl.conf")
 HOME = ("read", "/home/alice/.nccl.conf")

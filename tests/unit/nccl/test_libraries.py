@@ -10,7 +10,7 @@ from hostagent.collect.nccl.libraries import read_found, read_libraries, read_pl
 from hostagent.collect.nccl.nccl import read_nccl
 from hostagent.core.unread import Unread
 from hostagent.facts.nccl import NcclLibrary
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 from hostagent.source.questions import live_backend
 from hostagent.testing import host
 from tests.trees.formats import linker_cache, nccl_library

@@ -5,12 +5,12 @@ from hypothesis import strategies as st
 
 from hostagent.collect import collect
 from hostagent.facts.nccl import Nccl
+from hostagent.host.recording import ReplayBackend, Tape, encode, question
+from hostagent.host.source import Source
 from hostagent.snapshot.keeping import kept
 from hostagent.snapshot.people import without_job_people
 from hostagent.snapshot.redact import redacted
-from hostagent.source.base import Source
 from hostagent.source.environment import parse_environment
-from hostagent.source.tape import ReplayBackend, Tape, encode, question
 from hostagent.testing import TreeBackend
 from tests.trees.formats import linker_cache, nccl_library
 

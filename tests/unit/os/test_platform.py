@@ -15,7 +15,7 @@ from hostagent.facts.driver import Driver, Library
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Part, Platform
 from hostagent.facts.toolkit import Toolkit
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 from hostagent.testing import TreeBackend
 from tests.firsts import told
 

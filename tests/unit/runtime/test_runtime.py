@@ -189,7 +189,7 @@ class Aged:
     [("1.7.27", ["sandbox_image", "containerd.snapshotter"]), ("2.1.4", ["sandbox_image"])],
 )
 def test_an_older_drop_in_shadows_the_main_file(version, lost):
-    from hostagent.source.base import Source
+    from hostagent.host.source import Source
 
     table = '[plugins."io.containerd.grpc.v1.cri"]\n'
     drop_in = "/etc/containerd/conf.d/99.toml"

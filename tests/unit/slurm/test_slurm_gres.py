@@ -9,8 +9,8 @@ from hostagent.collect import collect
 from hostagent.core.answers import Stat
 from hostagent.core.unread import Unread
 from hostagent.facts.slurm import Gres, SlurmNode
+from hostagent.host.recording import ReplayBackend
 from hostagent.reading import InProcess
-from hostagent.source.tape import ReplayBackend
 from hostagent.testing import TreeBackend, host
 from tests.trees.record import KEY, RECIPES
 from tests.trees.staged import stage

@@ -12,8 +12,8 @@ from hostagent.collect import collect
 from hostagent.core.unread import Unread
 from hostagent.evaluate import evaluate
 from hostagent.facts.topology import Nic, Topology
+from hostagent.host.source import Source
 from hostagent.report.facts import topology as report
-from hostagent.source.base import Source
 from hostagent.source.questions import live_backend
 from hostagent.testing import host
 from tests.cpu import within

@@ -10,10 +10,10 @@ from hostagent.core.answers import ARGUMENT_BYTES, ARGUMENTS, KIB
 from hostagent.core.tables import daemons
 from hostagent.core.tables.platforms import OPERATOR_DRIVER
 from hostagent.core.unread import Unread, UnreadError, need
-from hostagent.source.believed import parse_status, service_of
-from hostagent.source.files import Files, unread
-from hostagent.source.hidden import first_process
-from hostagent.source.paths import Root
+from hostagent.host.files import Files, unread
+from hostagent.host.hidepid import first_process
+from hostagent.host.paths import Root
+from hostagent.host.process_trust import parse_status, service_of
 
 _IN_DRIVER_CONTAINER = frozenset(daemons.processes("nvidia"))
 

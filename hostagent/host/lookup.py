@@ -4,8 +4,8 @@ import errno
 import os
 from contextlib import closing
 
+from hostagent.host.walk import Walk
 from hostagent.sandbox.syscalls import openat2_in_root
-from hostagent.source.walk import Walk
 
 #: How often openat2(2) is asked again while somebody moves directories, before the walk is taken.
 _TRIES = 16

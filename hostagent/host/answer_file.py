@@ -3,7 +3,7 @@
 The child only appends: it never waits for a parent that is busy. When it has to be replaced, its successor begins with
 these answers and asks no question twice.
 
-An answer is four bytes of length and the question with it (`hostagent.source.coding`), the length written last: where there is none, or
+An answer is four bytes of length and the question with it (`hostagent.host.encoding`), the length written last: where there is none, or
 what is there is none, there is no more.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread
-from hostagent.source.coding import FAST, Coding
+from hostagent.host.encoding import FAST, Coding
 
 #: A question as it is asked: method and arguments.
 Question = tuple[str, ...]

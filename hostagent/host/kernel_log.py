@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 from hostagent.core.answers import MIB, Answer
 from hostagent.core.tables.kernel_log import FIRST, KEPT, LINK, LINK_WORDS
 from hostagent.core.unread import Unread
-from hostagent.source.files import unread
-from hostagent.source.paths import Root
+from hostagent.host.files import unread
+from hostagent.host.paths import Root
 
 KMSG = "/dev/kmsg"
 KMSG_NUMBERS = (1, 11)  # Linux kernel, Documentation/admin-guide/devices.txt

@@ -7,11 +7,11 @@ from typing import Any
 
 from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread
+from hostagent.host.encoding import FAST, Coding
+from hostagent.host.runner import serve
+from hostagent.host.task import Task
 from hostagent.sandbox.child import Child, Send
 from hostagent.sandbox.namespaces import first_of_its_numbers
-from hostagent.source.coding import FAST, Coding
-from hostagent.source.runner import serve
-from hostagent.source.task import Task
 
 #: Seconds after the end of a program until its answer is here, at most.
 _GRACE_S = 1.5

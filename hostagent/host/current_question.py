@@ -10,8 +10,8 @@ import time
 import zlib
 from collections.abc import Callable
 
-from hostagent.source.answerfile import Question
-from hostagent.source.coding import FAST, Coding
+from hostagent.host.answer_file import Question
+from hostagent.host.encoding import FAST, Coding
 
 #: Of one page only what is written to is memory. A question that is longer is not told.
 _BYTES = 256 * 1024

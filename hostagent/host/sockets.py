@@ -11,8 +11,8 @@ from typing import Any
 
 from hostagent.core.answers import MIB, Answer
 from hostagent.core.unread import Unread
-from hostagent.source.files import Files, unread
-from hostagent.source.paths import Root
+from hostagent.host.files import Files, unread
+from hostagent.host.paths import Root
 
 _LIST = "/proc/1/net/unix"
 #: With __SO_ACCEPTCON in the flags: it accepts connections (proc_net(5)).

@@ -52,13 +52,13 @@ def _from_json(data: bytes) -> Any:
 
 
 def _encoded(answer: "Answer | Unread") -> Any:
-    from hostagent.source.tape import encode
+    from hostagent.host.recording import encode
 
     return encode(answer)
 
 
 def _decoded(packed: Any) -> "Answer | Unread":
-    from hostagent.source.tape import decode
+    from hostagent.host.recording import decode
 
     return decode(packed, "")
 

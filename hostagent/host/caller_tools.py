@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from hostagent.core.answers import MIB, Answer
 from hostagent.core.smallfile import reason, refuse_others
 from hostagent.core.unread import Unread
-from hostagent.source.programs import Runner
-from hostagent.source.task import Task
+from hostagent.host.programs import Runner
+from hostagent.host.task import Task
 
 #: Seconds for each.
 TOOL_S = 5.0

@@ -17,9 +17,9 @@ from typing import Any, cast
 
 from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread, Why
+from hostagent.host.encoding import FAST, Coding
+from hostagent.host.task import PDEATHSIG, Outputs, Task, become
 from hostagent.sandbox.child import Send
-from hostagent.source.coding import FAST, Coding
-from hostagent.source.task import PDEATHSIG, Outputs, Task, become
 
 _SUBREAPER = 36  # prctl(2)
 #: Seconds between two looks at a program that says nothing, and for the output of one that has ended.
@@ -76,7 +76,7 @@ class Runs:
         try:
             answer = None if self._is_refused else self._answer(task, "", alone=True)
             if answer is None:
-                from hostagent.source.leftover import directory
+                from hostagent.host.leftover import directory
 
                 self._is_refused = True
                 with directory(task.user) if task.copied else contextlib.nullcontext("") as place:

@@ -6,8 +6,8 @@ import os
 import time
 from collections.abc import Iterable
 
+from hostagent.host.paths import Root
 from hostagent.sandbox.mounts import parse_mounts
-from hostagent.source.paths import Root
 
 #: File systems whose server may not answer: what is there is looked at by passes alone.
 _MAY_HANG = frozenset({"nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "lustre", "gpfs", "beegfs", "afs", "autofs", "fuse", "fuseblk"})

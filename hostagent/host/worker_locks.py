@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator
 from hostagent.core import lockfile
 from hostagent.core.smallfile import NotOwnError
 from hostagent.core.unread import Unread
+from hostagent.host.paths import Root
 from hostagent.sandbox.worker_spec import CALL_S
-from hostagent.source.paths import Root
 
 #: Seconds before the run's end at which who waits tells who holds the lock.
 _TELL_S = 0.3

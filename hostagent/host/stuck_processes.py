@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from hostagent.core.unread import Unread
-from hostagent.source.answerfile import Question
+from hostagent.host.answer_file import Question
 
 
 class Left(NamedTuple):

@@ -11,10 +11,10 @@ from hostagent.core.errors import HostagentError
 from hostagent.core.smallfile import reason
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
+from hostagent.host.files import Files, unread
+from hostagent.host.paths import Root
 from hostagent.sandbox.worker import Hung, Worker
 from hostagent.sandbox.worker_spec import Lane, below
-from hostagent.source.files import Files, unread
-from hostagent.source.paths import Root
 
 #: Seconds one program may run.
 PROGRAM_TIMEOUT_S = 5.0
@@ -117,7 +117,7 @@ class LiveBackend:
         place = self.program(argv[0])
         if isinstance(place, Unread):
             return place
-        from hostagent.source.programs import run
+        from hostagent.host.programs import run
 
         return run((place, *argv[1:]), self.program_timeout_s, self.root.path)
 
@@ -132,7 +132,7 @@ class LiveBackend:
             return Unread("not-running", f"{name} is not run in an image")
         if self.root.path == "/":
             return name
-        from hostagent.source.foreign import program
+        from hostagent.host.host_binaries import program
 
         place = program(self.root, name)
         if isinstance(place, str) and self.root.simulated:
@@ -160,7 +160,7 @@ class LiveBackend:
         return text.decode("utf-8", "replace").strip() if isinstance(text, bytes) else ""
 
     def _os_release(self) -> Answer:
-        from hostagent.source.osrelease import MAX_BYTES, os_release
+        from hostagent.host.os_release import MAX_BYTES, os_release
 
         data = self.files.read("/etc/os-release", str(MAX_BYTES))
         if isinstance(data, Unread) and data.why == "absent":
@@ -168,17 +168,17 @@ class LiveBackend:
         return data if isinstance(data, Unread) else os_release(data)
 
     def _processes(self) -> Answer:
-        from hostagent.source.processes import processes
+        from hostagent.host.processes import processes
 
         return processes(self.root)
 
     def _sockets(self) -> Answer:
-        from hostagent.source.sockets import sockets
+        from hostagent.host.sockets import sockets
 
         return sockets(self.root)
 
     def _pci_controls(self, *addresses: str) -> Answer:
-        from hostagent.source.pciconfig import controls
+        from hostagent.host.pci_config import controls
 
         return controls(self.files, addresses)
 
@@ -187,7 +187,7 @@ class LiveBackend:
         return {}
 
     def _kernel_log(self) -> Answer:
-        from hostagent.source.kernellog import kernel_log
+        from hostagent.host.kernel_log import kernel_log
 
         return kernel_log(self.root, self.run)
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread
-from hostagent.source.kernellog import (
+from hostagent.host.kernel_log import (
     KMSG,
     KMSG_NUMBERS,
     MESSAGE,
@@ -22,7 +22,7 @@ from hostagent.source.kernellog import (
     system_call,
     thinned,
 )
-from hostagent.source.paths import Root
+from hostagent.host.paths import Root
 
 #: Seconds between two looks by the system call, which nothing announces.
 LOOK_S = 2.0

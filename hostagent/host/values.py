@@ -3,7 +3,7 @@
 from hostagent.core.parsing import parse_number
 from hostagent.core.retention import WHOLE
 from hostagent.core.unread import Unread, need, then
-from hostagent.source.base import Source
+from hostagent.host.source import Source
 
 
 def line_in(source: Source, path: str, *, absent: "str | None" = None) -> "str | Unread":

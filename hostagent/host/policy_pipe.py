@@ -5,7 +5,7 @@ import os
 import select
 
 from hostagent.core.deadline import Deadline
-from hostagent.source.policy import Policy
+from hostagent.host.policy import Policy
 
 
 class PolicyPipe:

@@ -5,7 +5,7 @@ import os
 
 from hostagent.core.answers import KIB, MIB
 from hostagent.core.unread import Unread
-from hostagent.source.files import Files
+from hostagent.host.files import Files
 
 _CHUNK = 256 * KIB
 

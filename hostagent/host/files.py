@@ -8,7 +8,7 @@ from itertools import islice
 
 from hostagent.core.answers import KIB, MIB, Answer
 from hostagent.core.unread import Unread, Why
-from hostagent.source.paths import Root
+from hostagent.host.paths import Root
 
 _KINDS = {
     stat.S_IFREG: "file",
@@ -80,7 +80,7 @@ class Files:
 
     def elf(self, path: str) -> Answer:
         """Lazily imported: few hosts have files that are asked for."""
-        from hostagent.source.elf import elf
+        from hostagent.host.elf import elf
 
         return self.open_and(path, elf)
 

@@ -8,9 +8,9 @@ from typing import NamedTuple, NoReturn
 
 from hostagent.core.answers import MIB
 from hostagent.core.unread import Unread, UnreadError, Why, need
-from hostagent.source.files import Files
-from hostagent.source.foreign import DIRECTORIES
-from hostagent.source.paths import Root
+from hostagent.host.files import Files
+from hostagent.host.host_binaries import DIRECTORIES
+from hostagent.host.paths import Root
 
 PDEATHSIG = 1  # prctl(2)
 _prctl = ctypes.CDLL(None).prctl
@@ -86,9 +86,9 @@ def _prepared(task: Task, place: str, *, alone: bool) -> tuple[str, str]:
         _change_root(task.root)
         return _found(task.argv[0]), ""
     # Few hosts have a program that is confined. Before the mount that may hide them:
+    from hostagent.host.copies import copy_all, open_all
     from hostagent.sandbox.confinement import confine
     from hostagent.sandbox.namespaces import be_alone, private_directory, write_nowhere
-    from hostagent.source.copies import copy_all, open_all
 
     if alone:
         if not be_alone():

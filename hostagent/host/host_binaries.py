@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterable
 
 from hostagent.core.unread import Unread
-from hostagent.source.files import Files
-from hostagent.source.paths import Root
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
 
 #: Where programs are looked for.
 DIRECTORIES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")

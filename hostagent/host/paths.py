@@ -1,6 +1,6 @@
 """Paths of a host whose root is mounted somewhere: every look-up stays inside that root, also while somebody changes what is in it.
 
-A path is looked up below a descriptor of the root (`hostagent.source.lookup`), and the answer is a descriptor, never another path:
+A path is looked up below a descriptor of the root (`hostagent.host.lookup`), and the answer is a descriptor, never another path:
 what a path means may change between two looks.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import cached_property
 
-from hostagent.source.walk import Walk
+from hostagent.host.walk import Walk
 
 #: What the kernel writes behind the name of what has none any more.
 _DELETED = " (deleted)"
@@ -50,7 +50,7 @@ class Root:
         if "\0" in path:
             raise ValueError("embedded null byte")
         if self._look_up is None:  # imported where a root needs it: on a machine's own the kernel is asked without more
-            from hostagent.source.lookup import by_kernel
+            from hostagent.host.lookup import by_kernel
 
             self._look_up = by_kernel
         return self._look_up(self._kept("/"), path, flags)

@@ -18,7 +18,7 @@ from hostagent.core.retention import Filtered, Keep
 from hostagent.core.smallfile import STANDARD_INPUT, read_standard_input
 from hostagent.core.unread import Unread, Why
 from hostagent.core.vocabulary import Kind
-from hostagent.source.base import MAX_TIME
+from hostagent.host.source import MAX_TIME
 
 SCHEMA_VERSION = 1
 #: What is read of a snapshot from anywhere. One of 64 GPUs and 2,000 packages has less than a megabyte.
@@ -246,8 +246,8 @@ def _refuse_depth(found: Any) -> None:
 def _data(path: str) -> bytes:
     if path == STANDARD_INPUT:
         return read_standard_input(MAX_BYTES)
-    from hostagent.source.files import Files
-    from hostagent.source.paths import Root
+    from hostagent.host.files import Files
+    from hostagent.host.paths import Root
 
     data = Files(Root()).read(os.path.abspath(path), str(MAX_BYTES))
     if isinstance(data, Unread):

@@ -12,8 +12,8 @@ from hostagent.core.answers import KIB, MIB, Answer, Completed, Disk, Elf, NcclF
 from hostagent.core.retention import Filtered, Keep, usable, within_limit
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
-from hostagent.source.budget import Budget
-from hostagent.source.policy import Policy, is_unavailable, not_asked
+from hostagent.host.budget import Budget
+from hostagent.host.policy import Policy, is_unavailable, not_asked
 
 _UNASKED: Answer = object()  # in the place of an answer
 _LIMITED = frozenset({"read", "tail"})

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from hostagent.core.answers import Answer
 from hostagent.core.tables import daemons
 from hostagent.core.unread import Unread, UnreadError, need
-from hostagent.source.attributes import Attributes
-from hostagent.source.believed import believed
-from hostagent.source.files import Files
-from hostagent.source.paths import Root
-from hostagent.source.process import Host, Process, is_gone
+from hostagent.host.attributes import Attributes
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
+from hostagent.host.process import Host, Process, is_gone
+from hostagent.host.process_trust import believed
 
 #: What the kernel keeps of a name: TASK_COMM_LEN less the null byte at its end (proc_pid_comm(5)).
 _COMM_CHARACTERS = 15

@@ -10,8 +10,8 @@ import stat
 from typing import Any
 
 from hostagent.core.unread import Unread
-from hostagent.source.files import unread
-from hostagent.source.paths import Root
+from hostagent.host.files import unread
+from hostagent.host.paths import Root
 
 #: Bytes of an attribute: the kernel gives no more than a page.
 _PAGE = 4096

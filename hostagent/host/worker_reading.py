@@ -6,9 +6,9 @@ from functools import partial
 
 from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
 from hostagent.sandbox.worker_spec import LOCKING, LOOKING, Ask, Lane, never
-from hostagent.source.files import Files
-from hostagent.source.paths import Root
 
 #: More than any host has; a bound on a tree that somebody else made.
 _MAX_ENTRIES = 4096

@@ -5,8 +5,8 @@ import os
 import re
 
 from hostagent.core.unread import Unread
-from hostagent.source.files import Files
-from hostagent.source.paths import Root
+from hostagent.host.files import Files
+from hostagent.host.paths import Root
 
 _CAP_SYS_PTRACE = 19  # capabilities(7)
 
