@@ -314,7 +314,7 @@ class Forked:
         if self._kind != "image":
             least_privileges.live_reader()
             return {}
-        from hostagent.source.rpmcopy import provide_rpm
+        from hostagent.domains.packages.read_rpm_copy import provide_rpm
 
         with contextlib.suppress(OSError):  # no process to be had: rpm's answers say so
             provide_rpm(self._root)

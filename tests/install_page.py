@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 from typing import get_args, get_type_hints
 
-from hostagent.knowledge.repositories import _KEYRINGS, CUDA_BASE, FINGERPRINTS, TOOLKIT_KEY
+from hostagent.domains.packages.tables.repositories import _KEYRINGS, CUDA_BASE, FINGERPRINTS, TOOLKIT_KEY
 from hostagent.plan.model import Asking
 from hostagent.plan.offers import RefreshFault
 from tests.golden import recorded_plan

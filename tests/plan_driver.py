@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from hostagent import profile
+from hostagent.domains.packages.tables.names import driver_part
 from hostagent.facts.driver import Library
 from hostagent.facts.installation import ConfigFile, InstalledPackage
 from hostagent.facts.packages import Package
 from hostagent.facts.version import upstream
-from hostagent.knowledge.packages import driver_part
 from hostagent.plan.driver import choose, driver_steps
 from hostagent.plan.model import Asked, Given, Write
 from hostagent.plan.offers import Candidate, Moved, Offers, Transaction

@@ -15,14 +15,14 @@ from hostagent.collect.driver.ldcache import parse_ldcache
 from hostagent.collect.host.unitfile import parse_unit
 from hostagent.collect.kernel.bootmenu import ENTRY, ENVIRONMENT, parse_entry, parse_grubenv
 from hostagent.collect.kernel.modprobe import blacklists_nouveau, parse_options
-from hostagent.collect.packages.apt import parse_sources_deb822, parse_sources_list
-from hostagent.collect.packages.aptconf import parse_apt_conf
-from hostagent.collect.packages.dpkg import parse_status
-from hostagent.collect.packages.openpgp import parse_key_ids
-from hostagent.collect.packages.versionlocks import parse_preferences, parse_versionlock, parse_zypp_locks
 from hostagent.collect.runtime.containerd import effective
 from hostagent.core.retention import WHOLE, Filtered, Keep, merged
 from hostagent.core.unread import Unread
+from hostagent.domains.packages.openpgp import parse_key_ids
+from hostagent.domains.packages.read_apt import parse_sources_deb822, parse_sources_list
+from hostagent.domains.packages.read_apt_conf import parse_apt_conf
+from hostagent.domains.packages.read_dpkg import parse_status
+from hostagent.domains.packages.read_version_locks import parse_preferences, parse_versionlock, parse_zypp_locks
 from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend
 from hostagent.host.source import Source

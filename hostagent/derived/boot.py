@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from hostagent.core.steps import Step, shell
 from hostagent.core.unread import Unread
-from hostagent.derived.packaging import initramfs, install, install_headers, module_package
+from hostagent.domains.packages.commands import initramfs, install, install_headers, module_package
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os

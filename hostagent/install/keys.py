@@ -5,11 +5,11 @@ import sys
 import tarfile
 from collections.abc import Iterable
 
-from hostagent.collect.installation.repositories import plain_url
-from hostagent.collect.packages.openpgp import dearmoured
 from hostagent.core.hashes import hexdigest
 from hostagent.core.smallfile import read_small, reason
 from hostagent.core.unread import UnreadError, need
+from hostagent.domains.packages.openpgp import dearmoured
+from hostagent.domains.packages.read_repositories import plain_url
 from hostagent.install.fetching import fetched
 from hostagent.install.outcome import RefusedError
 from hostagent.plan.model import Key, PlanStep

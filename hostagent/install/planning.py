@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hostagent.core.unread import Unread
-from hostagent.derived.packaging import program_of
+from hostagent.domains.packages.commands import program_of
 from hostagent.evidence import Evidence
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.install.offers.session import Host, Session

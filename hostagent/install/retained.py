@@ -6,7 +6,7 @@ import stat
 from urllib.parse import quote
 
 from hostagent.core.unread import Unread
-from hostagent.derived.packaging import program_of
+from hostagent.domains.packages.commands import program_of
 from hostagent.install.offers.keeping import fetch
 from hostagent.install.offers.session import Host
 from hostagent.install.outcome import RefusedError

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
 from hostagent.core.tables.pci import Flavour
-from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part, driver_stem, is_driver_version
+from hostagent.domains.packages.tables.names import TOOLKIT_PACKAGES, driver_part, driver_stem, is_driver_version
 
 Origin = Literal["cuda", "distribution"]
 Delivery = Literal["precompiled", "dkms"]

@@ -1,7 +1,7 @@
 """Programs of the toolkit on the disk: a database of packages that says installed is no proof of them."""
 
 from hostagent.core.unread import need
-from hostagent.knowledge.packages import TOOLKIT_BASE
+from hostagent.domains.packages.tables.names import TOOLKIT_BASE
 from hostagent.plan.model import ToolkitChoice
 from hostagent.plan.transactions import Commands
 from hostagent.plan.view import View

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hostagent.derived.packaging import program_of
+from hostagent.domains.packages.commands import program_of
 from hostagent.plan import aptcommands, rpmcommands
 from hostagent.plan.view import View
 

@@ -5,12 +5,12 @@ import struct
 from collections.abc import Callable, Iterator
 
 from hostagent.collect.driver.ldcache import parse_ldcache
-from hostagent.collect.installation.repositories import parse_repositories, written
-from hostagent.collect.packages.apt import parse_sources_deb822, parse_sources_list
-from hostagent.collect.packages.aptconf import statements
-from hostagent.collect.packages.deb822 import parse_stanzas
-from hostagent.collect.packages.openpgp import public_keys
 from hostagent.core.unread import Unread
+from hostagent.domains.packages.deb822 import parse_stanzas
+from hostagent.domains.packages.openpgp import public_keys
+from hostagent.domains.packages.read_apt import parse_sources_deb822, parse_sources_list
+from hostagent.domains.packages.read_apt_conf import statements
+from hostagent.domains.packages.read_repositories import parse_repositories, written
 from hostagent.facts.packages import AptSource
 
 Mask = Callable[[str], str]

@@ -31,7 +31,7 @@ def _run(host: LiveBackend, *argv: str) -> "Answer | Unread":
     """Rpm reads a copy of its database; every other program runs as it is."""
     if argv[:2] != ("rpm", "--dbpath"):
         return host.run(*argv)
-    from hostagent.source.rpmcopy import ask_rpm
+    from hostagent.domains.packages.read_rpm_copy import ask_rpm
 
     place = None if host.kind == "image" or host.root.simulated else host.program("rpm")
     return ask_rpm(host.files, argv, host.program_timeout_s, host.root.path, place)

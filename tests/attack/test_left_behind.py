@@ -15,12 +15,12 @@ import pytest
 
 from hostagent.core.deadline import within
 from hostagent.core.unread import Unread
+from hostagent.domains.packages import read_rpm_copy
 from hostagent.forked import Forked, Place
 from hostagent.host import copies, leftover
 from hostagent.host.programs import run
 from hostagent.reading import InProcess
 from hostagent.sandbox import child
-from hostagent.source import rpmcopy
 from hostagent.source.questions import live_backend
 from tests.attack import rpmdb, spaces
 from tests.children import running, until
@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="namespaces, and users to be, need root: run the tests as root"),
 ]
 ROOT = Path(__file__).parents[2]
-IMPORTED = (child, copies, pickle, rpmcopy, shutil)  # by the time a test becomes an ordinary user
+IMPORTED = (child, copies, pickle, read_rpm_copy, shutil)  # by the time a test becomes an ordinary user
 SYS_ADMIN = 21
 #: A program whose children have left its group and its session, and whose parent has died.
 FAMILY = "setsid sleep {0} & (setsid sh -c 'setsid sleep {0} & exec sleep {0}' & exec true); exec sleep {0}"

@@ -10,8 +10,8 @@ import time
 import pytest
 
 from hostagent import profile
-from hostagent.collect.packages.rpm import read_rpm
 from hostagent.core.unread import Unread
+from hostagent.domains.packages.read_rpm import read_rpm
 from hostagent.sandbox import landlock
 from hostagent.source.questions import live_backend
 from tests.attack import rpmdb, spaces

@@ -13,9 +13,9 @@ from typing import Any
 
 from hostagent import snapshot
 from hostagent.collect import ALL_READERS
+from hostagent.domains.packages.tables.names import FAMILIES
 from hostagent.evidence import Evidence, open_host
 from hostagent.host.recording import Tape
-from hostagent.knowledge.packages import FAMILIES
 from tests.trees import formats
 from tests.trees.record import KEY, adopt
 

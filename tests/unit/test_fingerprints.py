@@ -2,7 +2,7 @@
 
 import re
 
-from hostagent.knowledge.repositories import FINGERPRINTS, TOOLKIT_KEY, cuda_key
+from hostagent.domains.packages.tables.repositories import FINGERPRINTS, TOOLKIT_KEY, cuda_key
 
 _HOSTS = (("ubuntu", ("22.04", "24.04", "26.04")), ("debian", ("12", "13")))
 

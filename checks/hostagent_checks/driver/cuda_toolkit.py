@@ -2,7 +2,7 @@
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.packaging import install
+from hostagent.domains.packages.commands import install
 from hostagent.facts.driver import Driver
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages

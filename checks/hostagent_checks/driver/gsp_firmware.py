@@ -11,12 +11,12 @@ from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.core.text import first_of
 from hostagent.core.unread import Unread
 from hostagent.derived.boot import rebuild_initramfs
-from hostagent.derived.packaging import install
+from hostagent.domains.packages.commands import install
+from hostagent.domains.packages.tables.names import firmware_package
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.knowledge.packages import firmware_package
 
 from ._module import module_flavour, module_version
 

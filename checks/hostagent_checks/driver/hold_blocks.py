@@ -7,11 +7,11 @@ the pinned one. It is usually left from an earlier branch.
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.core.tables.platforms import HOSTS_OWN
 from hostagent.core.unread import Unread
-from hostagent.derived.packaging import unhold
+from hostagent.domains.packages.commands import unhold
+from hostagent.domains.packages.tables.names import TOOLKIT_PACKAGES, driver_part, names_driver
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages, VersionLock, names
 from hostagent.facts.version import admits, branch, satisfies, upstream
-from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part, names_driver
 from hostagent.profile import Profile
 
 _INSTALL = Step("install", "Install a version that the profile accepts.")

@@ -10,13 +10,13 @@ from hostagent.check import Findings, Step, check, fail, need
 from hostagent.core.text import first_of
 from hostagent.core.unread import Unread, then
 from hostagent.derived.owned import lies_in_its_place
-from hostagent.derived.packaging import install, reinstall
+from hostagent.domains.packages.commands import install, reinstall
+from hostagent.domains.packages.tables.names import library_package
 from hostagent.facts.driver import CONTAINER_ROOT, Driver, Library
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
-from hostagent.knowledge.packages import library_package
 from hostagent.profile import Profile
 
 _LDCONFIG = Step("configure", "Renew the linker's cache.", "ldconfig")

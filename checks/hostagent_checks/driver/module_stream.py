@@ -8,11 +8,11 @@ import re
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.derived.owned import image_of
+from hostagent.domains.packages.tables.names import DRIVER_MODULE, driver_part
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
 from hostagent.facts.version import admits
-from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
 from hostagent.profile import Profile
 
 

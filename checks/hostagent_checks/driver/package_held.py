@@ -8,12 +8,12 @@ from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.text import first_of
 from hostagent.core.unread import Unread
 from hostagent.derived.owned import image_of
-from hostagent.derived.packaging import hold
-from hostagent.derived.upgrades import moves
+from hostagent.domains.packages.commands import hold
+from hostagent.domains.packages.tables.names import DRIVER_MODULE, driver_part
+from hostagent.domains.packages.upgrades import moves
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.platform import Platform
-from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
 
 #: What is not in the dnf module of the driver, so that a stream does not hold it.
 _OUTSIDE_THE_MODULE = ("fabric manager", "IMEX", "NSCQ", "NVSDM")

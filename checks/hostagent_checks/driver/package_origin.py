@@ -6,8 +6,8 @@ guide combines with NVIDIA's userland, as SUSE's and AlmaLinux's do, is no secon
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.domains.packages.tables.names import MODULES_BESIDE_CUDA, driver_part
 from hostagent.facts.packages import Packages
-from hostagent.knowledge.packages import MODULES_BESIDE_CUDA, driver_part
 
 
 @check(

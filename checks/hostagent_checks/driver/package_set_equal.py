@@ -13,13 +13,19 @@ import re
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.core.tables.nvlink_fabric import has_hidden_switches
 from hostagent.core.unread import Unread
-from hostagent.derived.packaging import install
+from hostagent.domains.packages.commands import install
+from hostagent.domains.packages.tables.names import (
+    SEPARATE_IN_DISTRIBUTIONS,
+    driver_part,
+    driver_stem,
+    is_driver_version,
+    several_may_be_installed,
+)
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.version import branch, compare_upstream
-from hostagent.knowledge.packages import SEPARATE_IN_DISTRIBUTIONS, driver_part, driver_stem, is_driver_version, several_may_be_installed
 from hostagent.profile import Profile
 
 #: Jobs run without these; they then fail to report or to be set up.

@@ -7,11 +7,11 @@ at the next upgrade or kernel.
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.text import first_of
 from hostagent.core.unread import Unread
-from hostagent.derived.packaging import purge
+from hostagent.domains.packages.commands import purge
+from hostagent.domains.packages.tables.names import driver_part, driver_stem, is_driver_version, several_may_be_installed
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.version import branch
-from hostagent.knowledge.packages import driver_part, driver_stem, is_driver_version, several_may_be_installed
 
 
 @check(

@@ -6,9 +6,9 @@ a newer one. `trusted=yes` is no way out: it takes whatever the network delivers
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.domains.packages.tables.names import CUDA_KEY_SUCCESSOR, CUDA_KEY_WITH_SHA1
 from hostagent.facts.packages import AptSource, Packages
 from hostagent.facts.version import compare_upstream
-from hostagent.knowledge.packages import CUDA_KEY_SUCCESSOR, CUDA_KEY_WITH_SHA1
 
 from ._sources import enabled_sources
 

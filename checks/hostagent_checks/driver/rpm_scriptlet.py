@@ -9,13 +9,13 @@ from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
 from hostagent.derived.boot import build_module
 from hostagent.derived.owned import comes_at_first_boot
-from hostagent.derived.packaging import reinstall
+from hostagent.domains.packages.commands import reinstall
+from hostagent.domains.packages.tables.names import driver_part, driver_stem
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
-from hostagent.knowledge.packages import driver_part, driver_stem
 
 
 @check(

@@ -7,11 +7,11 @@ package is a hold, a pin, or the blacklist of the upgrader; an upgrader that tak
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.text import first_of
 from hostagent.core.unread import Unread
-from hostagent.derived.packaging import hold
-from hostagent.derived.upgrades import moves
+from hostagent.domains.packages.commands import hold
+from hostagent.domains.packages.tables.names import TOOLKIT_PACKAGES, driver_part
+from hostagent.domains.packages.upgrades import moves
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part
 
 
 @check(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.text import size
 from hostagent.core.unread import Unread
-from hostagent.derived.packaging import program_of
+from hostagent.domains.packages.commands import program_of
 from hostagent.facts.host import Storage
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages

@@ -7,7 +7,7 @@ network or the hypervisor, and is not reported while no other kernel has one.
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.packaging import install_kernel
+from hostagent.domains.packages.commands import install_kernel
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages

@@ -13,13 +13,13 @@ from hostagent.core.text import first_of
 from hostagent.core.unread import Unread
 from hostagent.derived.boot import Parts, install_module
 from hostagent.derived.owned import brought_by, comes_at_first_boot, in_driver_container
-from hostagent.derived.packaging import install_headers
+from hostagent.domains.packages.commands import install_headers
+from hostagent.domains.packages.tables.names import driver_part
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
-from hostagent.knowledge.packages import driver_part
 from hostagent.profile import Profile
 
 #: In this order they make the links again by which modprobe finds the module.

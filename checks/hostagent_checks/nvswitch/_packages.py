@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from hostagent.check import Findings, Step, fail, need
 from hostagent.core.unread import Unread
-from hostagent.derived.packaging import install
+from hostagent.domains.packages.commands import install
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os

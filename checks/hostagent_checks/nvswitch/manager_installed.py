@@ -6,7 +6,7 @@ A driver without it installs and lists all GPUs. Hosts whose switches are elsewh
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.core.tables.nvlink_fabric import MANAGER_PROCESS, MANAGER_UNIT
 from hostagent.core.unread import Unread
-from hostagent.derived.packaging import install
+from hostagent.domains.packages.commands import install
 from hostagent.facts.driver import Driver
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.nvswitch import Fabric

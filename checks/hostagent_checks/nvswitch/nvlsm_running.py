@@ -4,7 +4,7 @@ from hostagent.check import Findings, Step, check, fail
 from hostagent.core.tables.nvlink_fabric import NVLSM_PROCESS
 from hostagent.core.text import first_of
 from hostagent.core.unread import Unread
-from hostagent.derived.packaging import install
+from hostagent.domains.packages.commands import install
 from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.os import Os

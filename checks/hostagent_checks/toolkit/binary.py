@@ -6,11 +6,11 @@ its permission bits. Runtimes then fail with "executable file not found" when th
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.packaging import reinstall
+from hostagent.domains.packages.commands import reinstall
+from hostagent.domains.packages.tables.names import TOOLKIT_BASE
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.toolkit import Toolkit
-from hostagent.knowledge.packages import TOOLKIT_BASE
 from hostagent.profile import Profile
 
 from ._host import skip_unneeded

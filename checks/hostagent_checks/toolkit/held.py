@@ -7,8 +7,8 @@ the next install or upgrade stops with "Depends: nvidia-container-toolkit-base (
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
 from hostagent.derived.owned import image_of
-from hostagent.derived.packaging import hold
-from hostagent.derived.upgrades import moves
+from hostagent.domains.packages.commands import hold
+from hostagent.domains.packages.upgrades import moves
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform

@@ -6,7 +6,7 @@ interface. This comes about when only some of the four names are given a version
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.packaging import install
+from hostagent.domains.packages.commands import install
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.toolkit import Toolkit

@@ -7,10 +7,10 @@ from hostagent.collect.installation.cloudinit import read_cloud_init_drivers
 from hostagent.collect.installation.dockercontainers import read_containers, read_live_restore
 from hostagent.collect.installation.files import FOLDERS, read_files
 from hostagent.collect.installation.keys import read_enrolled_keys, read_signing_keys
-from hostagent.collect.installation.packages import read_all_packages
-from hostagent.collect.installation.repositories import read_repositories
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, need
+from hostagent.domains.packages.read_all_packages import read_all_packages
+from hostagent.domains.packages.read_repositories import read_repositories
 from hostagent.facts.installation import GpuUser, Installation
 from hostagent.facts.packages import Packages
 from hostagent.facts.runtime import Runtime

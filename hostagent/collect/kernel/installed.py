@@ -10,10 +10,10 @@ from typing import Any
 
 from hostagent.collect.kernel.bootmenu import bls_entries
 from hostagent.collect.kernel.modprobe import module_behind, read_modprobe
-from hostagent.collect.packages.packages import owners
 from hostagent.core.answers import MIB
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, then
+from hostagent.domains.packages.read_packages import owners
 from hostagent.facts.kernel import InstalledKernel
 from hostagent.facts.packages import Packages
 from hostagent.host.source import Source

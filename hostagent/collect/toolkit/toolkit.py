@@ -11,12 +11,12 @@ from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.toml import parse_toml
 from hostagent.core.unread import Unread, need, then
+from hostagent.domains.packages.tables.names import TOOLKIT_PACKAGES
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.version import compare_upstream, upstream
 from hostagent.host.source import Source
-from hostagent.knowledge.packages import TOOLKIT_PACKAGES
 from hostagent.knowledge.runtimes import FIRST_START
 from hostagent.knowledge.toolkit import LOW_LEVEL_RUNTIMES, OWN_LDCONFIG
 

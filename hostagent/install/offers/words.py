@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from hostagent.collect.installation.repositories import plain_url
 from hostagent.core.escape import visible
 from hostagent.core.secret.names import without_secrets
+from hostagent.domains.packages.read_repositories import plain_url
 from hostagent.plan.offers import RefreshFault
 
 _MAX_TEXT, _MAX_MESSAGE = 2000, 20000

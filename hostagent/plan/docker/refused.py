@@ -2,7 +2,7 @@
 
 from hostagent.core.steps import Step, shell
 from hostagent.core.unread import Unread
-from hostagent.derived.packaging import purge
+from hostagent.domains.packages.commands import purge
 from hostagent.knowledge.dockerpackages import OWN_REPOSITORIES
 from hostagent.plan.model import Refusal
 from hostagent.plan.refusals.words import refusal

@@ -75,7 +75,7 @@ def _meta(row: Row, state: Situation, release: str, branch: str) -> str:
 
 def _installed(state: Situation, row: Row) -> int:
     """How many of the row's own names are installed, in any flavour and branch."""
-    from hostagent.knowledge.packages import driver_stem
+    from hostagent.domains.packages.tables.names import driver_stem
 
     wanted = {one.format(b="000", k="", f="") for one in (*row.common, *(name for names in row.module.values() for name in names))}
     series = "-server" in "".join(wanted)

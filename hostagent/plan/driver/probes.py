@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
+from hostagent.domains.packages.tables.names import DRIVER_MODULE, driver_part
 from hostagent.facts.host import Unit
 from hostagent.facts.version import upstream
-from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
 from hostagent.plan.driver.installed import driver_of, packages_of
 from hostagent.plan.driver.kernels import has_headers, has_module, installed_kernel
 from hostagent.plan.driver.loaded import has_uvm, is_loaded, is_other_build

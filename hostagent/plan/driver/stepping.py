@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hostagent.core.unread import Unread, UnreadError, need
-from hostagent.derived.packaging import initramfs
-from hostagent.knowledge.managers import INITRAMFS_TOOLS
-from hostagent.knowledge.packages import driver_part
+from hostagent.domains.packages.commands import initramfs
+from hostagent.domains.packages.tables.names import driver_part
+from hostagent.domains.packages.tables.package_manager_commands import INITRAMFS_TOOLS
 from hostagent.plan.driver import probes
 from hostagent.plan.driver.announced import held_before, needed_space, planned, transactions, whole_set, why_packages
 from hostagent.plan.driver.flavours import leaves_out_a_screen

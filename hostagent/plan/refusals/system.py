@@ -6,9 +6,9 @@ from hostagent.core.steps import Step
 from hostagent.core.tables.platforms import OWNERS, OWNERS_WAY, owners_way
 from hostagent.core.unread import need
 from hostagent.core.vocabulary import PartName
-from hostagent.derived.packaging import program_of
+from hostagent.domains.packages.commands import program_of
+from hostagent.domains.packages.tables.package_manager_commands import CARRIED_OUT
 from hostagent.facts.platform import Platform
-from hostagent.knowledge.managers import CARRIED_OUT
 from hostagent.knowledge.os import ARCHITECTURES, DISTRIBUTIONS, repository, versions
 from hostagent.plan.model import Asking, Given, Refusal
 from hostagent.plan.refusals.words import refusal

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from hostagent.core.unread import need
-from hostagent.derived.packaging import program_of
-from hostagent.knowledge.repositories import TOOLKIT_KEY, KeySource, cuda_key, cuda_key_url, cuda_url, toolkit_url
+from hostagent.domains.packages.commands import program_of
+from hostagent.domains.packages.tables.repositories import TOOLKIT_KEY, KeySource, cuda_key, cuda_key_url, cuda_url, toolkit_url
 from hostagent.plan.model import Given
 
 Name = Literal["cuda", "toolkit"]

@@ -323,7 +323,7 @@ def test_a_tape_keeps_every_package_and_nobody_who_made_it():
 
 
 def test_a_tape_of_an_older_version_is_to_be_recorded_again():
-    from hostagent.collect.packages.packages import read_packages
+    from hostagent.domains.packages.read_packages import read_packages
 
     source = host({STATUS: BASH + BASH.replace("bash", "dkms")})
     read_packages(source, lambda _: None)

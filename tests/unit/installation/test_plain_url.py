@@ -2,7 +2,7 @@
 
 import pytest
 
-from hostagent.collect.installation.repositories import parse_repositories, plain_url
+from hostagent.domains.packages.read_repositories import parse_repositories, plain_url
 
 
 @pytest.mark.parametrize("password", ["pw", "p?w", "p#w", "p/w", "p@w", "p?w#x/y@z"])

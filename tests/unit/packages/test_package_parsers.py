@@ -7,21 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect.packages.apt import parse_sources_deb822, parse_sources_list
-from hostagent.collect.packages.aptconf import parse_apt_conf
-from hostagent.collect.packages.deb822 import parse_stanzas
-from hostagent.collect.packages.dnf import parse_ini
-from hostagent.collect.packages.dpkg import parse_status
-from hostagent.collect.packages.openpgp import parse_key_ids
-from hostagent.collect.packages.rpm import parse_rpm_list
-from hostagent.collect.packages.versionlocks import (
+from hostagent.collect.toolkit.toolkit import parse_config, parse_ctk_version, parse_operator_files
+from hostagent.domains.packages.deb822 import parse_stanzas
+from hostagent.domains.packages.openpgp import parse_key_ids
+from hostagent.domains.packages.read_apt import parse_sources_deb822, parse_sources_list
+from hostagent.domains.packages.read_apt_conf import parse_apt_conf
+from hostagent.domains.packages.read_dnf import parse_ini
+from hostagent.domains.packages.read_dpkg import parse_status
+from hostagent.domains.packages.read_rpm import parse_rpm_list
+from hostagent.domains.packages.read_version_locks import (
     parse_preferences,
     parse_versionlock,
     parse_versionlock_toml,
     parse_zypp_locks,
     regex_glob,
 )
-from hostagent.collect.toolkit.toolkit import parse_config, parse_ctk_version, parse_operator_files
 
 
 def stanza(name, version, depends=""):

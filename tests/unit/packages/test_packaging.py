@@ -6,7 +6,7 @@ import pytest
 
 from hostagent.core.unread import Unread
 from hostagent.derived.boot import Parts, install_module
-from hostagent.derived.packaging import hold, initramfs, install, install_headers, module_package
+from hostagent.domains.packages.commands import hold, initramfs, install, install_headers, module_package
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import InstalledKernel, Kernel
 from hostagent.facts.os import Os

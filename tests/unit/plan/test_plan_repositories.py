@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from hostagent.collect.packages.apt import parse_sources_deb822, parse_sources_list
-from hostagent.collect.packages.versionlocks import parse_preferences
 from hostagent.core.unread import Unread, UnreadError
+from hostagent.domains.packages.read_apt import parse_sources_deb822, parse_sources_list
+from hostagent.domains.packages.read_version_locks import parse_preferences
 from hostagent.facts.installation import ConfigFile, InstalledPackage
 from hostagent.plan.model import Choices, DriverChoice, Key, ToolkitChoice, Write
 from hostagent.plan.repositories import laid, repository_steps

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from hostagent.core.unread import Unread, UnreadError
+from hostagent.domains.packages.tables.names import TOOLKIT_PACKAGES
 from hostagent.facts.installation import InstalledPackage
 from hostagent.facts.packages import Package, VersionLock
-from hostagent.knowledge.packages import TOOLKIT_PACKAGES
 from hostagent.plan.model import Asked, Choices, DriverChoice
 from hostagent.plan.offers import Candidate, Offers, Transaction
 from hostagent.plan.repositories.fetching import fetch_steps

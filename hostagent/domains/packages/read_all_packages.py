@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from hostagent.collect.installation.marks import Marks, plain_stanzas, read_marks
-from hostagent.collect.packages.dpkg import Record, parsed_status
-from hostagent.collect.packages.rpm import read_rpm
-from hostagent.collect.packages.versionlocks import covers
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, then
+from hostagent.domains.packages.read_dpkg import Record, parsed_status
+from hostagent.domains.packages.read_marks import Marks, plain_stanzas, read_marks
+from hostagent.domains.packages.read_rpm import read_rpm
+from hostagent.domains.packages.read_version_locks import covers
 from hostagent.facts.installation import InstalledPackage
 from hostagent.facts.packages import Packages, VersionLock
 from hostagent.host.source import Source

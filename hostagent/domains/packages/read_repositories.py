@@ -6,10 +6,10 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from hostagent.collect.packages.dnf import parse_ini
 from hostagent.core.parsing import at_most, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, UnreadError, need
+from hostagent.domains.packages.read_dnf import parse_ini
 from hostagent.facts.installation import Repository
 from hostagent.facts.packages import Packages
 from hostagent.host.source import Source

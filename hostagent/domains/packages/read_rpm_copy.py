@@ -10,13 +10,13 @@ from typing import Any
 
 from hostagent.core.answers import MIB, Answer
 from hostagent.core.unread import Unread
+from hostagent.domains.packages.tables.names import RPM_DATABASES
 from hostagent.host.encoding import STRICT
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
 from hostagent.host.programs import Runner, provide, run_task
 from hostagent.host.runner import Runs, serve
 from hostagent.host.task import COPIES, Task
-from hostagent.knowledge.packages import RPM_DATABASES
 from hostagent.sandbox.child import Send
 from hostagent.sandbox.confinement import nobody
 from hostagent.sandbox.least_privileges import live_reader

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from itertools import chain, product
 
-from hostagent.collect.packages.deb822 import parse_stanzas
-from hostagent.collect.packages.openpgp import parse_key_ids
 from hostagent.core.parsing import at_most, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, need
+from hostagent.domains.packages.deb822 import parse_stanzas
+from hostagent.domains.packages.openpgp import parse_key_ids
 from hostagent.facts.packages import AptSource
 from hostagent.host.source import Source
 from hostagent.host.values import paths_in

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hostagent.collect.packages.apt import read_apt_keys, read_apt_sources
-from hostagent.collect.packages.aptconf import read_apt_settings, unattended
-from hostagent.collect.packages.dnf import read_automatic, read_streams
-from hostagent.collect.packages.dpkg import STATUS, Record, dpkg_owners, read_interrupted, read_status
-from hostagent.collect.packages.rpm import read_rpm, rpm_database, rpm_owners
-from hostagent.collect.packages.versionlocks import Locks, covers, read_locks
 from hostagent.core.unread import NOT_THERE, Unread, then
+from hostagent.domains.packages.read_apt import read_apt_keys, read_apt_sources
+from hostagent.domains.packages.read_apt_conf import read_apt_settings, unattended
+from hostagent.domains.packages.read_dnf import read_automatic, read_streams
+from hostagent.domains.packages.read_dpkg import STATUS, Record, dpkg_owners, read_interrupted, read_status
+from hostagent.domains.packages.read_rpm import read_rpm, rpm_database, rpm_owners
+from hostagent.domains.packages.read_version_locks import Locks, covers, read_locks
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.version import upstream
 from hostagent.host.source import Source

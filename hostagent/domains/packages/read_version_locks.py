@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import chain
 
-from hostagent.collect.packages.deb822 import parse_stanzas
-from hostagent.collect.packages.dpkg import Record
 from hostagent.core.parsing import at_most, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, need
+from hostagent.domains.packages.deb822 import parse_stanzas
+from hostagent.domains.packages.read_dpkg import Record
 from hostagent.facts.packages import VersionLock
 from hostagent.host.source import Source
 from hostagent.host.values import paths_in

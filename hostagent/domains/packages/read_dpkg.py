@@ -9,8 +9,8 @@ from typing import NamedTuple, TypeVar
 from hostagent.core.answers import MIB
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, then
+from hostagent.domains.packages.tables.names import FAMILIES, TOOLKIT_PACKAGES
 from hostagent.host.source import Source
-from hostagent.knowledge.packages import FAMILIES, TOOLKIT_PACKAGES
 
 T = TypeVar("T")
 STATUS = "/var/lib/dpkg/status"

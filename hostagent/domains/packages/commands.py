@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 from hostagent.core.steps import shell
 from hostagent.core.unread import Unread
+from hostagent.domains.packages.tables.package_manager_commands import INITRAMFS, VARIANTS, Manager, manager
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
-from hostagent.knowledge.managers import INITRAMFS, VARIANTS, Manager, manager
 
 _OF_KERNELS = ("linux-image-", "linux-headers-", "linux-modules-")
 _RPM_RELEASE = re.compile(r"\.(x86_64|aarch64)(\+\w+)?$")

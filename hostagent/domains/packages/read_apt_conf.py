@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from hostagent.collect.packages.versionlocks import regex_glob
 from hostagent.core.parsing import at_most, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, need
+from hostagent.domains.packages.read_version_locks import regex_glob
 from hostagent.host.source import Source
 
 _TOKEN = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|#(?!clear\b|include\b)[^\n]*|(?P<word>"[^"\n]*"|[{};]|[^\s{};"]+)', re.DOTALL)

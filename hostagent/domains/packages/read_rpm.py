@@ -5,12 +5,12 @@
 # reads without an error is taken as it is: of 2,500 random damages 499 changed the answer, 2 of them silently (a page of SQLite
 # with a damaged number of rows).
 
-from hostagent.collect.packages.dpkg import Record, merged_usr
 from hostagent.core.answers import Completed
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, then
+from hostagent.domains.packages.read_dpkg import Record, merged_usr
+from hostagent.domains.packages.tables.names import FAMILIES, RPM_DATABASES, TOOLKIT_PACKAGES
 from hostagent.host.source import Source
-from hostagent.knowledge.packages import FAMILIES, RPM_DATABASES, TOOLKIT_PACKAGES
 
 _DATABASES = ("rpmdb.sqlite", "Packages.db", "Packages")
 _QUERY = "%{NAME}\\t%{EPOCH}\\t%{VERSION}-%{RELEASE}\\t%{ARCH}\\t%{VENDOR}\\t%{SOURCERPM}\\n"
