@@ -9,11 +9,11 @@ import time
 
 import pytest
 
-from hostagent.collect.kernel.bootmenu import grub_entry
-from hostagent.collect.kernel.grubcfg import parse_grubcfg
-from hostagent.collect.kernel.grubmenu import chosen
-from hostagent.collect.kernel.grubrun import Given, run
 from hostagent.core.unread import Unread
+from hostagent.domains.system.grub_menu import chosen
+from hostagent.domains.system.grub_run import Given, run
+from hostagent.domains.system.grub_script import parse_grubcfg
+from hostagent.domains.system.read_boot_menu import grub_entry
 from hostagent.testing import host
 from tests.real.conftest import need_real
 

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from hostagent.collect.driver.ldcache import parse_ldcache
-from hostagent.collect.kernel.installed import parse_modules_dep
-from hostagent.collect.kernel.kernel import read_kernel
+from hostagent.domains.system.read_installed_kernels import parse_modules_dep
+from hostagent.domains.system.read_kernel import read_kernel
 from hostagent.host.source import Source
 from hostagent.source.questions import live_backend
 from tests import stub_nvml

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from hostagent.collect.kernel.installed import parse_modules_dep
-from hostagent.collect.kernel.modprobe import ConfigFile, module_behind
+from hostagent.domains.system.read_installed_kernels import parse_modules_dep
+from hostagent.domains.system.read_modprobe import ConfigFile, module_behind
 from tests.real.conftest import need_real
 from tests.trees import formats
 

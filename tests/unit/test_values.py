@@ -2,9 +2,9 @@
 
 import pytest
 
-from hostagent.collect.kernel.log import read_kernel_log
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, UnreadError, need
+from hostagent.domains.system.read_kernel_log import read_kernel_log
 from hostagent.host.values import line_in, modified_at, names_in, number_in, paths_in
 from hostagent.testing import host
 

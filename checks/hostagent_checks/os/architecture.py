@@ -4,8 +4,8 @@ The Linux driver of the current branches is built for x86_64 and aarch64. A node
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.domains.system.tables.distributions import ARCHITECTURES
 from hostagent.facts.os import Os
-from hostagent.knowledge.os import ARCHITECTURES
 
 
 @check(

@@ -6,10 +6,10 @@ NVIDIA's driver cannot be installed as a package there. Where one of the distrib
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
+from hostagent.domains.system.tables.distributions import DISTRIBUTIONS, repository, versions
 from hostagent.facts.driver import Driver
 from hostagent.facts.os import Os
 from hostagent.facts.platform import Platform
-from hostagent.knowledge.os import DISTRIBUTIONS, repository, versions
 
 
 @check(

@@ -2,11 +2,11 @@
 
 import re
 
-from hostagent.collect.kernel.bootentry import newest_first
 from hostagent.core.answers import MIB
 from hostagent.core.parsing import shown, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, need
+from hostagent.domains.system.read_boot_entry import newest_first
 from hostagent.facts.driver import DkmsBuild
 from hostagent.host.source import Source
 

@@ -5,9 +5,9 @@
 
 import re
 
-from hostagent.collect.kernel.modprobe import DIRECTORIES, parse_options
 from hostagent.core.retention import Keep
 from hostagent.core.unread import NOT_THERE, Unread
+from hostagent.domains.system.read_modprobe import DIRECTORIES, parse_options
 from hostagent.host.source import Source
 from hostagent.host.values import names_in
 

@@ -7,11 +7,11 @@
 import json
 from typing import Any
 
-from hostagent.collect.host.processes import read_processes
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.tables.daemons import DOCKER_PROCESS
 from hostagent.core.unread import Unread, need
+from hostagent.domains.system.read_processes import read_processes
 from hostagent.facts.host import running
 from hostagent.facts.runtime import Runtime
 from hostagent.host.source import Source

@@ -7,11 +7,11 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from hostagent.collect.host.keeps import KUBELET_FLAGS
-from hostagent.collect.host.unitfile import UnitText, parse_unit
 from hostagent.core.parsing import Allowance, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need, then
+from hostagent.domains.system.retention import KUBELET_FLAGS
+from hostagent.domains.system.unit_file import UnitText, parse_unit
 from hostagent.facts.host import Unit
 from hostagent.host.source import Source
 from hostagent.knowledge.kubeletversions import DROPINS_VARIABLE

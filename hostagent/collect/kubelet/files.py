@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
-from hostagent.collect.host.services import DIRECTORIES
-from hostagent.collect.host.unitfile import parse_unit
 from hostagent.collect.kubelet.command import environment_files
 from hostagent.collect.kubelet.found import Found
 from hostagent.collect.kubelet.keeps import CONFIG
 from hostagent.core.parsing import Allowance
 from hostagent.core.unread import NOT_APPLICABLE, NOT_THERE, Unread, UnreadError, need, then
+from hostagent.domains.system.read_services import DIRECTORIES
+from hostagent.domains.system.unit_file import parse_unit
 from hostagent.host.source import Source
 
 #: Of one kubelet; more are no configuration that anybody writes.

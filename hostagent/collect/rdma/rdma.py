@@ -7,7 +7,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.kernel.installed import parse_modules_dep
 from hostagent.collect.rdma.answers import Words
 from hostagent.collect.rdma.ports import managers, names
 from hostagent.core.answers import MIB
@@ -15,6 +14,7 @@ from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.tables.platforms import OPERATORS_MARK
 from hostagent.core.unread import NOT_APPLICABLE, NOT_THERE, Unread, UnreadError, need, then
+from hostagent.domains.system.read_installed_kernels import parse_modules_dep
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import HandleLimit, Rdma
 from hostagent.host.source import Source

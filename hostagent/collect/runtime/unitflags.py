@@ -2,10 +2,10 @@
 
 import re
 
-from hostagent.collect.host.keeps import FLAGS
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need, then
+from hostagent.domains.system.retention import FLAGS
 from hostagent.facts.host import Unit
 from hostagent.host.source import Source
 

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from hostagent.domains.system import report
 from hostagent.facts.as_json import object_schema
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.report.facts import driver, fabric, gpus, kubelet, nccl, platform, runtimes, toolkit, topology
+from hostagent.report.facts import driver, fabric, gpus, kubelet, nccl, runtimes, toolkit, topology
 
 #: Name in the report, and the module whose `write` and `schema` make it.
 _PARTS = {
@@ -13,7 +14,7 @@ _PARTS = {
     "toolkit": toolkit,
     "runtimes": runtimes,
     "kubelet": kubelet,
-    "platform": platform,
+    "platform": report,
     "topology": topology,
     "fabric": fabric,
     "nccl": nccl,

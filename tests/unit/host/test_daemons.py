@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import hostagent
-from hostagent.collect.host.services import read_services
 from hostagent.core.tables import daemons, nvlink_fabric
+from hostagent.domains.system.read_services import read_services
 from hostagent.host.processes import NAMES
 from hostagent.testing import host
 from tests.over import over

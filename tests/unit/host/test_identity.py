@@ -1,6 +1,6 @@
 """Who the host is, from a dictionary as a host."""
 
-from hostagent.collect.host.identity import read_identity
+from hostagent.domains.system.read_identity import read_identity
 from hostagent.testing import host
 
 HOST = {"hostname": "n1", "boot_id": "b", "now": 5, "release": "6.8.0-45-generic"}

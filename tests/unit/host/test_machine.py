@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect.host.machine import read_machine
-from hostagent.collect.host.memlock import parse_limits, parse_memlock
-from hostagent.collect.host.storage import parse_filesystem_type, read_storage
 from hostagent.core.typed import build
 from hostagent.core.unread import Unread
+from hostagent.domains.system.read_machine import read_machine
+from hostagent.domains.system.read_memlock import parse_limits, parse_memlock
+from hostagent.domains.system.read_storage import parse_filesystem_type, read_storage
 from hostagent.facts.host import Services, Unit
 from hostagent.facts.platform import Platform
 from hostagent.testing import host

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect.host.services import read_services, slice_path
-from hostagent.collect.host.unitfile import parse_unit
 from hostagent.core.unread import Unread
+from hostagent.domains.system.read_services import read_services, slice_path
+from hostagent.domains.system.unit_file import parse_unit
 from hostagent.testing import host
 
 VENDOR = "/usr/lib/systemd/system"

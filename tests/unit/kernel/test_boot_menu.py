@@ -2,8 +2,8 @@
 
 import pytest
 
-from hostagent.collect.kernel import kernel
 from hostagent.core.unread import Unread
+from hostagent.domains.system import read_kernel
 from hostagent.testing import host
 
 OLD, NEW, RT = "6.8.0-40-generic", "6.8.0-45-generic", "6.8.0-45-lowlatency"
@@ -18,7 +18,7 @@ def entry(title, release, *, id_="", path="/boot/vmlinuz-{}"):
 def next_release(files, releases=(OLD, NEW)):
     kernels = {f"/lib/modules/{release}/modules.builtin": "" for release in releases}
     images = {f"/boot/vmlinuz-{release}": b"" for release in releases}
-    found = kernel.read_kernel(host({"host": {"release": releases[0]}, **kernels, **images, **files}), lambda _: None)
+    found = read_kernel.read_kernel(host({"host": {"release": releases[0]}, **kernels, **images, **files}), lambda _: None)
     return found.next_release
 
 
@@ -100,7 +100,7 @@ def test_debians_names_are_resolved_as_modprobe_does():
         "/etc/nvidia/current-open/nvidia-modprobe.conf": "install nvidia modprobe -i nvidia-current-open $CMDLINE_OPTS\n",
     }
     linked = {**files, "/etc/alternatives/glx--nvidia-modprobe.conf": ("link", "/etc/nvidia/current-open/nvidia-modprobe.conf")}
-    found = [kernel.read_kernel(host(one), lambda _: None).at(NEW).nvidia_path for one in (linked, files)]
+    found = [read_kernel.read_kernel(host(one), lambda _: None).at(NEW).nvidia_path for one in (linked, files)]
     assert found == [f"{base}/updates/dkms/nvidia-current-open.ko", ""], "a chain that ends nowhere is no module"
 
 

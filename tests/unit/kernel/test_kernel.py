@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.collect.kernel import bootmenu, grubmenu, kernel, modprobe
-from hostagent.collect.kernel import installed as installed_kernel
 from hostagent.core.unread import Unread
+from hostagent.domains.system import grub_menu, read_boot_menu, read_kernel, read_modprobe
+from hostagent.domains.system import read_installed_kernels as installed_kernel
 from hostagent.facts.kernel import Kernel
 from hostagent.source import modinfo
 from hostagent.testing import host
@@ -42,7 +42,7 @@ def installed(release, data=b"", file="updates/dkms/nvidia.ko", **more):
 
 def read(files, kind="live", release=NEW):
     question = {"host": {"release": release}} if release else {"host": {}}
-    found = kernel.read_kernel(host({**question, "kernel_log": Unread("denied"), **files}, kind), lambda _: None)
+    found = read_kernel.read_kernel(host({**question, "kernel_log": Unread("denied"), **files}, kind), lambda _: None)
     assert isinstance(found, Kernel)
     return found
 
@@ -208,9 +208,9 @@ def test_any_bytes_are_a_module_or_an_error(noise, at):
 @given(st.text(max_size=400))
 @within(0.5)
 def test_any_text_is_read_by_the_parsers(text):
-    assert isinstance(bootmenu.parse_grubenv(text), dict)
-    assert isinstance(grubmenu.chosen((grubmenu.MenuEntry("a", "b", "c"),), text), grubmenu.MenuEntry)
+    assert isinstance(read_boot_menu.parse_grubenv(text), dict)
+    assert isinstance(grub_menu.chosen((grub_menu.MenuEntry("a", "b", "c"),), text), grub_menu.MenuEntry)
     assert isinstance(installed_kernel.parse_modules_dep(text, "nvidia"), str)
-    assert isinstance(modprobe.blacklists_nouveau(text), bool)
-    assert isinstance(modprobe.cmdline_blacklists_nouveau(text), bool)
-    assert isinstance(modprobe.parse_options(text, "nvidia"), tuple)
+    assert isinstance(read_modprobe.blacklists_nouveau(text), bool)
+    assert isinstance(read_modprobe.cmdline_blacklists_nouveau(text), bool)
+    assert isinstance(read_modprobe.parse_options(text, "nvidia"), tuple)

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from hostagent.collect.host.services import read_services
 from hostagent.collect.kubelet.command import expanded, parse_environment, parse_words
 from hostagent.collect.kubelet.files import Files
 from hostagent.collect.kubelet.kubelet import read_kubelet
 from hostagent.core.unread import Unread, UnreadError
+from hostagent.domains.system.read_services import read_services
 from hostagent.facts.host import Machine, Process, Services
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.platform import Platform

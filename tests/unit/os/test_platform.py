@@ -5,11 +5,11 @@ from dataclasses import fields, replace
 import pytest
 
 from hostagent import catalogue, profile
-from hostagent.collect.os.platform import read_platform
-from hostagent.collect.os.release import read_os
 from hostagent.core.tables.platforms import owners_way
 from hostagent.core.unread import Unread, UnreadError
 from hostagent.derived.owned import brought_by
+from hostagent.domains.system.read_os import read_os
+from hostagent.domains.system.read_platform import read_platform
 from hostagent.evaluate import evaluate
 from hostagent.facts.driver import Driver, Library
 from hostagent.facts.hostfacts import HostFacts

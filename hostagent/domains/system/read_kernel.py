@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.kernel.bootentry import image_release, newest_first, next_release
-from hostagent.collect.kernel.installed import read_installed
-from hostagent.collect.kernel.log import read_kernel_log
-from hostagent.collect.kernel.modprobe import MODULE_BLACKLISTS, blacklists_nouveau, cmdline_blacklists_nouveau, read_modprobe
 from hostagent.core.answers import MIB
 from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.unread import Unread, then
+from hostagent.domains.system.read_boot_entry import image_release, newest_first, next_release
+from hostagent.domains.system.read_installed_kernels import read_installed
+from hostagent.domains.system.read_kernel_log import read_kernel_log
+from hostagent.domains.system.read_modprobe import MODULE_BLACKLISTS, blacklists_nouveau, cmdline_blacklists_nouveau, read_modprobe
 from hostagent.facts.kernel import Kernel
 from hostagent.host.source import Source
 from hostagent.host.values import modified_at, names_in

@@ -4,11 +4,11 @@ import functools
 import re
 from collections.abc import Iterable
 
-from hostagent.collect.kernel.bootmenu import environment, grub_entry, loader_entry
-from hostagent.collect.kernel.grubmenu import MenuEntry, chosen
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, need
+from hostagent.domains.system.grub_menu import MenuEntry, chosen
+from hostagent.domains.system.read_boot_menu import environment, grub_entry, loader_entry
 from hostagent.facts.version import compare_deb
 from hostagent.host.source import Source
 

@@ -7,13 +7,13 @@ import functools
 import re
 from collections.abc import Iterator
 
-from hostagent.collect.kernel.grubcfg import parse_grubcfg
-from hostagent.collect.kernel.grubmenu import MenuEntry, chosen
-from hostagent.collect.kernel.grubrun import Given, run
 from hostagent.core.answers import MIB
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, need
+from hostagent.domains.system.grub_menu import MenuEntry, chosen
+from hostagent.domains.system.grub_run import Given, run
+from hostagent.domains.system.grub_script import parse_grubcfg
 from hostagent.facts.version import compare_rpm
 from hostagent.host.source import Source
 from hostagent.host.values import names_in

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from hostagent.collect.host.keeps import FLAGS, KUBELET_FLAGS
-from hostagent.collect.host.processes import read_processes
-from hostagent.collect.host.unitfile import UnitText, parse_unit
 from hostagent.core.answers import KIB
 from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.tables.daemons import units
 from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need, then
+from hostagent.domains.system.read_processes import read_processes
+from hostagent.domains.system.retention import FLAGS, KUBELET_FLAGS
+from hostagent.domains.system.unit_file import UnitText, parse_unit
 from hostagent.facts.host import Process, Services, Unit, running
 from hostagent.host.source import Source
 from hostagent.host.values import names_in

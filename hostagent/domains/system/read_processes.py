@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hostagent.collect.host.keeps import PROCESSES
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread
+from hostagent.domains.system.retention import PROCESSES
 from hostagent.facts.host import Process
 from hostagent.host.source import Source
 

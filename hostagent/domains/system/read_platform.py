@@ -8,7 +8,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.os.release import RELEASE, word_of
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.tables.platforms import (
@@ -28,11 +27,12 @@ from hostagent.core.tables.platforms import (
 )
 from hostagent.core.unread import NOT_THERE, Unread, need, then
 from hostagent.core.vocabulary import Virtual
+from hostagent.domains.system.read_os import RELEASE, word_of
+from hostagent.domains.system.tables.distributions import is_virtual
 from hostagent.facts.os import Os
 from hostagent.facts.platform import Part, Platform
 from hostagent.host.source import Source
 from hostagent.host.values import line_in, names_in
-from hostagent.knowledge.os import is_virtual
 
 _SECOND = Keep("matches", (r"^2 \(.*\) (?P<keep>\S(?: -?[0-9]{1,12}){6})",))
 _HOSTS = Keep("matches", (rf"^{KUBELETS_HOSTS}",))

@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from hostagent.collect.kernel.grubcfg import Statement, expanded
-from hostagent.collect.kernel.grubmenu import MenuEntry
+from hostagent.domains.system.grub_menu import MenuEntry
+from hostagent.domains.system.grub_script import Statement, expanded
 
 #: What GRUB 2.00 and newer say of themselves (grub-core/normal/main.c).
 _FEATURES = ("menuentry_id", "menuentry_options", "timeout_style", "200_final", "all_video_module", "nativedisk_cmd", "default_font_path")

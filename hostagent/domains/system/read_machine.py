@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.host.keeps import SOCKETS
-from hostagent.collect.host.memlock import read_memlock
-from hostagent.collect.host.package_lock import package_lock_holder
-from hostagent.collect.host.processes import read_processes
 from hostagent.core.retention import WHOLE
 from hostagent.core.tables import daemons
 from hostagent.core.unread import Unread, then
+from hostagent.domains.system.read_memlock import read_memlock
+from hostagent.domains.system.read_package_lock import package_lock_holder
+from hostagent.domains.system.read_processes import read_processes
+from hostagent.domains.system.retention import SOCKETS
 from hostagent.facts.host import Machine, Process, running
 from hostagent.host.source import Source
 

@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hostagent.collect.kernel.bootmenu import bls_entries
-from hostagent.collect.kernel.modprobe import module_behind, read_modprobe
 from hostagent.core.answers import MIB
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, then
 from hostagent.domains.packages.read_packages import owners
+from hostagent.domains.system.read_boot_menu import bls_entries
+from hostagent.domains.system.read_modprobe import module_behind, read_modprobe
 from hostagent.facts.kernel import InstalledKernel
 from hostagent.facts.packages import Packages
 from hostagent.host.source import Source
