@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hostagent.collect.slurm.conf import in_hostlist
 from hostagent.core.secret.names import hidden, without_secret_arguments, without_secrets
 from hostagent.core.secret.people import PERSON
 from hostagent.core.tables import daemons
+from hostagent.domains.slurm.conf import in_hostlist
 from hostagent.snapshot import identities as found
 from hostagent.snapshot.addresses import Spellings
 from hostagent.snapshot.slurmconf import with_nodes

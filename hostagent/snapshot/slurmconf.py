@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from hostagent.collect.slurm.conf import CONTROLLERS, NODES, Line, host_of, is_default, parse_conf
+from hostagent.domains.slurm.conf import CONTROLLERS, NODES, Line, host_of, is_default, parse_conf
 
 _SPECIAL = re.compile(r"[\\#]")
 

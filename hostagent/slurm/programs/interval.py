@@ -4,8 +4,8 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from hostagent.collect.slurm import conf
 from hostagent.core.smallfile import read_small
+from hostagent.domains.slurm import conf
 
 #: Seconds between two runs where slurm.conf does not say it, or says 0: not at all.
 INTERVAL_S = 300.0

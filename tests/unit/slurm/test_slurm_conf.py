@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hostagent.collect.slurm.conf import Conf, hosts, in_hostlist, only_controls, parse_conf
+from hostagent.domains.slurm.conf import Conf, hosts, in_hostlist, only_controls, parse_conf
 from hostagent.snapshot.redact import Redactor
 from hostagent.snapshot.slurmconf import slurm_conf, with_nodes
 

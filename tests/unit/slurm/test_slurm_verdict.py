@@ -9,10 +9,10 @@ import pytest
 
 from hostagent.app import Prepared
 from hostagent.catalogue import load as catalogue
-from hostagent.collect.slurm import conf
 from hostagent.daemon import statedir
 from hostagent.daemon.conditions import measured
 from hostagent.daemon.told import at_once, first
+from hostagent.domains.slurm import conf
 from hostagent.profile import load
 from hostagent.report import Verdicts, state
 from hostagent.report.told import with_headline

@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator
 from posixpath import dirname, join
 from typing import Any
 
-from hostagent.collect.slurm.conf import (
+from hostagent.core.parsing import Allowance, at_most, parse_number, stops_at_unread
+from hostagent.core.retention import Keep
+from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need, then
+from hostagent.domains.slurm.conf import (
     CONTROLLERS,
     ENVIRONMENTS,
     FOLDERS,
@@ -20,9 +23,6 @@ from hostagent.collect.slurm.conf import (
     only_controls,
     parse_conf,
 )
-from hostagent.core.parsing import Allowance, at_most, parse_number, stops_at_unread
-from hostagent.core.retention import Keep
-from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.facts.runtime import Launchers
 from hostagent.facts.slurm import Gres, SlurmNode
 from hostagent.host.source import Source
