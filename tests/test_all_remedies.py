@@ -11,9 +11,9 @@ import pytest
 
 from hostagent.catalogue import OURS, load
 from hostagent.core.tables.recovery_actions import ENDS_JOBS
+from hostagent.domains.gpu.tables.xids import CATALOGUE, meaning
 from hostagent.host.recording import ReplayBackend
 from hostagent.judgements import _HEADLINE_CHARS
-from hostagent.knowledge.xids import CATALOGUE, meaning
 from hostagent.report.told import groups, steps
 from hostagent.testing import run_case
 from tests.checkcases import CASES, CHECKS

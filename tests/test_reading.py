@@ -21,6 +21,7 @@ from hostagent.core.answers import MIB
 from hostagent.core.deadline import COMPUTING_S, processor_limit, time_limit, within
 from hostagent.core.errors import HostagentError, OutOfTime
 from hostagent.core.unread import Unread
+from hostagent.domains.gpu.read_nvidia_worker import NVIDIA
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Identity, Machine, Storage
@@ -36,7 +37,6 @@ from hostagent.sandbox.worker import Worker
 from hostagent.sandbox.worker_spec import CALL_S, Lane
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS
-from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.questions import DOMAINS
 from tests.children import children, running, until
 from tests.judged import judged

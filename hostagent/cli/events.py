@@ -125,7 +125,7 @@ def _word(events: "GpuEvents", subject: str, reason: str) -> "Clearing":
 def _split(events: "GpuEvents", word: "Clearing") -> "tuple[list[str], list[str]]":
     """What the word ends, and what only a new board ends."""
     from hostagent.core.unread import need
-    from hostagent.derived.faults import covers, is_cleared, may_be_cleared
+    from hostagent.domains.gpu.faults import covers, is_cleared, may_be_cleared
 
     faults = [("xid", "Xid", one) for one in need(events.xids)] + [("sxid", "SXid", one) for one in need(events.sxids)]
     ours, others = list[str](), list[str]()

@@ -15,7 +15,7 @@ from hostagent.core.frozen import frozen
 from hostagent.core.typed import plain
 from hostagent.core.unread import Unread
 from hostagent.daemon import statedir
-from hostagent.derived.faults import covers, may_be_cleared
+from hostagent.domains.gpu.faults import covers, may_be_cleared
 from hostagent.facts.gpu import Clearing, End, GpuEvents, Xid
 from hostagent.facts.history import Fault, History, LinkDowns
 from hostagent.facts.host import Identity

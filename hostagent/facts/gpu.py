@@ -59,7 +59,7 @@ class FabricInfo:
     status: int  # nvmlReturn_t of the registration
     clique_id: int
     cluster_uuid: str
-    health: tuple[tuple[str, str], ...]  # fields of the health mask in words, see `hostagent.collect.gpu.nvml.parse_health`
+    health: tuple[tuple[str, str], ...]  # fields of the health mask in words, see `hostagent.domains.gpu.nvml_answers.parse_health`
 
 
 @frozen(subject="pci", called="GPU")

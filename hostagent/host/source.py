@@ -271,7 +271,7 @@ class Source:
         return self._object("configz", *where) if where[0] else None
 
     def nvml(self, call: str, *arguments: str) -> "Answer | Unread":
-        """An NVML answer, already JSON; see `hostagent.source.lanes.nvml`. An NVML error is an ``Unread`` whose detail starts
+        """An NVML answer, already JSON; see `hostagent.domains.gpu.read_nvml`. An NVML error is an ``Unread`` whose detail starts
         with the error's number: ``15 GPU is lost``. Where the profile makes NVML optional and it cannot be initialised for
         want of a driver or a permission, it is not-supported here. While NVML does not start, that is the one gap of all its calls.
         """

@@ -1,4 +1,4 @@
-"""An administrator's word on the faults of a boot, written where every pass reads it: `hostagent.collect.gpu.cleared`."""
+"""An administrator's word on the faults of a boot, written where every pass reads it: `hostagent.domains.gpu.read_cleared`."""
 
 import contextlib
 import json
@@ -6,13 +6,13 @@ import os
 import stat
 from collections.abc import Iterator
 
-from hostagent.collect.gpu.cleared import MOST, PATH, SCHEMA_VERSION, Cleared, parse_cleared
 from hostagent.core import lockfile
 from hostagent.core.errors import HostagentError
 from hostagent.core.filewrite import deliver
 from hostagent.core.smallfile import read_small, reason
 from hostagent.core.typed import plain
 from hostagent.core.unread import Unread
+from hostagent.domains.gpu.read_cleared import MOST, PATH, SCHEMA_VERSION, Cleared, parse_cleared
 from hostagent.facts.gpu import Clearing
 from hostagent.install.target import Target
 

@@ -6,10 +6,10 @@ from hostagent.core.answers import Answer
 from hostagent.core.deadline import Deadline
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
+from hostagent.domains.gpu.read_nvidia_worker import NVIDIA
 from hostagent.host.live import Domains, LiveBackend
 from hostagent.sandbox.worker import Hung, Worker
 from hostagent.source.lanes.network import NETWORK
-from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.lanes.rdma import RDMA
 
 

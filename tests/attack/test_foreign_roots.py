@@ -9,12 +9,12 @@ import pytest
 
 from hostagent import profile, snapshot
 from hostagent.core.unread import Unread
+from hostagent.domains.gpu.read_nvidia_worker import NVIDIA
 from hostagent.host.recording import ReplayBackend
 from hostagent.host.source import Source
 from hostagent.reading import InProcess
 from hostagent.sandbox.worker import Worker
 from hostagent.sinks import render
-from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.questions import live_backend
 from tests import stub_nvml
 from tests.attack import spaces

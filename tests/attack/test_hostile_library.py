@@ -12,12 +12,12 @@ import pytest
 
 from hostagent import profile
 from hostagent.app import examine, prepare
+from hostagent.domains.gpu.read_nvidia_worker import NVIDIA
 from hostagent.evidence import Evidence, open_host
 from hostagent.sandbox import landlock
 from hostagent.sandbox.worker import Worker
 from hostagent.sandbox.worker_spec import CALL_S
 from hostagent.sinks import render
-from hostagent.source.lanes.nvidia import NVIDIA
 from tests import stub_nvml
 from tests.attack.livehost import enliven
 from tests.real.conftest import need_real

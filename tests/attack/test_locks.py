@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from hostagent.core.unread import Unread
+from hostagent.domains.gpu.read_nvidia_worker import NVIDIA
 from hostagent.host.paths import Root
 from hostagent.host.worker_locks import hold
 from hostagent.sandbox.worker import Worker
 from hostagent.sandbox.worker_spec import CALL_S
-from hostagent.source.lanes.nvidia import NVIDIA
 from tests import stub_nvml
 from tests.attack.fuse import Mounted
 from tests.attack.livehost import enliven

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hostagent.collect.gpu.gpu import read_accelerators, read_gpus
+from hostagent.domains.gpu.read_gpus import read_accelerators, read_gpus
 from hostagent.host.source import Source
 from tests import stub_nvml
 from tests.judged import live

@@ -9,11 +9,11 @@ import pytest
 
 from hostagent.collect import collect
 from hostagent.core.unread import Unread
+from hostagent.domains.gpu import read_nvml_library
+from hostagent.domains.gpu.read_nvml import DEVICE
 from hostagent.facts.gpu import Gpu
 from hostagent.host.policy import Policy
 from hostagent.host.source import Source
-from hostagent.source.lanes import nvmllibrary
-from hostagent.source.lanes.nvml import DEVICE
 from tests import stub_nvml
 from tests.judged import live
 from tests.real.conftest import need_real
@@ -226,7 +226,7 @@ def test_a_missing_and_a_broken_library_are_told_apart(tree):
     assert one.in_nvml == Unread("not-supported", "NVML is optional in this profile: 12 no libnvidia-ml.so.1 in the library directories")
 
 
-@pytest.mark.parametrize("directory", nvmllibrary.DIRECTORIES)
+@pytest.mark.parametrize("directory", read_nvml_library.DIRECTORIES)
 def test_the_library_is_found_where_hosts_keep_it(tree, directory):
     stub_nvml.install(tree, 1)
     usual = tree / stub_nvml.LIBRARY_DIRECTORY

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from hostagent.core.unread import Unread
+from hostagent.domains.gpu.read_nvidia_worker import NVIDIA
 from hostagent.evidence import Evidence, open_host
 from hostagent.host.attributes import Attributes
 from hostagent.sandbox import worker as worker_module
 from hostagent.sandbox.worker import Worker
 from hostagent.sandbox.worker_spec import CALL_S
 from hostagent.source.lanes import rdmasysfs
-from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.lanes.rdma import RDMA
 from hostagent.source.questions import live_backend
 from tests import stub_nvml, stub_verbs

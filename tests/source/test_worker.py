@@ -21,15 +21,15 @@ import psutil
 import pytest
 
 from hostagent.core.unread import Unread
+from hostagent.domains.gpu import read_nvml as nvml_module
+from hostagent.domains.gpu import read_nvml_gate as nvmlgate_module
+from hostagent.domains.gpu.read_nvidia_worker import NVIDIA
 from hostagent.host import worker_reading as lane_module
 from hostagent.host.policy import Policy
 from hostagent.host.source import Source
 from hostagent.sandbox import child as child_module
 from hostagent.sandbox.worker import Worker
 from hostagent.sandbox.worker_spec import CALL_S, LOCKING
-from hostagent.source.lanes import nvml as nvml_module
-from hostagent.source.lanes import nvmlgate as nvmlgate_module
-from hostagent.source.lanes.nvidia import NVIDIA
 from tests import stub_nvml
 from tests.children import children, until
 from tests.real.conftest import need_real

@@ -100,7 +100,7 @@ def test_a_catalogue_that_is_no_python_is_one_sentence(tmp_path, monkeypatch):
         "from os import path",
         "from pathlib import Path",
         "from hostagent.host.source import Source",
-        "from hostagent.collect.gpu.gpu import read_gpus",
+        "from hostagent.domains.gpu.read_gpus import read_gpus",
         "from hostagent import source",
         "import hostagent",
         "from . import other",

@@ -97,7 +97,7 @@ def test_a_way_out_that_works_is_refused(name):
         "import re\nre.template_of_nothing",
         "import math\nmath.os",
         "from hostagent.facts import gpu",
-        "from hostagent.knowledge import xids",
+        "from hostagent.domains.gpu.tables import xids",
         "from hostagent.check import resolve",
         "from hostagent.core.frozen import dataclass",
         "from hostagent.facts.nothing import x",
@@ -128,7 +128,7 @@ def test_so_is_what_ends_a_run_or_hands_a_module_on(line):
         "match 1:\n    case int(x) | {'a': x} | [x, *_]:\n        pass",
         "try:\n    pass\nexcept (ValueError, Exception):\n    pass",
         "x = f'{1:>{3}}' + '%s' % 2",
-        "from hostagent.core.unread import Unread, need\nfrom hostagent.knowledge.xids import meaning\nfrom hostagent.profile import GpuPolicy, Profile",
+        "from hostagent.core.unread import Unread, need\nfrom hostagent.domains.gpu.tables.xids import meaning\nfrom hostagent.profile import GpuPolicy, Profile",
     ],
 )
 def test_what_honest_checks_say_is_allowed(text):

@@ -13,7 +13,7 @@ from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.core.tables.recovery_actions import REPLACE_IF_BACK, RESET, RESET_LATER
 from hostagent.core.text import counted
 from hostagent.core.unread import Unread
-from hostagent.derived.faults import is_cleared
+from hostagent.domains.gpu.faults import is_cleared
 from hostagent.facts.gpu import Ecc, Gpu, GpuEvents
 
 

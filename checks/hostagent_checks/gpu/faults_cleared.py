@@ -6,7 +6,7 @@ that is logged later counts again. What only a new board ends goes on all the sa
 
 from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.core.unread import Unread
-from hostagent.derived.faults import covers, lost, may_be_cleared
+from hostagent.domains.gpu.faults import covers, lost, may_be_cleared
 from hostagent.facts.gpu import Clearing, Gpu, GpuEvents, Xid
 from hostagent.facts.history import History
 

@@ -20,10 +20,10 @@ from typing import NamedTuple
 from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.core.tables.kernel_log import RECOVERY_CODE
 from hostagent.core.unread import Unread
-from hostagent.derived.faults import is_cleared, lost
+from hostagent.domains.gpu.faults import is_cleared, lost
+from hostagent.domains.gpu.tables.xids import meaning
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.history import History
-from hostagent.knowledge.xids import meaning
 
 from ._xids import KEEP_LOG, at, describe, end_of, is_over, logged, steps_of
 

@@ -5,10 +5,10 @@ The same code from many programs on one GPU, and on no other, does point at the 
 
 from hostagent.check import Findings, Step, check, warn
 from hostagent.core.unread import Unread
-from hostagent.derived.faults import is_cleared
+from hostagent.domains.gpu.faults import is_cleared
+from hostagent.domains.gpu.tables.xids import meaning
 from hostagent.facts.gpu import Gpu, GpuEvents
 from hostagent.facts.history import History
-from hostagent.knowledge.xids import meaning
 
 from ._xids import describe, logged
 

@@ -5,10 +5,10 @@ module was loaded again, and NVML lists the GPU. Worth knowing when it comes bac
 from hostagent.check import Findings, Step, check, need, warn
 from hostagent.core.tables.kernel_log import RECOVERY_CODE
 from hostagent.core.unread import Unread
-from hostagent.derived.faults import is_cleared
+from hostagent.domains.gpu.faults import is_cleared
+from hostagent.domains.gpu.tables.xids import meaning
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.history import History
-from hostagent.knowledge.xids import meaning
 
 from ._xids import describe, end_of, is_over, logged
 

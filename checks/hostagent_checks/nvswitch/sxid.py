@@ -7,7 +7,7 @@ loaded again is over where the driver lists the switch now, and so is what an ad
 from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.core.unread import Unread
-from hostagent.derived.faults import is_cleared, lost
+from hostagent.domains.gpu.faults import is_cleared, lost
 from hostagent.facts.gpu import GpuEvents
 from hostagent.facts.history import History
 from hostagent.facts.nvswitch import Fabric

@@ -15,9 +15,9 @@ from hostagent.check import Finding, Findings, Step, check, fail, need, skip
 from hostagent.core.tables.pci import is_for_jobs
 from hostagent.core.text import counted, first_of
 from hostagent.core.unread import NOT_APPLICABLE, Unread
+from hostagent.domains.gpu.tables.models import may_be, models_in
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.slurm import Gres, SlurmNode
-from hostagent.knowledge.gpumodels import may_be, models_in
 
 _OFF = ("", "off")
 #: Words of AutoDetect that look for GPUs of AMD and Intel, and for chips of AWS.

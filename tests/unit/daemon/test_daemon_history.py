@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect.gpu.events import parse_events
 from hostagent.core.tables.kernel_log import RECOVERED
 from hostagent.core.unread import Unread
 from hostagent.daemon.history import DOWNS, FAULTS, FRESH, advance, dump, load, with_history
+from hostagent.domains.gpu.read_events import parse_events
 from hostagent.facts.gpu import Clearing, GpuEvents
 from hostagent.facts.history import History
 from hostagent.facts.host import Identity

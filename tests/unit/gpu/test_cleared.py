@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from hostagent.collect.gpu.cleared import MOST, PATH, read_cleared
-from hostagent.collect.gpu.events import parse_events
 from hostagent.core.unread import Unread
+from hostagent.domains.gpu.read_cleared import MOST, PATH, read_cleared
+from hostagent.domains.gpu.read_events import parse_events
 from hostagent.facts.gpu import Clearing
 from hostagent.testing import host
 

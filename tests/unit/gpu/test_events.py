@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect.gpu.events import parse_events, read_events
 from hostagent.core.unread import Unread
+from hostagent.domains.gpu.read_events import parse_events, read_events
+from hostagent.domains.gpu.tables.xids import CATALOGUE, meaning, weighed_by
 from hostagent.facts.gpu import GpuEvents
-from hostagent.knowledge.xids import CATALOGUE, meaning, weighed_by
 from hostagent.testing import host
 
 

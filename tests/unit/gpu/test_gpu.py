@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.collect.gpu import nvml, pci
-from hostagent.collect.gpu.gpu import QUESTIONS, parse_information, read_accelerators, read_gpus
+from hostagent.collect.gpu import pci
 from hostagent.core.unread import Unread
+from hostagent.domains.gpu import nvml_answers
+from hostagent.domains.gpu.read_gpus import QUESTIONS, parse_information, read_accelerators, read_gpus
+from hostagent.domains.gpu.read_nvml import DEVICE
 from hostagent.facts.gpu import Gpu, OtherAccelerator
-from hostagent.source.lanes.nvml import DEVICE
 from hostagent.testing import host
 
 ADDRESS = "0000:1b:00.0"
@@ -205,8 +206,8 @@ def test_any_text_is_a_value_or_an_error(text):
 
 @given(bits=st.integers(min_value=0, max_value=2**64))
 def test_any_mask_is_words(bits):
-    assert len(nvml.parse_health(bits)) == 7
-    assert all(isinstance(word, str) for word in nvml.parse_clock_events(bits))
+    assert len(nvml_answers.parse_health(bits)) == 7
+    assert all(isinstance(word, str) for word in nvml_answers.parse_clock_events(bits))
 
 
 @pytest.mark.parametrize(("port", "lanes"), [("8\n", 8), ("16\n", 16), ("32\n", 16), ("255\n", 16), (None, 16)])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hostagent.collect.gpu.vfio import read_ids
 from hostagent.core.unread import Unread
+from hostagent.domains.gpu.read_vfio import read_ids
 from hostagent.testing import host
 
 

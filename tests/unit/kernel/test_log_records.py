@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from hostagent.collect.gpu.events import parse_events, read_events
 from hostagent.core.tables.kernel_log import KEPT, KEY_REFUSED
+from hostagent.domains.gpu.read_events import parse_events, read_events
 from hostagent.domains.system.read_kernel_log import read_kernel_log
 from hostagent.host.kernel_log import parse_journal, parse_kmsg, parse_syslog
 from hostagent.testing import host

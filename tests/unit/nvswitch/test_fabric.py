@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect.nvswitch.fabric import parse_configured, parse_imex_nodes, parse_manager_log, read_fabric
 from hostagent.core.unread import Unread
+from hostagent.domains.gpu.read_nvswitches import parse_configured, parse_imex_nodes, parse_manager_log, read_fabric
 from hostagent.facts.nvswitch import NvSwitch
 from hostagent.testing import host
 from hostagent_checks.nvswitch._packages import named

@@ -69,7 +69,7 @@ BROKEN = [
     ("hostagent/slurm/programs/spool.py", cut("hostagent/slurm/programs/spool.py")),
     ("hostagent/report/state.py", ""),
     ("hostagent/evaluate.py", cut("hostagent/evaluate.py")),
-    ("hostagent/collect/gpu/gpu.py", cut("hostagent/collect/gpu/gpu.py")),
+    ("hostagent/domains/gpu/read_gpus.py", cut("hostagent/domains/gpu/read_gpus.py")),
     ("hostagent/facts/gpu.py", None),
     ("hostagent/profiles/default.json", None),
     ("hostagent/profiles/default.json", "{"),

@@ -8,11 +8,11 @@ from typing import Any
 
 from hostagent.core.tables import libraries, platforms
 from hostagent.core.unread import Unread
+from hostagent.domains.gpu.read_nvml_gate import usable
 from hostagent.host import host_binaries
 from hostagent.host.paths import Root
 from hostagent.sandbox.library_sandbox import enter
 from hostagent.sandbox.worker_spec import Rights
-from hostagent.source.lanes.nvmlgate import usable
 
 LIBRARY = "libnvidia-ml.so.1"
 DIRECTORIES = (*libraries.SYSTEM, *libraries.OF_THE_DRIVER, *dict.fromkeys(place for row in platforms.ROWS for place in row.directories))

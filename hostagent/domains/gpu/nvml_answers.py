@@ -5,7 +5,7 @@ from typing import Any
 from hostagent.core.unread import Unread, then
 from hostagent.facts.gpu import Ecc, FabricInfo, Mig, NvLink, RetiredPages, RowRemap
 
-Answers = dict[str, Any]  # by question name, see `hostagent.source.lanes.nvml`
+Answers = dict[str, Any]  # by question name, see `hostagent.domains.gpu.read_nvml`
 
 _COMPUTE_MODES = ("default", "exclusive-thread", "prohibited", "exclusive-process")
 #: nvml.h, NVML_GPU_RECOVERY_ACTION_*.

@@ -7,14 +7,15 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from hostagent.collect.gpu import nvml, pci, vfio
+from hostagent.collect.gpu import pci
 from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.unread import Unread, then
+from hostagent.domains.gpu import nvml_answers, read_vfio
 from hostagent.facts.gpu import Accelerators, Gpu, OtherAccelerator
 from hostagent.host.source import Source
 
 _PROC = "/proc/driver/nvidia/gpus"
-#: What NVML is asked of each GPU; the names are of `hostagent.source.lanes.nvml`.
+#: What NVML is asked of each GPU; the names are of `hostagent.domains.gpu.read_nvml`.
 QUESTIONS = (
     *("pci", "name", "uuid", "serial", "minor", "memory", "compute_capability", "mig", "persistence", "compute_mode", "ecc_mode"),
     *("row_remap", "recovery_action", "ecc_volatile", "ecc_aggregate", "ecc_sram", "retired_single_bit", "retired_double_bit"),
@@ -33,8 +34,8 @@ _CODE = re.compile(r"(\d{1,4}) ", re.ASCII)
 class _Nvml(NamedTuple):
     """NVML's side of the join. A device that does not say where it is has its index in ``unplaced``."""
 
-    at: dict[str, tuple[int, nvml.Answers]]  # by PCI address
-    unplaced: dict[int, nvml.Answers]
+    at: dict[str, tuple[int, nvml_answers.Answers]]  # by PCI address
+    unplaced: dict[int, nvml_answers.Answers]
     unread: "Unread | None"  # why an address that is not in ``at`` has no answers; None: NVML has no such GPU
 
 
@@ -55,7 +56,7 @@ def read_gpus(source: Source, known: Callable[[type], Any]) -> "tuple[Gpu, ...] 
 def read_accelerators(source: Source, known: Callable[[type], Any]) -> Accelerators:
     """Other vendors' GPUs; unread where a function that may be NVIDIA's GPU may as well be one of theirs."""
     functions = pci.scan(source)
-    ids = vfio.read_ids(source)
+    ids = read_vfio.read_ids(source)
     if isinstance(functions, Unread):
         return Accelerators(functions, ids)
     unclear = next((one for one in _on_pci(source, functions).values() if isinstance(one, Unread)), None)
@@ -135,7 +136,7 @@ def _nvml(source: Source) -> _Nvml:
     for index in range(count):
         handle = source.nvml("device", str(index), "handle")
         if isinstance(handle, Unread):
-            answers: nvml.Answers = dict.fromkeys(QUESTIONS, handle)
+            answers: nvml_answers.Answers = dict.fromkeys(QUESTIONS, handle)
         else:
             answers = {name: source.nvml("device", str(index), name) for name in QUESTIONS}
         where = answers["pci"]
@@ -165,7 +166,7 @@ def _placed(found: _Nvml, addresses: set[str], rows: "dict[str, dict[str, str] |
     return _Nvml(at, {}, found.unread if found.unread is not None else _nowhere(unplaced, len(missing)))
 
 
-def _nowhere(unplaced: dict[int, nvml.Answers], missing: int) -> "Unread | None":
+def _nowhere(unplaced: dict[int, nvml_answers.Answers], missing: int) -> "Unread | None":
     """Why the GPUs that NVML could not locate have no NVML facts."""
     if not unplaced:
         return None
@@ -179,7 +180,7 @@ def _nowhere(unplaced: dict[int, nvml.Answers], missing: int) -> "Unread | None"
     return Unread("error", f"GPU {indices} of NVML does not say where it is: {'; '.join(sorted(reasons))}", asked)
 
 
-def _same(answers: nvml.Answers, row: dict[str, str]) -> bool:
+def _same(answers: nvml_answers.Answers, row: dict[str, str]) -> bool:
     uuid, minor = answers["uuid"], answers["minor"]
     if isinstance(uuid, str):
         return uuid == row.get("GPU UUID")
@@ -197,7 +198,7 @@ def _gpu(
     there = then(on_pci, lambda listed: listed.get(address, False))
     nothing = found.unread if found.unread is not None else _not_in_nvml(there)
     index, answers = found.at.get(address, (nothing, dict.fromkeys(QUESTIONS, nothing)))
-    of_nvml = nvml.facts(answers)
+    of_nvml = nvml_answers.facts(answers)
     of_proc = _proc_facts(row)
     for name, value in of_proc.pop("instead").items():
         if isinstance(of_nvml[name], Unread) and not isinstance(value, Unread):
@@ -248,7 +249,7 @@ def _in_nvml(address: str, found: _Nvml) -> "bool | Unread":
     return found.unread if found.unread is not None else False
 
 
-def _verdict(answers: nvml.Answers) -> "tuple[bool | Unread, bool | Unread, str | Unread]":
+def _verdict(answers: nvml_answers.Answers) -> "tuple[bool | Unread, bool | Unread, str | Unread]":
     """Lost, reset required, and who said so. Any call may say it, so one that was never answered leaves it open; an error
     that every call shares is NVML's own (it did not start), and says nothing of the GPU. What no check reads leaves nothing open.
 

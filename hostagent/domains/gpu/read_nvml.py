@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 
 from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread, Why
+from hostagent.domains.gpu.read_nvml_gate import driver_root
+from hostagent.domains.gpu.read_nvml_library import LIBRARY, Loader
+from hostagent.domains.gpu.read_nvml_times import FIRST_INIT_S
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
 from hostagent.sandbox.worker_spec import CAGE, CALL_S, ENTERING, LOAD_S, LOADING, Ask, Rights
-from hostagent.source.lanes.nvmlgate import driver_root
-from hostagent.source.lanes.nvmllibrary import LIBRARY, Loader
-from hostagent.source.lanes.nvmltimes import FIRST_INIT_S
 
 PERSISTENCE_SOCKET = "/run/nvidia-persistenced/socket"
 #: nvmlReturn_t that is not simply an error. 25 (argument version mismatch) is one: this program passed a wrong struct.

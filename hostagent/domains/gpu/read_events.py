@@ -10,10 +10,10 @@ from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
-from hostagent.collect.gpu.cleared import read_cleared
 from hostagent.core.tables import kernel_log
 from hostagent.core.unread import Unread
-from hostagent.derived.faults import covers, may_be_cleared
+from hostagent.domains.gpu.faults import covers, may_be_cleared
+from hostagent.domains.gpu.read_cleared import read_cleared
 from hostagent.domains.system.read_identity import read_identity
 from hostagent.domains.system.read_kernel import read_boot_time
 from hostagent.domains.system.read_kernel_log import read_kernel_log

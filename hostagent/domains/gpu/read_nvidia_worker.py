@@ -8,11 +8,11 @@
 
 from hostagent.core.answers import MIB
 from hostagent.core.unread import Unread
+from hostagent.domains.gpu.read_nvml_times import allowed_s
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
 from hostagent.host.worker_reading import read_lane
 from hostagent.sandbox.worker_spec import Ask, Lane, Rights
-from hostagent.source.lanes.nvmltimes import allowed_s
 
 _DIRECTORY = "/proc/driver/nvidia"
 _SWITCHES = "/proc/driver/nvidia-nvswitch"
@@ -31,16 +31,16 @@ def _is_wanted(path: str) -> bool:
 def _ask_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
     from functools import partial
 
-    from hostagent.source.lanes import nvml, nvmlgate
+    from hostagent.domains.gpu import read_nvml, read_nvml_gate
 
-    unread: Unread | None = ask((), f"opening {nvmlgate.CONTROL}", partial(nvmlgate.gate, files, root))
-    return nvml.answer_all(ask, files, root, RIGHTS) if unread is None else unread
+    unread: Unread | None = ask((), f"opening {read_nvml_gate.CONTROL}", partial(read_nvml_gate.gate, files, root))
+    return read_nvml.answer_all(ask, files, root, RIGHTS) if unread is None else unread
 
 
 def _end() -> None:
-    from hostagent.source.lanes import nvml
+    from hostagent.domains.gpu import read_nvml
 
-    nvml.shut_down()
+    read_nvml.shut_down()
 
 
 def _lock(root: Root, ends: float) -> "Unread | None":
@@ -53,7 +53,7 @@ def _get_ready() -> None:
     """Import what asking takes while another worker reads: on a busy machine that is half of the time that each needs."""
     import pynvml  # noqa: F401
 
-    from hostagent.source.lanes import nvml  # noqa: F401
+    from hostagent.domains.gpu import read_nvml  # noqa: F401
 
 
 #: What NVML needs, and what it does not: docs/adr/0006-nvml-in-a-sandbox.md.

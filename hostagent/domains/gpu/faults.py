@@ -1,9 +1,9 @@
 """Faults of the kernel log beyond what one pass reads in it: those that it has lost, those that an administrator has cleared."""
 
 from hostagent.core.unread import Unread
+from hostagent.domains.gpu.tables.xids import ENDED_BY_REPLACEMENT
 from hostagent.facts.gpu import Clearing, GpuEvents, Xid
 from hostagent.facts.history import History
-from hostagent.knowledge.xids import ENDED_BY_REPLACEMENT
 
 
 def lost(history: "History | Unread", kind: str) -> tuple[Xid, ...]:
