@@ -172,7 +172,7 @@ class TreeBackend:
         return value.encode() if isinstance(value, str) else value
 
     def _modinfo(self, path: str) -> "Answer | Unread":
-        from hostagent.source.modinfo import parse_modinfo
+        from hostagent.domains.driver.read_modinfo import parse_modinfo
 
         data = self._read(path)
         return data if isinstance(data, Unread) else parse_modinfo(data)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from hostagent import snapshot
 from hostagent.collect import ALL_READERS, collect
-from hostagent.collect.driver.ldcache import parse_ldcache
 from hostagent.collect.runtime.containerd import effective
 from hostagent.core.retention import WHOLE, Filtered, Keep, merged
 from hostagent.core.unread import Unread
+from hostagent.domains.driver.read_ld_cache import parse_ldcache
 from hostagent.domains.packages.openpgp import parse_key_ids
 from hostagent.domains.packages.read_apt import parse_sources_deb822, parse_sources_list
 from hostagent.domains.packages.read_apt_conf import parse_apt_conf

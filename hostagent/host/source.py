@@ -197,7 +197,7 @@ class Source:
         return self._objects("sockets", keep)
 
     def gpu_users(self) -> "list[dict[str, Any]] | Unread":
-        """Processes that hold a device node of the driver open, see `hostagent.source.gpuusers`: pid, program, device."""
+        """Processes that hold a device node of the driver open, see `hostagent.domains.driver.read_gpu_users`: pid, program, device."""
         return self._objects("gpu_users", None)
 
     def shims(self) -> "dict[str, Any] | Unread":
@@ -205,7 +205,7 @@ class Source:
         return self._object("shims")
 
     def enrolled(self, *paths: str) -> "dict[str, Any] | Unread":
-        """Of certificates, whether the machine owner's list has them, see `hostagent.source.mok`: true or false by path."""
+        """Of certificates, whether the machine owner's list has them, see `hostagent.domains.driver.read_mok`: true or false by path."""
         answer = self._ask("enrolled", *paths)
         return answer if isinstance(answer, dict | Unread) else unexpected("enrolled", "", answer)
 

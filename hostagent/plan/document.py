@@ -13,9 +13,9 @@ from hostagent.core.frozen import frozen
 from hostagent.core.typed import plain
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Ending, Kind, StepKind, StepState, UndoKind, UnitChange
+from hostagent.domains.driver.tables.packages import belongs
 from hostagent.domains.packages.tables.names import TOOLKIT_PACKAGES, driver_part
 from hostagent.facts.version import upstream
-from hostagent.knowledge.driverpackages import belongs
 from hostagent.plan.model import FileDiff, Part, Plan, PlannedPackage, PlanStep, Reboot, Refusal, Run, Undo, plain_operation
 from hostagent.plan.view import View
 from hostagent.report import HostIdentity, ProfileIdentity, Report, Security, Tool, head_of

@@ -4,8 +4,8 @@ import re
 import struct
 from collections.abc import Callable, Iterator
 
-from hostagent.collect.driver.ldcache import parse_ldcache
 from hostagent.core.unread import Unread
+from hostagent.domains.driver.read_ld_cache import parse_ldcache
 from hostagent.domains.packages.deb822 import parse_stanzas
 from hostagent.domains.packages.openpgp import public_keys
 from hostagent.domains.packages.read_apt import parse_sources_deb822, parse_sources_list
@@ -104,7 +104,7 @@ def keyring(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     return b"".join(bytes((0xC0 | tag, 0xFF)) + len(body).to_bytes(4, "big") + body for tag, body in public_keys(data))
 
 
-#: As `hostagent.collect.driver.ldcache` reads it: header, entries, texts.
+#: As `hostagent.domains.driver.read_ld_cache` reads it: header, entries, texts.
 _MAGIC, _HEADER, _ENTRY = b"glibc-ld.so.cache1.1", struct.Struct("<20sII20x"), struct.Struct("<IIIIQ")
 _X86_64 = 0x0300
 

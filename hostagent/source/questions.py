@@ -38,7 +38,7 @@ def _run(host: LiveBackend, *argv: str) -> "Answer | Unread":
 
 
 def _gpu_users(host: LiveBackend) -> "Answer | Unread":
-    from hostagent.source.gpuusers import gpu_users
+    from hostagent.domains.driver.read_gpu_users import gpu_users
 
     return gpu_users(host.root, host.own_pids)
 
@@ -50,7 +50,7 @@ def _shims(host: LiveBackend) -> "Answer | Unread":
 
 
 def _enrolled(host: LiveBackend, *paths: str) -> "Answer | Unread":
-    from hostagent.source.mok import enrolled
+    from hostagent.domains.driver.read_mok import enrolled
 
     return enrolled(host.files, paths)
 
@@ -70,7 +70,7 @@ def _configz(host: LiveBackend, address: str, ca: str, token_file: str) -> "Answ
 
 
 def _modinfo(host: LiveBackend, path: str) -> "Answer | Unread":
-    from hostagent.source.modinfo import modinfo
+    from hostagent.domains.driver.read_modinfo import modinfo
 
     return host.files.open_and(path, lambda descriptor, size: modinfo(descriptor, path, size))
 

@@ -17,7 +17,7 @@ MIB = 1024 * 1024
 #: Reads a module file in a process of its own, and says what it took at most.
 READ = """
 import os, sys
-from hostagent.source.modinfo import modinfo
+from hostagent.domains.driver.read_modinfo import modinfo
 found = os.open(sys.argv[1], os.O_RDONLY)
 answer = modinfo(found, "x", os.fstat(found).st_size)
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))

@@ -13,8 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from hostagent.domains.driver.read_gpu_users import gpu_users
 from hostagent.host.paths import Root
-from hostagent.source.gpuusers import gpu_users
 from tests.attack.spaces import mount
 
 _HOLD = "import os, sys, time\nfor one in sys.argv[1:]: os.open(one, os.O_RDWR)\nprint(flush=True)\ntime.sleep(60)"

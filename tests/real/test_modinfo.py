@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from hostagent.collect.driver.ldcache import parse_ldcache
+from hostagent.domains.driver.read_ld_cache import parse_ldcache
 from hostagent.domains.system.read_installed_kernels import parse_modules_dep
 from hostagent.domains.system.read_kernel import read_kernel
 from hostagent.host.source import Source

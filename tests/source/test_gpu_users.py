@@ -5,10 +5,10 @@ import os
 import pytest
 
 from hostagent.core.unread import Unread
+from hostagent.domains.driver.read_gpu_users import gpu_users
+from hostagent.domains.driver.read_mok import certificate, enrolled
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
-from hostagent.source.gpuusers import gpu_users
-from hostagent.source.mok import certificate, enrolled
 from hostagent.source.questions import live_backend
 from hostagent.source.shims import shims
 from tests.trees.system import Daemon, boot, enrol, hold, install_os, run

@@ -4,7 +4,7 @@ Sources: file list of Ubuntu's libnccl2 (packages.ubuntu.com), whose paths NVIDI
 aws-samples/awsome-distributed-training (what /opt/amazon/ofi-nccl/lib/x86_64-linux-gnu holds, and ``ldconfig -p``).
 """
 
-from hostagent.collect.driver.ldcache import parse_ldcache
+from hostagent.domains.driver.read_ld_cache import parse_ldcache
 from tests.trees import formats, packages
 from tests.trees.tree import INSTALLED_AT, Tree
 

@@ -6,8 +6,8 @@ The number is dynamic: it can differ after each boot. Containers then get a node
 
 from hostagent.check import Findings, check, fail, need, warn
 from hostagent.core.unread import Unread
-from hostagent.derived.boot import load_at_boot
 from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.driver.boot import load_at_boot
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu

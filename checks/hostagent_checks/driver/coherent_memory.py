@@ -8,13 +8,13 @@ from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.tables.pci import COHERENT, architecture
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.core.unread import Unread
-from hostagent.derived.boot import rebuild_initramfs, write_line
+from hostagent.domains.driver.boot import rebuild_initramfs, write_line
+from hostagent.domains.driver.tables.releases import FIRST_COHERENT_MODE_BRANCH
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Machine
 from hostagent.facts.packages import Packages
 from hostagent.facts.version import branch
-from hostagent.knowledge.driver import FIRST_COHERENT_MODE_BRANCH
 
 _KEEP = Step(
     "configure",

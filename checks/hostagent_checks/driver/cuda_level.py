@@ -7,11 +7,11 @@ by minor-version compatibility: what needs the newer driver's compiler (PTX) or 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.core.unread import NOT_THERE, Unread
+from hostagent.domains.driver.tables.releases import CUDA_LEVELS
+from hostagent.domains.driver.tables.releases import cuda_level as level_of_branch
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.version import branch, parse_constraints
-from hostagent.knowledge.driver import CUDA_LEVELS
-from hostagent.knowledge.driver import cuda_level as level_of_branch
 from hostagent.profile import Profile
 
 from ._module import module_version

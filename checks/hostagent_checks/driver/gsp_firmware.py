@@ -10,7 +10,7 @@ from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.core.text import first_of
 from hostagent.core.unread import Unread
-from hostagent.derived.boot import rebuild_initramfs
+from hostagent.domains.driver.boot import rebuild_initramfs
 from hostagent.domains.packages.commands import install
 from hostagent.domains.packages.tables.names import firmware_package
 from hostagent.facts.driver import Driver

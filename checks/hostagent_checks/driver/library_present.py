@@ -9,7 +9,7 @@ platform that mounts them into containers from its own directory (GKE, Container
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.core.text import first_of
 from hostagent.core.unread import Unread, then
-from hostagent.derived.owned import lies_in_its_place
+from hostagent.domains.driver.owned import lies_in_its_place
 from hostagent.domains.packages.commands import install, reinstall
 from hostagent.domains.packages.tables.names import library_package
 from hostagent.facts.driver import CONTAINER_ROOT, Driver, Library

@@ -7,7 +7,7 @@ branch; an installation or upgrade then leaves the branch that jobs were tested 
 import re
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip
-from hostagent.derived.owned import image_of
+from hostagent.domains.driver.owned import image_of
 from hostagent.domains.packages.tables.names import DRIVER_MODULE, driver_part
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages

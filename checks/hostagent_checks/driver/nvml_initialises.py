@@ -7,8 +7,8 @@ Where the module is loaded and NVML cannot be asked, nothing is known of the GPU
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.core.unread import Unread
+from hostagent.domains.driver.tables.releases import nvml_meaning, nvml_name
 from hostagent.facts.driver import Driver
-from hostagent.knowledge.driver import nvml_meaning, nvml_name
 from hostagent.profile import Profile
 
 

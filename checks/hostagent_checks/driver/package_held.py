@@ -7,7 +7,7 @@ reboots, often days after the upgrade. On RHEL 8 and 9 an enabled module stream 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.text import first_of
 from hostagent.core.unread import Unread
-from hostagent.derived.owned import image_of
+from hostagent.domains.driver.owned import image_of
 from hostagent.domains.packages.commands import hold
 from hostagent.domains.packages.tables.names import DRIVER_MODULE, driver_part
 from hostagent.domains.packages.upgrades import moves

@@ -8,7 +8,7 @@ reboot alone changes nothing.
 from hostagent.check import Findings, check, fail, need
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.core.unread import Unread
-from hostagent.derived.boot import rebuild_initramfs
+from hostagent.domains.driver.boot import rebuild_initramfs
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages

@@ -7,8 +7,8 @@ modules in archives and install one at their first boot.
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.boot import build_module
-from hostagent.derived.owned import comes_at_first_boot
+from hostagent.domains.driver.boot import build_module
+from hostagent.domains.driver.owned import comes_at_first_boot
 from hostagent.domains.packages.commands import reinstall
 from hostagent.domains.packages.tables.names import driver_part, driver_stem
 from hostagent.facts.driver import Driver

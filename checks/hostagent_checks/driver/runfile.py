@@ -7,7 +7,7 @@ to change. A container (LXC, Incus) has its host's module, and its libraries mus
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.text import first_of
-from hostagent.derived.owned import image_of
+from hostagent.domains.driver.owned import image_of
 from hostagent.facts.driver import Driver
 from hostagent.facts.platform import Platform
 

@@ -7,10 +7,10 @@ the newest bulletin that this release of hostagent knows; a later one may have r
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.core.unread import Unread, then
+from hostagent.domains.driver.tables.releases import Floor, floor
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.version import branch, compare_deb, upstream
-from hostagent.knowledge.driver import Floor, floor
 
 from ._module import module_version
 

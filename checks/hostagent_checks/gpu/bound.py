@@ -8,7 +8,7 @@ this GPU (too old or too new for it, or an open module and a GPU without GSP). A
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.core.unread import Unread
-from hostagent.derived.boot import blacklist_nouveau
+from hostagent.domains.driver.boot import blacklist_nouveau
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.packages import Packages

@@ -3,7 +3,7 @@
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.core.unread import Unread
-from hostagent.derived.boot import rebuild_initramfs
+from hostagent.domains.driver.boot import rebuild_initramfs
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.packages import Packages
 

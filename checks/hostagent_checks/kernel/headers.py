@@ -5,7 +5,7 @@ This is why the module is missing: DKMS builds the driver again for each kernel,
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.boot import build_module
+from hostagent.domains.driver.boot import build_module
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os

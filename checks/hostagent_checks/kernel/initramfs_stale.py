@@ -6,7 +6,7 @@ driver out of it, so this alone is no fault: `driver.reload_needed` says so when
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.boot import rebuild_initramfs
+from hostagent.domains.driver.boot import rebuild_initramfs
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
 

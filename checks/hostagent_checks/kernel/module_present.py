@@ -11,8 +11,8 @@ from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.core.tables.platforms import HOSTS_OWN
 from hostagent.core.text import first_of
 from hostagent.core.unread import Unread
-from hostagent.derived.boot import Parts, install_module
-from hostagent.derived.owned import brought_by, comes_at_first_boot, in_driver_container
+from hostagent.domains.driver.boot import Parts, install_module
+from hostagent.domains.driver.owned import brought_by, comes_at_first_boot, in_driver_container
 from hostagent.domains.packages.commands import install_headers
 from hostagent.domains.packages.tables.names import driver_part
 from hostagent.facts.driver import Driver

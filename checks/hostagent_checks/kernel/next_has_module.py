@@ -7,7 +7,7 @@ Where the boot loader's entry could not be read, any installed kernel may be the
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.core.unread import Unread
-from hostagent.derived.boot import Parts, install_module
+from hostagent.domains.driver.boot import Parts, install_module
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os

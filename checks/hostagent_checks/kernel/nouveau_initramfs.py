@@ -6,7 +6,7 @@ A boot that came up without nouveau from this very initramfs shows that it is ha
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.core.unread import Unread
-from hostagent.derived.boot import rebuild_initramfs
+from hostagent.domains.driver.boot import rebuild_initramfs
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
 

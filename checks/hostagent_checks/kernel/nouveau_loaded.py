@@ -8,7 +8,7 @@ from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.core.tables.pci import is_display_card
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.core.unread import Unread
-from hostagent.derived.boot import blacklist_nouveau
+from hostagent.domains.driver.boot import blacklist_nouveau
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel

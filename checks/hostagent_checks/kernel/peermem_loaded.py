@@ -6,7 +6,7 @@ memory, at a fraction of the bandwidth, unless the DMA-BUF path works.
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.boot import load_at_boot
+from hostagent.domains.driver.boot import load_at_boot
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import Rdma
 from hostagent.knowledge.gpudirect import PEERMEM

@@ -5,7 +5,7 @@ cuInit ends with error 999, and a CDI specification made in that state lacks the
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.boot import load_at_boot
+from hostagent.domains.driver.boot import load_at_boot
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 

@@ -6,7 +6,7 @@ kernel does not, and then there is nothing to judge.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.boot import write_line
+from hostagent.domains.driver.boot import write_line
 from hostagent.profile import Profile
 
 from ._priorities import REFERENCES, Card, cards_of_rails, differing, end, listed, priority_of

@@ -8,7 +8,7 @@ ip_local_reserved_ports keeps it free. Firewalls between hosts have to let the r
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need, shell
-from hostagent.derived.boot import write_line
+from hostagent.domains.driver.boot import write_line
 from hostagent.facts.network import Network
 from hostagent.knowledge.network import JOB_PORTS
 

@@ -1,7 +1,7 @@
 """There is no IMEX channel device: programs cannot share memory across nodes."""
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.boot import write_line
+from hostagent.domains.driver.boot import write_line
 from hostagent.facts.nvswitch import Fabric
 from hostagent.profile import Profile
 

@@ -2,7 +2,7 @@
 
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.core.tables.nvlink_fabric import NVLSM_MODULES
-from hostagent.derived.boot import load_at_boot
+from hostagent.domains.driver.boot import load_at_boot
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.nvswitch import Fabric
 

@@ -6,7 +6,7 @@ the next install or upgrade stops with "Depends: nvidia-container-toolkit-base (
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.owned import image_of
+from hostagent.domains.driver.owned import image_of
 from hostagent.domains.packages.commands import hold
 from hostagent.domains.packages.upgrades import moves
 from hostagent.facts.os import Os

@@ -5,7 +5,7 @@ themselves, and all nodes wait for one that stalls.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.boot import write_line
+from hostagent.domains.driver.boot import write_line
 from hostagent.facts.topology import Nic, Topology
 
 from ._nodes import skip_one_node, skip_without_rdma

@@ -5,10 +5,10 @@
 
 from collections.abc import Iterator
 
-from hostagent.collect.driver.ldcache import read_ldcache
 from hostagent.collect.nccl.places import DEFAULT, Candidate
 from hostagent.core.answers import NcclFile
 from hostagent.core.unread import NOT_THERE, Unread, need
+from hostagent.domains.driver.read_ld_cache import read_ldcache
 from hostagent.host.source import Source
 from hostagent.knowledge import nccllibraries as known
 

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hostagent.collect.driver.ldcache import read_ldcache
 from hostagent.collect.nccl.writers import Writers
 from hostagent.core.parsing import Allowance
 from hostagent.core.tables.libraries import LOCAL, SYSTEM
 from hostagent.core.unread import NOT_THERE, Unread, need
+from hostagent.domains.driver.read_ld_cache import read_ldcache
 from hostagent.facts.nccl import Place
 from hostagent.host.source import Source
 from hostagent.host.values import names_in

@@ -1,10 +1,10 @@
 """What is said of the driver's transactions: packages, sizes, reasons."""
 
 from hostagent.core.unread import UnreadError, need
+from hostagent.domains.driver.tables.packages import DKMS_BYTES, INITRAMFS_BYTES, belongs
+from hostagent.domains.driver.tables.releases import floor
 from hostagent.domains.packages.tables.names import driver_part
 from hostagent.facts.version import satisfies
-from hostagent.knowledge.driver import floor
-from hostagent.knowledge.driverpackages import DKMS_BYTES, INITRAMFS_BYTES, belongs
 from hostagent.plan.answers import origin_of, size_of
 from hostagent.plan.driver import probes
 from hostagent.plan.driver.installed import driver_of, has_advisory, packages_of

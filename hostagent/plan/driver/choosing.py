@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from hostagent.core.tables.platforms import HOSTS_OWN
 from hostagent.core.unread import need
+from hostagent.domains.driver.tables.packages import PINNED, Row, meta_flavour, rows
 from hostagent.facts.version import wish
-from hostagent.knowledge.driverpackages import PINNED, Row, meta_flavour, rows
 from hostagent.plan.driver import renamed
 from hostagent.plan.driver.flavours import wanted_flavour
 from hostagent.plan.driver.installed import installed_origins, versions_of

@@ -4,8 +4,8 @@
 # hold's probe is true only once the package is at its version. unattended-upgrades leaves held packages alone, so its blacklist
 # is not written.
 
+from hostagent.domains.driver.tables.packages import meta_flavour, module_stream
 from hostagent.domains.packages.tables.names import TOOLKIT_PACKAGES, driver_part
-from hostagent.knowledge.driverpackages import meta_flavour, module_stream
 from hostagent.plan.driver import probes
 from hostagent.plan.driver.announced import held_before, moved, moved_driver, transactions
 from hostagent.plan.driver.installed import driver_of, packages_of

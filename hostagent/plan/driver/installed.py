@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 from hostagent.core.memo import once
 from hostagent.core.unread import Unread, need
+from hostagent.domains.driver.tables.packages import PINNING, belongs
+from hostagent.domains.driver.tables.releases import floor
 from hostagent.domains.packages.tables.names import MODULES_BESIDE_CUDA, SEPARATE_IN_DISTRIBUTIONS, driver_part, is_driver_version
 from hostagent.facts.installation import Installation, InstalledPackage
 from hostagent.facts.packages import Package, Packages, VersionLock, names
 from hostagent.facts.version import compare_upstream, upstream
-from hostagent.knowledge.driver import floor
-from hostagent.knowledge.driverpackages import PINNING, belongs
 from hostagent.plan.answers import is_cuda
 from hostagent.plan.view import View
 

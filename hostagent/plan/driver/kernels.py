@@ -7,10 +7,10 @@ import re
 from typing import NamedTuple
 
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need
+from hostagent.domains.driver.tables.packages import Host, meta_flavour
 from hostagent.domains.packages.tables.package_manager_commands import VARIANTS
 from hostagent.facts.kernel import InstalledKernel, Kernel
 from hostagent.facts.version import upstream
-from hostagent.knowledge.driverpackages import Host, meta_flavour
 from hostagent.plan.view import View
 
 _ARCH = re.compile(r"\.(?:x86_64|aarch64)(?:\+\w+)?$")

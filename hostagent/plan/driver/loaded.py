@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from hostagent.core.tables.pci import COHERENT, architecture
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need, then
+from hostagent.domains.driver.tables.releases import FIRST_COHERENT_MODE_BRANCH
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.installation import GpuUser
 from hostagent.facts.version import upstream
-from hostagent.knowledge.driver import FIRST_COHERENT_MODE_BRANCH
 from hostagent.plan.driver.flavours import judged_gpus
 from hostagent.plan.model import Asked, DriverChoice
 from hostagent.plan.view import View

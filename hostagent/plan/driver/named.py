@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from hostagent.core.tables.pci import Flavour
-from hostagent.knowledge.driverpackages import NVLINK5_PACKAGES, Row, addons, meta_flavour, rows
+from hostagent.domains.driver.tables.packages import NVLINK5_PACKAGES, Row, addons, meta_flavour, rows
 from hostagent.plan.driver.renamed import required
 from hostagent.plan.driver.situation import Situation
 from hostagent.plan.model import Given

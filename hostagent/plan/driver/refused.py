@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from hostagent.core.steps import Step
 from hostagent.core.unread import Unread, need
-from hostagent.knowledge.driverpackages import Row
+from hostagent.domains.driver.tables.packages import Row
 from hostagent.plan.driver.installed import newest_first
 from hostagent.plan.driver.kernels import headers
 from hostagent.plan.driver.loaded import must_exchange, users

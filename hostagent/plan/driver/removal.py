@@ -3,7 +3,7 @@
 # 595 down to 580 on Ubuntu: installed names that the target version does not have go too, as do NVIDIA's pinning packages of
 # another branch.
 
-from hostagent.knowledge.driverpackages import branch_in, flavour_in
+from hostagent.domains.driver.tables.packages import branch_in, flavour_in
 from hostagent.plan.driver.installed import Have, pinning_of
 from hostagent.plan.driver.situation import Situation
 from hostagent.plan.driver.versions import Offered

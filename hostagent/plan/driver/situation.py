@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from hostagent.core.tables.pci import Flavour
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need
+from hostagent.domains.driver.tables.packages import Host
 from hostagent.facts.version import Wish, satisfies, wish
-from hostagent.knowledge.driverpackages import Host
 from hostagent.plan.driver.installed import Have, driver_of, has_advisory, newest_first, packages_of
 from hostagent.plan.driver.kernels import target_kernels
 from hostagent.plan.model import Given

@@ -6,8 +6,8 @@
 
 from hostagent.core.tables.pci import Flavour
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need
+from hostagent.domains.driver.tables.packages import PINNED, addons
 from hostagent.domains.packages.tables.names import driver_part
-from hostagent.knowledge.driverpackages import PINNED, addons
 from hostagent.plan.driver.flavours import can_stay
 from hostagent.plan.driver.installed import Have, versions_of
 from hostagent.plan.driver.kernels import has_module, installed_kernel, is_damaged

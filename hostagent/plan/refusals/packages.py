@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from hostagent.core.steps import Step
 from hostagent.core.text import size
 from hostagent.core.unread import Unread, need
+from hostagent.domains.driver.tables.packages import belongs
+from hostagent.domains.driver.tables.releases import floor
 from hostagent.domains.packages.tables.names import TOOLKIT_PACKAGES, driver_part
 from hostagent.facts.packages import VersionLock, names
 from hostagent.facts.version import admits, compare_upstream, upstream, wish
-from hostagent.knowledge.driver import floor
-from hostagent.knowledge.driverpackages import belongs
 from hostagent.plan.model import Choices, Given, Portion, Refusal
 from hostagent.plan.offers import Moved, RefreshFault, Transaction
 from hostagent.plan.refusals.words import refusal, several, unread

@@ -5,8 +5,8 @@ ModulePackageContainer (what ``dnf module enable`` writes). The file, not the co
 """
 
 from hostagent.core.unread import need
+from hostagent.domains.driver.tables.packages import Host, module_stream
 from hostagent.domains.packages.tables.names import DRIVER_MODULE
-from hostagent.knowledge.driverpackages import Host, module_stream
 from hostagent.plan.model import Choices, Given, PlanStep, Probe, Undo, Write
 
 MODULE_FILE = f"/etc/dnf/modules.d/{DRIVER_MODULE}.module"

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.collect.driver import devices, dkms, driver, ldcache, libraries
 from hostagent.core.tables.pci import FLAVOURS, RANGES, architecture, flavours
 from hostagent.core.unread import Unread
+from hostagent.domains.driver import read_devices, read_dkms, read_driver, read_ld_cache, read_libraries
+from hostagent.domains.driver.tables.releases import CUDA_LEVELS, FLOORS, RELEASES_580, floor, nvml_name
 from hostagent.facts.driver import Driver
 from hostagent.facts.platform import Platform
-from hostagent.knowledge.driver import CUDA_LEVELS, FLOORS, RELEASES_580, floor, nvml_name
 from hostagent.testing import host
 from tests.cpu import within
 from tests.trees.formats import shared_library
@@ -42,7 +42,7 @@ def known(kind):
 
 
 def read(files, kind="live"):
-    found = driver.read_driver(host({"nvml init": Unread("absent", "the nvidia module is not loaded"), **files}, kind), known)
+    found = read_driver.read_driver(host({"nvml init": Unread("absent", "the nvidia module is not loaded"), **files}, kind), known)
     assert isinstance(found, Driver)
     return found
 
@@ -213,7 +213,7 @@ def test_a_log_of_a_build_that_succeeded_is_no_failure():
 
 def test_missing_headers_are_the_error_line():
     log = f"DKMS (dkms-3.1.0) make.log for nvidia/580.142 for kernel {KERNEL} (x86_64)\nmake: *** /lib/modules/{KERNEL}/build: No such file or directory.  Stop.\n"
-    assert dkms.parse_make_log(log) == (KERNEL, f"make: *** /lib/modules/{KERNEL}/build: No such file or directory.  Stop.")
+    assert read_dkms.parse_make_log(log) == (KERNEL, f"make: *** /lib/modules/{KERNEL}/build: No such file or directory.  Stop.")
 
 
 def node(major, minor, mode=0o666):
@@ -310,12 +310,12 @@ def test_a_log_alone_is_no_trace_of_a_runfile_installation():
 @given(st.text(max_size=400))
 @within(0.5)
 def test_any_text_is_read_by_the_parsers(text):
-    assert isinstance(driver.parse_proc_version(text), tuple | Unread)
-    assert isinstance(driver.parse_params(text), tuple)
-    assert isinstance(driver.parse_cuda_version(text), str | Unread)
-    assert isinstance(devices.parse_devices(text), tuple)
-    assert isinstance(dkms.parse_make_log(text), tuple)
-    assert isinstance(libraries.parse_version(text), str)
+    assert isinstance(read_driver.parse_proc_version(text), tuple | Unread)
+    assert isinstance(read_driver.parse_params(text), tuple)
+    assert isinstance(read_driver.parse_cuda_version(text), str | Unread)
+    assert isinstance(read_devices.parse_devices(text), tuple)
+    assert isinstance(read_dkms.parse_make_log(text), tuple)
+    assert isinstance(read_libraries.parse_version(text), str)
 
 
 @settings(max_examples=200)
@@ -324,7 +324,7 @@ def test_any_text_is_read_by_the_parsers(text):
 def test_any_bytes_are_a_cache_or_an_error(noise, at):
     whole = cache(("libcuda.so.1", f"{LIB}/libcuda.so.1", 0x0303))
     spoiled = whole[:at] + noise + whole[at + len(noise) :]
-    assert isinstance(ldcache.parse_ldcache(spoiled, libraries.SONAMES), tuple | Unread)
+    assert isinstance(read_ld_cache.parse_ldcache(spoiled, read_libraries.SONAMES), tuple | Unread)
 
 
 def test_names_of_the_cache_by_their_beginning():
@@ -334,7 +334,7 @@ def test_names_of_the_cache_by_their_beginning():
         ("libnccl.so.2", "/usr/lib/libnccl.so.2", 0x0800),
         ("libncclx.so", "/usr/lib64/libncclx.so", 0x0303),
     )
-    found = ldcache.parse_ldcache(whole, ("libnccl.so*", "libnccl-*", "libnccl.so.2"))
+    found = read_ld_cache.parse_ldcache(whole, ("libnccl.so*", "libnccl-*", "libnccl.so.2"))
     assert [(one.soname, one.path) for one in found] == [
         ("libnccl-net.so", "/opt/a/libnccl-net.so"),
         ("libnccl.so.2", "/usr/lib64/libnccl.so.2"),
@@ -343,8 +343,8 @@ def test_names_of_the_cache_by_their_beginning():
 
 def test_a_cache_with_thousands_of_entries_of_one_name_is_an_error():
     entry = ("libcuda.so.1", f"{LIB}/libcuda.so.1", 0x0303)
-    assert len(ldcache.parse_ldcache(cache(*[entry] * 1000), libraries.SONAMES)) == 1000
-    assert "more than 1000 entries" in ldcache.parse_ldcache(cache(*[entry] * 1001), libraries.SONAMES).detail
+    assert len(read_ld_cache.parse_ldcache(cache(*[entry] * 1000), read_libraries.SONAMES)) == 1000
+    assert "more than 1000 entries" in read_ld_cache.parse_ldcache(cache(*[entry] * 1001), read_libraries.SONAMES).detail
 
 
 def test_the_newest_floor_of_a_branch_counts():

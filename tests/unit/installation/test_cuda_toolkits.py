@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from hostagent.collect.installation.cuda import read_cuda
 from hostagent.core.unread import Unread
+from hostagent.domains.driver.read_cuda import read_cuda
 from hostagent.facts.cuda import Cuda, CudaToolkit
 from hostagent.facts.packages import Package, Packages
 from hostagent.host.source import Source

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostagent.core.unread import Unread
+from hostagent.domains.driver import read_modinfo
 from hostagent.domains.system import grub_menu, read_boot_menu, read_kernel, read_modprobe
 from hostagent.domains.system import read_installed_kernels as installed_kernel
 from hostagent.facts.kernel import Kernel
-from hostagent.source import modinfo
 from hostagent.testing import host
 from tests.cpu import within
 
@@ -185,13 +185,13 @@ def test_an_unknown_license_is_no_flavour():
     [b"", b"\x7fELF", module(version="1")[:-1], b"\x7fELF\x01\x01" + bytes(100), module(version="1").replace(b".modinfo\0", b".modinfx\0")],
 )
 def test_what_is_no_module_is_an_error(data):
-    assert modinfo.parse_modinfo(data).why == "error"
+    assert read_modinfo.parse_modinfo(data).why == "error"
 
 
 def test_every_cut_of_a_module_is_survived():
     whole = module(version="580.142", license="NVIDIA")
     for end in range(len(whole)):
-        assert isinstance(modinfo.parse_modinfo(whole[:end]), Unread)
+        assert isinstance(read_modinfo.parse_modinfo(whole[:end]), Unread)
 
 
 @settings(max_examples=200)
@@ -200,8 +200,8 @@ def test_every_cut_of_a_module_is_survived():
 def test_any_bytes_are_a_module_or_an_error(noise, at):
     whole = module(version="580.142")
     spoiled = whole[:at] + noise + whole[at + len(noise) :]
-    assert isinstance(modinfo.parse_modinfo(spoiled), dict | Unread)
-    assert isinstance(modinfo.parse_signer(spoiled + b"~Module signature appended~\n"), str)
+    assert isinstance(read_modinfo.parse_modinfo(spoiled), dict | Unread)
+    assert isinstance(read_modinfo.parse_signer(spoiled + b"~Module signature appended~\n"), str)
 
 
 @settings(max_examples=200)

@@ -7,7 +7,7 @@ import pytest
 from hostagent import catalogue, profile
 from hostagent.core.tables.platforms import owners_way
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.derived.owned import brought_by
+from hostagent.domains.driver.owned import brought_by
 from hostagent.domains.system.read_os import read_os
 from hostagent.domains.system.read_platform import read_platform
 from hostagent.evaluate import evaluate

@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.derived.boot import Parts, install_module
+from hostagent.domains.driver.boot import Parts, install_module
 from hostagent.domains.packages.commands import hold, initramfs, install, install_headers, module_package
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import InstalledKernel, Kernel

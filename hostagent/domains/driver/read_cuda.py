@@ -8,11 +8,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.driver.driver import parse_cuda_version
 from hostagent.core.answers import KIB
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need
+from hostagent.domains.driver.read_driver import parse_cuda_version
 from hostagent.facts.cuda import Cuda, CudaToolkit
 from hostagent.facts.packages import Packages
 from hostagent.host.source import Source

@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from hostagent.collect.driver.devices import read_char_links, read_majors, read_nodes
-from hostagent.collect.driver.dkms import read_dkms
-from hostagent.collect.driver.libraries import read_libraries
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import NOT_APPLICABLE, NOT_THERE, Unread, UnreadError, need, then
+from hostagent.domains.driver.read_devices import read_char_links, read_majors, read_nodes
+from hostagent.domains.driver.read_dkms import read_dkms
+from hostagent.domains.driver.read_libraries import read_libraries
 from hostagent.domains.system.read_modprobe import ConfigFile, module_behind, options_of, read_modprobe
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.platform import Platform

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.driver.ldcache import read_ldcache
 from hostagent.core.answers import Elf
 from hostagent.core.tables import libraries
 from hostagent.core.unread import Unread, then
+from hostagent.domains.driver.read_ld_cache import read_ldcache
 from hostagent.domains.packages.read_packages import owners
 from hostagent.facts.driver import Library
 from hostagent.facts.packages import Packages
