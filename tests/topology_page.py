@@ -2,7 +2,7 @@
 
 import textwrap
 
-from hostagent.knowledge.distances import CLASSES
+from hostagent.domains.topology.tables.distance_classes import CLASSES
 from tests.golden import recorded_map
 from tests.readme import output
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from hostagent.core.unread import Unread
-from hostagent.derived.distance import Distances, classes
 from hostagent.derived.roles import Role, natural, roles
+from hostagent.domains.topology.distance import Distances, classes
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.network import Netdev
 from hostagent.facts.platform import Platform

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from hostagent.core.frozen import frozen
 from hostagent.core.join import Join, cached
 from hostagent.core.unread import Unread, need
-from hostagent.derived.distance import NEAREST_FIRST
 from hostagent.derived.rails import Rails
+from hostagent.domains.topology.distance import NEAREST_FIRST
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from hostagent.core.unread import Unread, need
-from hostagent.derived.distance import NEAREST_FIRST, classes
 from hostagent.derived.gdr import gdr as ways_in
 from hostagent.derived.gpupath import card_of
+from hostagent.domains.topology.distance import NEAREST_FIRST, classes
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel

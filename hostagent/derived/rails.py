@@ -3,8 +3,8 @@
 from hostagent.core.frozen import frozen
 from hostagent.core.join import Join, cached
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need
-from hostagent.derived.distance import Distances, classes
 from hostagent.derived.roles import rail_ports
+from hostagent.domains.topology.distance import Distances, classes
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
-from hostagent.derived.distance import NEAREST_FIRST, Distances, Row
+from hostagent.domains.topology.distance import NEAREST_FIRST, Distances, Row
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic
 from hostagent.knowledge.boards import card

@@ -7,9 +7,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from hostagent.collect.topology.nics import read_nics
-from hostagent.collect.topology.topology import read_topology
 from hostagent.domains.gpu.read_gpus import read_gpus
+from hostagent.domains.topology.read_nics import read_nics
+from hostagent.domains.topology.read_topology import read_topology
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.host import recording
 from hostagent.host.source import Source

@@ -7,7 +7,7 @@ A GPU whose link is as fast as its slot can be passes, whatever the slots of its
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.speed import gigatransfers
+from hostagent.domains.topology.speed import gigatransfers
 from hostagent.facts.gpu import Gpu
 
 from ._judged import skip_of_virtual_machine

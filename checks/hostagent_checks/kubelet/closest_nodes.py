@@ -8,7 +8,7 @@ declares pods that take a part of the host (sub_node).
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.nodes import cpu_nodes
+from hostagent.domains.topology.nodes import cpu_nodes
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import NumaNode, Topology
 from hostagent.profile import Profile

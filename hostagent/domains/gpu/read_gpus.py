@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from hostagent.collect.gpu import pci
 from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.unread import Unread, then
 from hostagent.domains.gpu import nvml_answers, read_vfio
+from hostagent.domains.topology import read_pci
 from hostagent.facts.gpu import Accelerators, Gpu, OtherAccelerator
 from hostagent.host.source import Source
 
@@ -41,7 +41,7 @@ class _Nvml(NamedTuple):
 
 def read_gpus(source: Source, known: Callable[[type], Any]) -> "tuple[Gpu, ...] | Unread":
     """One `Gpu` for each address that any of the three knows, in order of address."""
-    functions = pci.scan(source)
+    functions = read_pci.scan(source)
     on_pci = then(functions, lambda scanned: _on_pci(source, scanned))
     rows = _proc(source)
     found = _nvml(source)
@@ -55,7 +55,7 @@ def read_gpus(source: Source, known: Callable[[type], Any]) -> "tuple[Gpu, ...] 
 
 def read_accelerators(source: Source, known: Callable[[type], Any]) -> Accelerators:
     """Other vendors' GPUs; unread where a function that may be NVIDIA's GPU may as well be one of theirs."""
-    functions = pci.scan(source)
+    functions = read_pci.scan(source)
     ids = read_vfio.read_ids(source)
     if isinstance(functions, Unread):
         return Accelerators(functions, ids)
@@ -63,22 +63,22 @@ def read_accelerators(source: Source, known: Callable[[type], Any]) -> Accelerat
     others = tuple(
         OtherAccelerator(one.pci, f"0x{one.vendor:04x}", device if isinstance(device, str) else "unknown")
         for one in functions
-        if isinstance(one.vendor, int) and one.vendor in pci.OTHER_VENDORS and isinstance(one.kind, int)
-        for device in (pci.identity(source, one.pci, "device"),)
+        if isinstance(one.vendor, int) and one.vendor in read_pci.OTHER_VENDORS and isinstance(one.kind, int)
+        for device in (read_pci.identity(source, one.pci, "device"),)
     )
     return Accelerators(others if unclear is None else unclear, ids)
 
 
-def _on_pci(source: Source, functions: tuple[pci.Function, ...]) -> "dict[str, bool | Unread]":
+def _on_pci(source: Source, functions: tuple[read_pci.Function, ...]) -> "dict[str, bool | Unread]":
     """NVIDIA's GPUs among the functions. One whose class or vendor cannot be read may be one: it stays, unread."""
     found: dict[str, bool | Unread] = {}
     for one in functions:
-        if isinstance(one.vendor, int) and one.vendor != pci.NVIDIA:
+        if isinstance(one.vendor, int) and one.vendor != read_pci.NVIDIA:
             continue
         unclear = next((part for part in (one.vendor, one.kind) if isinstance(part, Unread)), None)
         if unclear is not None:
             found[one.pci] = unclear
-        elif one.kind in (pci.VGA, pci.THREE_D) and not pci.is_virtual(source, one.pci):
+        elif one.kind in (read_pci.VGA, read_pci.THREE_D) and not read_pci.is_virtual(source, one.pci):
             found[one.pci] = True
     return found
 
@@ -111,7 +111,7 @@ def _proc(source: Source) -> "dict[str, dict[str, str] | Unread] | Unread":
     rows: dict[str, dict[str, str] | Unread] = {}
     for name in names:
         try:
-            address = pci.parse_address(name)
+            address = read_pci.parse_address(name)
         except ValueError:
             continue
         rows[address] = then(source.text(f"{_PROC}/{name}/information", keep=_INFORMATION), parse_information)
@@ -141,7 +141,7 @@ def _nvml(source: Source) -> _Nvml:
             answers = {name: source.nvml("device", str(index), name) for name in QUESTIONS}
         where = answers["pci"]
         try:
-            address = pci.parse_address(str(where["bus_id"])) if isinstance(where, dict) else ""
+            address = read_pci.parse_address(str(where["bus_id"])) if isinstance(where, dict) else ""
         except (ValueError, KeyError):
             address = ""
         if address and address not in found.at:
@@ -213,7 +213,7 @@ def _gpu(
         lost=lost,
         reset_required=reset_required,
         nvml_detail=detail,
-        **pci.facts(source, address),
+        **read_pci.facts(source, address),
         **of_proc,
         **of_nvml,
     )

@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.gpu import pci
 from hostagent.collect.rdma.ports import managers
 from hostagent.core.parsing import shown, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.tables.nvlink_fabric import CONFIGURED
 from hostagent.core.unread import Unread, need, then
+from hostagent.domains.topology import read_pci
 from hostagent.facts.nvswitch import Fabric, NvSwitch
 from hostagent.host.source import Source
 from hostagent.host.values import line_in
@@ -95,13 +95,13 @@ def parse_imex_nodes(text: str) -> tuple[str, ...]:
 
 @stops_at_unread
 def _switches(source: Source) -> tuple[NvSwitch, ...]:
-    addresses = need(source.listdir(pci.DEVICES, absent=()))
+    addresses = need(source.listdir(read_pci.DEVICES, absent=()))
     return tuple(_switch(source, address) for address in addresses if _is_switch(source, address))
 
 
 def _switch(source: Source, address: str) -> NvSwitch:
     device = _attribute(source, address, "device")
-    return NvSwitch(address, device, pci.bound_to(source, address))
+    return NvSwitch(address, device, read_pci.bound_to(source, address))
 
 
 def _is_switch(source: Source, address: str) -> bool:
@@ -111,7 +111,7 @@ def _is_switch(source: Source, address: str) -> bool:
 
 def _attribute(source: Source, address: str, name: str) -> "str | Unread":
     """Empty where there is none: the device went while we looked, or is made of software."""
-    return line_in(source, f"{pci.DEVICES}/{address}/{name}", absent="")
+    return line_in(source, f"{read_pci.DEVICES}/{address}/{name}", absent="")
 
 
 def _driver_switches(source: Source) -> "tuple[str, ...] | Unread":

@@ -5,9 +5,10 @@ from typing import Any
 from hostagent.domains.driver import report as driver
 from hostagent.domains.gpu import report as gpus
 from hostagent.domains.system import report
+from hostagent.domains.topology import report as topology
 from hostagent.facts.as_json import object_schema
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.report.facts import fabric, kubelet, nccl, runtimes, toolkit, topology
+from hostagent.report.facts import fabric, kubelet, nccl, runtimes, toolkit
 
 #: Name in the report, and the module whose `write` and `schema` make it.
 _PARTS = {

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from hostagent.core.text import counted, joined
 from hostagent.core.unread import Unread
-from hostagent.knowledge.distances import CLASSES, class_of
+from hostagent.domains.topology.tables.distance_classes import CLASSES, class_of
 from hostagent.sinks.digest import sentence, short
 from hostagent.topology.document import Document, Found, Placeable
 

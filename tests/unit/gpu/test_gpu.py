@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.collect.gpu import pci
 from hostagent.core.unread import Unread
 from hostagent.domains.gpu import nvml_answers
 from hostagent.domains.gpu.read_gpus import QUESTIONS, parse_information, read_accelerators, read_gpus
 from hostagent.domains.gpu.read_nvml import DEVICE
+from hostagent.domains.topology import read_pci
 from hostagent.facts.gpu import Gpu, OtherAccelerator
 from hostagent.testing import host
 
@@ -26,7 +26,7 @@ JSON = st.recursive(
 
 
 def function(address=ADDRESS, vendor="0x10de", kind="0x030200", driver="nvidia", **files):
-    directory = f"{pci.DEVICES}/{address}"
+    directory = f"{read_pci.DEVICES}/{address}"
     given = {
         "vendor": vendor,
         "class": kind,
@@ -85,7 +85,9 @@ def test_a_gpu_without_a_driver_has_what_pci_knows():
 
 
 def test_a_gpu_that_only_the_driver_knows_is_not_on_pci():
-    one = only({f"{pci.DEVICES}/0000:00:00.0/class": "0x060000\n"}, information(), {"nvml init": Unread("absent", "9 Driver Not Loaded")})
+    one = only(
+        {f"{read_pci.DEVICES}/0000:00:00.0/class": "0x060000\n"}, information(), {"nvml init": Unread("absent", "9 Driver Not Loaded")}
+    )
     assert (one.on_pci, one.in_proc, one.name, one.uuid) == (False, True, "NVIDIA H100", "GPU-1")
     assert one.device_id.why == one.bound_to.why == "absent"
 
@@ -119,21 +121,21 @@ def test_gpus_of_other_vendors_are_named():
 
 @pytest.mark.parametrize("name", ["class", "vendor"])
 def test_a_function_that_may_be_a_gpu_is_unknown_and_not_missing(name):
-    files = function() | {f"{pci.DEVICES}/{ADDRESS}/{name}": Unread("not-recorded", name)}
+    files = function() | {f"{read_pci.DEVICES}/{ADDRESS}/{name}": Unread("not-recorded", name)}
     (one,) = read_gpus(host(files), None)
     assert one.on_pci.why == "not-recorded"
     assert read_accelerators(host(files), None).others.why == "not-recorded"
 
 
 def test_a_function_of_another_vendor_whose_class_is_unread_is_no_gpu():
-    files = function(vendor="0x15b3") | {f"{pci.DEVICES}/{ADDRESS}/class": Unread("denied", "class")}
+    files = function(vendor="0x15b3") | {f"{read_pci.DEVICES}/{ADDRESS}/class": Unread("denied", "class")}
     assert read_gpus(host(files), None) == ()
 
 
 def test_an_image_has_no_gpus_to_read_and_a_host_without_pci_has_none():
-    assert read_gpus(host({f"list {pci.DEVICES}": Unread("not-running", "an image")}, "image"), None).why == "not-running"
+    assert read_gpus(host({f"list {read_pci.DEVICES}": Unread("not-running", "an image")}, "image"), None).why == "not-running"
     assert read_gpus(host({}), None) == ()
-    assert read_gpus(host({f"list {pci.DEVICES}": Unread("denied", "/sys")}), None).why == "denied"
+    assert read_gpus(host({f"list {read_pci.DEVICES}": Unread("denied", "/sys")}), None).why == "denied"
 
 
 def test_proc_stands_in_for_what_nvml_cannot_say():
@@ -201,7 +203,7 @@ def test_any_text_is_a_value_or_an_error(text):
         read_gpus(host(function(**{name: text.encode("utf-8", "replace")})), None)
     assert isinstance(parse_information(text), dict)
     with contextlib.suppress(ValueError):
-        assert pci.parse_address(pci.parse_address(text)) == pci.parse_address(text)
+        assert read_pci.parse_address(read_pci.parse_address(text)) == read_pci.parse_address(text)
 
 
 @given(bits=st.integers(min_value=0, max_value=2**64))
@@ -213,10 +215,10 @@ def test_any_mask_is_words(bits):
 @pytest.mark.parametrize(("port", "lanes"), [("8\n", 8), ("16\n", 16), ("32\n", 16), ("255\n", 16), (None, 16)])
 def test_a_card_has_no_more_lanes_than_its_slot(port, lanes):
     above = "/sys/devices/pci0000:15/0000:15:01.0"
-    files = {f"{above}/{ADDRESS}/max_link_width": "16\n", f"{pci.DEVICES}/{ADDRESS}": ("link", f"{above}/{ADDRESS}")}
+    files = {f"{above}/{ADDRESS}/max_link_width": "16\n", f"{read_pci.DEVICES}/{ADDRESS}": ("link", f"{above}/{ADDRESS}")}
     if port:
         files[f"{above}/max_link_width"] = port
-    assert pci.facts(host(files), ADDRESS)["link_width_max"] == lanes
+    assert read_pci.facts(host(files), ADDRESS)["link_width_max"] == lanes
 
 
 def test_a_loaded_module_without_its_directory_in_proc_is_a_proc_not_seen_whole():

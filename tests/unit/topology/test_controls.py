@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect.gpu.pci import DEVICES
-from hostagent.collect.topology.controls import control_of
-from hostagent.collect.topology.topology import read_topology
 from hostagent.core.unread import Unread
+from hostagent.domains.topology.read_controls import control_of
+from hostagent.domains.topology.read_pci import DEVICES
+from hostagent.domains.topology.read_topology import read_topology
 from hostagent.testing import host
 
 GPU, NIC, ETHERNET = "0000:1b:00.0", "0000:1a:00.0", "0000:06:00.0"

@@ -6,14 +6,14 @@ from dataclasses import fields
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.derived.distance import NEAREST_FIRST, classes, rails
+from hostagent.domains.topology import report
+from hostagent.domains.topology.distance import NEAREST_FIRST, classes, rails
 from hostagent.facts.gpu import FabricInfo, Gpu, NvLink
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma
 from hostagent.facts.topology import Nic, NumaNode, PciPlace, Topology
-from hostagent.report.facts import topology as report
 
 NOT_NAMED = Unread("not-recorded", "not named")
 

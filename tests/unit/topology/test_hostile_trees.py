@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hostagent import catalogue, profile
 from hostagent.collect import collect
 from hostagent.core.unread import Unread
+from hostagent.domains.topology import report
 from hostagent.evaluate import evaluate
 from hostagent.facts.topology import Nic, Topology
 from hostagent.host.source import Source
-from hostagent.report.facts import topology as report
 from hostagent.source.questions import live_backend
 from hostagent.testing import host
 from tests.cpu import within

@@ -2,10 +2,10 @@
 
 import pytest
 
-from hostagent.collect.gpu.pci import DEVICES
-from hostagent.collect.topology.nics import read_nics
-from hostagent.collect.topology.topology import read_topology
 from hostagent.core.unread import Unread
+from hostagent.domains.topology.read_nics import read_nics
+from hostagent.domains.topology.read_pci import DEVICES
+from hostagent.domains.topology.read_topology import read_topology
 from hostagent.snapshot.redact import Redactor
 from hostagent.testing import host
 

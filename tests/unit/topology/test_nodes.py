@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect.topology.topology import parse_place, read_topology
 from hostagent.core.unread import Unread
+from hostagent.domains.topology.read_topology import parse_place, read_topology
 from hostagent.facts.cpulist import LIMIT, format_cpulist, parse_cpulist, parse_cpumap
 from hostagent.facts.topology import CpuGovernor, CpuPackage, Hugepages, NumaNode
 from hostagent.testing import host

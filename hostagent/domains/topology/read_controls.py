@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
-from hostagent.collect.gpu import pci
 from hostagent.core.parsing import parse_number, stops_at_unread
 from hostagent.core.unread import Unread, Why, need, then
+from hostagent.domains.topology import read_pci
 from hostagent.facts.topology import PciControl, PciPlace
 from hostagent.host.source import Source
 from hostagent.host.values import line_in
@@ -28,7 +28,7 @@ _PAYLOAD_BIT, _REQUEST_BIT = 5, 12
 def read_controls(source: Source, places: "tuple[PciPlace, ...] | Unread", gpus: "frozenset[str] | Unread") -> tuple[PciControl, ...]:
     """Of GPUs and cards with RDMA and of their bridges, by address; none where a host has not both. A virtual function is its card's."""
     with_rdma = {_card(source, one.pci) for one in need(places) if one.pci not in need(gpus) and _has_rdma(source, one.pci)}
-    ours = [one for one in need(places) if one.pci in need(gpus) and not pci.is_virtual(source, one.pci)]
+    ours = [one for one in need(places) if one.pci in need(gpus) and not read_pci.is_virtual(source, one.pci)]
     cards = [one for one in need(places) if one.pci in with_rdma]
     if not ours or not cards:
         return ()
@@ -61,17 +61,17 @@ def control_of(address: str, answer: "Mapping[str, Any] | Unread", iommu: "str |
 
 def _card(source: Source, address: str) -> str:
     """Of a virtual function its physical one, which may have given its own RDMA device away."""
-    target = source.readlink(f"{pci.DEVICES}/{address}/physfn")
+    target = source.readlink(f"{read_pci.DEVICES}/{address}/physfn")
     return address if isinstance(target, Unread) and target.why == "absent" else need(target).rstrip("/").rpartition("/")[2]
 
 
 def _has_rdma(source: Source, address: str) -> bool:
-    return bool(need(source.listdir(f"{pci.DEVICES}/{address}/infiniband", absent=())))
+    return bool(need(source.listdir(f"{read_pci.DEVICES}/{address}/infiniband", absent=())))
 
 
 def _iommu(source: Source, address: str) -> "str | Unread":
     """The type of its group, "" where the IOMMU is off and no device has one. Kernels before 4.11 have no such file."""
-    target = source.readlink(f"{pci.DEVICES}/{address}/iommu_group")
+    target = source.readlink(f"{read_pci.DEVICES}/{address}/iommu_group")
     if isinstance(target, Unread):
         return "" if target.why == "absent" else target
     return then(parse_group(target, address), lambda number: line_in(source, f"{_GROUPS}/{number}/type"))

@@ -6,12 +6,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.gpu import pci
-from hostagent.collect.topology import cpus, nodes
-from hostagent.collect.topology.controls import read_controls
-from hostagent.collect.topology.nics import addresses
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, need, then
+from hostagent.domains.topology import read_cpus, read_nodes, read_pci
+from hostagent.domains.topology.read_controls import read_controls
+from hostagent.domains.topology.read_nics import addresses
 from hostagent.facts.topology import PciPlace, Topology
 from hostagent.host.source import Source
 from hostagent.host.values import number_in
@@ -23,15 +22,15 @@ _BRIDGE = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
 
 
 def read_topology(source: Source, known: Callable[[type], Any]) -> Topology:
-    running, gpus = cpus.online(source), _gpus(source)
+    running, gpus = read_cpus.online(source), _gpus(source)
     places = _places(source, gpus)
     return Topology(
-        numa_nodes=nodes.numa_nodes(source, running),
-        packages=cpus.packages(source, running),
-        cores=cpus.cores(source, running),
+        numa_nodes=read_nodes.numa_nodes(source, running),
+        packages=read_cpus.packages(source, running),
+        cores=read_cpus.cores(source, running),
         places=places,
         controls=read_controls(source, places, gpus),
-        governors=cpus.governors(source, running),
+        governors=read_cpus.governors(source, running),
         numa_balancing=_balancing(source),
     )
 
@@ -44,14 +43,16 @@ def _balancing(source: Source) -> "bool | Unread":
 
 @stops_at_unread
 def _gpus(source: Source) -> frozenset[str]:
-    return frozenset(one.pci for one in need(pci.scan(source)) if one.vendor == pci.NVIDIA and one.kind in (pci.VGA, pci.THREE_D))
+    return frozenset(
+        one.pci for one in need(read_pci.scan(source)) if one.vendor == read_pci.NVIDIA and one.kind in (read_pci.VGA, read_pci.THREE_D)
+    )
 
 
 @stops_at_unread
 def _places(source: Source, gpus: "frozenset[str] | Unread") -> tuple[PciPlace, ...]:
     found: list[PciPlace] = []
     for address in sorted(need(gpus) | set(need(addresses(source)))):
-        path = source.realpath(f"{pci.DEVICES}/{address}")
+        path = source.realpath(f"{read_pci.DEVICES}/{address}")
         if not isinstance(path, Unread) or path.why != "absent":  # taken out since it was listed
             found.append(need(parse_place(need(path), address)))
     return tuple(found)
@@ -67,7 +68,7 @@ def parse_place(path: str, address: str) -> "PciPlace | Unread":
     roots = [index for index, part in enumerate(parts) if _HOST_BRIDGE.fullmatch(part)]
     if last != address or not roots:
         return Unread(
-            "error", f"{pci.DEVICES}/{address} leads to {path[:200]!r}, wanted a path with a host bridge that ends in the address"
+            "error", f"{read_pci.DEVICES}/{address} leads to {path[:200]!r}, wanted a path with a host bridge that ends in the address"
         )
     bridges = tuple(parts[roots[-1] + 1 :])
     if not all(map(_BRIDGE.fullmatch, bridges)):

@@ -13,9 +13,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.gpu import pci
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, need
+from hostagent.domains.topology import read_pci
 from hostagent.facts.topology import Nic
 from hostagent.host.source import Source
 
@@ -29,9 +29,9 @@ _NO_LINK = Unread("not-supported", "a virtual function has no link of its own")
 def addresses(source: Source) -> tuple[str, ...]:
     """The functions of class 02xx; unread where that of one function cannot be read."""
     found: list[str] = []
-    for name in need(source.listdir(pci.DEVICES, absent=())):
-        if pci.is_address(name):
-            kind = pci.number(source, name, "class")
+    for name in need(source.listdir(read_pci.DEVICES, absent=())):
+        if read_pci.is_address(name):
+            kind = read_pci.number(source, name, "class")
             if isinstance(kind, Unread) and kind.why == "absent":  # taken out since it was listed
                 continue
             if need(kind) >> 16 == _NETWORK:
@@ -51,14 +51,14 @@ def read_nics(source: Source, known: Callable[[type], Any]) -> tuple[Nic, ...]:
 
 
 def _physical(source: Source, address: str) -> "str | Unread":
-    target = source.readlink(f"{pci.DEVICES}/{address}/physfn")
+    target = source.readlink(f"{read_pci.DEVICES}/{address}/physfn")
     if isinstance(target, Unread):
         return "" if target.why == "absent" else target
     return target.rstrip("/").rpartition("/")[2]
 
 
 def _nic(source: Source, address: str, of: "str | Unread") -> Nic:
-    bound = pci.bound_to(source, address)
+    bound = read_pci.bound_to(source, address)
     link = (
         _link(source, address)
         if isinstance(of, Unread) or not of
@@ -66,31 +66,31 @@ def _nic(source: Source, address: str, of: "str | Unread") -> Nic:
     )
     return Nic(
         pci=address,
-        vendor_id=pci.identity(source, address, "vendor"),
-        device_id=pci.identity(source, address, "device"),
+        vendor_id=read_pci.identity(source, address, "vendor"),
+        device_id=read_pci.identity(source, address, "device"),
         bound_to=bound,
         virtual_of=of,
-        numa_node=pci.count(source, address, "numa_node"),
-        local_cpus=pci.word(source, address, "local_cpulist"),
+        numa_node=read_pci.count(source, address, "numa_node"),
+        local_cpus=read_pci.word(source, address, "local_cpulist"),
         netdevs=_netdevs(source, address, bound),
-        rdma=source.listdir(f"{pci.DEVICES}/{address}/infiniband", absent=()),
+        rdma=source.listdir(f"{read_pci.DEVICES}/{address}/infiniband", absent=()),
         **link,
     )
 
 
 def _virtual(source: Source, address: str, physical: Nic) -> Nic:
     """A card may have hundreds: what is that of their card (SR-IOV specification, section 3.4) is not asked again."""
-    bound = pci.bound_to(source, address)
+    bound = read_pci.bound_to(source, address)
     return Nic(
         pci=address,
         vendor_id=physical.vendor_id,
-        device_id=pci.identity(source, address, "device"),
+        device_id=read_pci.identity(source, address, "device"),
         bound_to=bound,
         virtual_of=physical.pci,
         numa_node=physical.numa_node,
         local_cpus=physical.local_cpus,
         netdevs=_netdevs(source, address, bound),
-        rdma=source.listdir(f"{pci.DEVICES}/{address}/infiniband", absent=()),
+        rdma=source.listdir(f"{read_pci.DEVICES}/{address}/infiniband", absent=()),
         link_speed=_NO_LINK,
         link_speed_max=_NO_LINK,
         link_width=_NO_LINK,
@@ -101,7 +101,7 @@ def _virtual(source: Source, address: str, physical: Nic) -> Nic:
 @stops_at_unread
 def _netdevs(source: Source, address: str, bound: "str | Unread") -> tuple[str, ...]:
     """A virtio device stands between the function and its interface."""
-    directory = f"{pci.DEVICES}/{address}"
+    directory = f"{read_pci.DEVICES}/{address}"
     if bound != _VIRTIO:
         return need(source.listdir(f"{directory}/net", absent=()))
     inner = [name for name in need(source.listdir(directory)) if _VIRTIO_DEVICE.fullmatch(name)]
@@ -110,8 +110,10 @@ def _netdevs(source: Source, address: str, bound: "str | Unread") -> tuple[str, 
 
 def _link(source: Source, address: str) -> dict[str, Any]:
     return {
-        "link_speed": pci.word(source, address, "current_link_speed"),
-        "link_speed_max": pci.slower(pci.word(source, address, "max_link_speed"), pci.word(source, address, "../max_link_speed")),
-        "link_width": pci.count(source, address, "current_link_width"),
-        "link_width_max": pci.lanes(source, address),
+        "link_speed": read_pci.word(source, address, "current_link_speed"),
+        "link_speed_max": read_pci.slower(
+            read_pci.word(source, address, "max_link_speed"), read_pci.word(source, address, "../max_link_speed")
+        ),
+        "link_width": read_pci.count(source, address, "current_link_width"),
+        "link_width_max": read_pci.lanes(source, address),
     }

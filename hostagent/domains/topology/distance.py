@@ -21,11 +21,11 @@ from typing import NamedTuple
 from hostagent.core.tables.nvlink_fabric import BOARDS, is_on
 from hostagent.core.tables.pci import COHERENT, architecture
 from hostagent.core.unread import Unread, UnreadError, need
-from hostagent.derived.nodes import cpu_nodes
+from hostagent.domains.topology.nodes import cpu_nodes
+from hostagent.domains.topology.tables.distance_classes import CLASSES, class_of
 from hostagent.facts.gpu import FabricInfo, Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic, PciPlace, Topology
-from hostagent.knowledge.distances import CLASSES, class_of
 
 #: The nearest first.
 NEAREST_FIRST = tuple(word for word in CLASSES if word != class_of("NV1"))

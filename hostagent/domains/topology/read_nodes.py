@@ -8,10 +8,10 @@ The directories say which nodes there are: the kernel has one for each that is o
 
 import re
 
-from hostagent.collect.topology.cpus import list_in
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, need, then
+from hostagent.domains.topology.read_cpus import list_in
 from hostagent.facts.cpulist import format_cpulist, parse_cpumap
 from hostagent.facts.topology import Hugepages, NumaNode
 from hostagent.host.source import Source
