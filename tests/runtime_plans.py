@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from hostagent import profile
-from hostagent.collect.runtime.runtime import read_runtimes
 from hostagent.core.tables import daemons
 from hostagent.core.unread import Unread
+from hostagent.domains.runtime.read_runtimes import read_runtimes
 from hostagent.facts.host import Machine, Process, Services, Unit
 from hostagent.facts.installation import ConfigFile
 from hostagent.facts.packages import Package, Packages

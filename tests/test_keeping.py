@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from hostagent import snapshot
 from hostagent.collect import ALL_READERS, collect
-from hostagent.collect.runtime.containerd import effective
 from hostagent.core.retention import WHOLE, Filtered, Keep, merged
 from hostagent.core.unread import Unread
 from hostagent.domains.driver.read_ld_cache import parse_ldcache
@@ -20,6 +19,7 @@ from hostagent.domains.packages.read_apt import parse_sources_deb822, parse_sour
 from hostagent.domains.packages.read_apt_conf import parse_apt_conf
 from hostagent.domains.packages.read_dpkg import parse_status
 from hostagent.domains.packages.read_version_locks import parse_preferences, parse_versionlock, parse_zypp_locks
+from hostagent.domains.runtime.read_containerd import effective
 from hostagent.domains.system.read_boot_menu import ENTRY, ENVIRONMENT, parse_entry, parse_grubenv
 from hostagent.domains.system.read_modprobe import blacklists_nouveau, parse_options
 from hostagent.domains.system.unit_file import parse_unit

@@ -201,7 +201,7 @@ class Source:
         return self._objects("gpu_users", None)
 
     def shims(self) -> "dict[str, Any] | Unread":
-        """How many containers run in each namespace of containerd, see `hostagent.source.shims`."""
+        """How many containers run in each namespace of containerd, see `hostagent.domains.runtime.read_container_shims`."""
         return self._object("shims")
 
     def enrolled(self, *paths: str) -> "dict[str, Any] | Unread":

@@ -1,8 +1,8 @@
 """The units that make nvidia-ctk's CDI specification at boot."""
 
 from hostagent.core.unread import need
+from hostagent.domains.runtime.tables.cdi_versions import REFRESH_SINCE, REFRESH_UNITS
 from hostagent.facts.version import compare_upstream
-from hostagent.knowledge.cdi import REFRESH_SINCE, REFRESH_UNITS
 from hostagent.plan.model import Given, PlanStep, Probe, Run, ToolkitChoice, Undo
 from hostagent.plan.view import View
 

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from hostagent.core.errors import HostagentError
 from hostagent.core.unread import Unread, UnreadError, need
-from hostagent.derived.serving import is_there
+from hostagent.domains.runtime.serving import is_there
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.version import upstream, wish

@@ -15,11 +15,11 @@ from typing import Any
 
 from hostagent.core.tables import daemons
 from hostagent.core.unread import Unread, UnreadError, Why
+from hostagent.domains.runtime.tables.versions import KUBELET_ROOTS
 from hostagent.host.files import Files, unread
 from hostagent.host.paths import Root
 from hostagent.host.process import Host, Process
 from hostagent.host.process_trust import believed
-from hostagent.knowledge.runtimes import KUBELET_ROOTS
 from hostagent.source.protowire import parse_fields, signed
 
 #: Seconds for all of it: a healthy kubelet takes some milliseconds.

@@ -44,7 +44,7 @@ def _gpu_users(host: LiveBackend) -> "Answer | Unread":
 
 
 def _shims(host: LiveBackend) -> "Answer | Unread":
-    from hostagent.source.shims import shims
+    from hostagent.domains.runtime.read_container_shims import shims
 
     return shims(host.root)
 

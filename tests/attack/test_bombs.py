@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from hostagent.collect.cdi.spec import CdiError, parse_spec
 from hostagent.domains.packages.openpgp import parse_key_ids
+from hostagent.domains.runtime.cdi_spec import CdiError, parse_spec
 
 MIB = 1024 * 1024
 #: Reads a module file in a process of its own, and says what it took at most.

@@ -13,7 +13,6 @@ import yaml
 
 from hostagent import profile
 from hostagent.cli import pods
-from hostagent.collect.cdi.spec import CdiError, parse_spec
 from hostagent.collect.kubelet import distributions
 from hostagent.collect.kubelet.documents import parse_document
 from hostagent.collect.kubelet.goyaml import parse_go_yaml
@@ -21,6 +20,7 @@ from hostagent.collect.runtime import kubelet as runtime
 from hostagent.core.errors import HostagentError
 from hostagent.core.unread import UnreadError
 from hostagent.core.yamlfile import _RUN, YamlError, parse_foreign_yaml, parse_yaml, refuse_depth
+from hostagent.domains.runtime.cdi_spec import CdiError, parse_spec
 from hostagent.domains.system.read_cloud_init import parse_drivers
 from hostagent.kube.config import kubeconfig
 from hostagent.setup import requirements

@@ -10,8 +10,8 @@ import subprocess
 
 import pytest
 
-from hostagent.collect.cdi.cdi import read_cdi
 from hostagent.core.unread import Unread
+from hostagent.domains.runtime.read_cdi import read_cdi
 from hostagent.testing import host
 from tests import stub_nvml
 from tests.real.conftest import need_real

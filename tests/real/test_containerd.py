@@ -19,9 +19,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from hostagent.collect.runtime.containerd import effective
 from hostagent.core.toml import parse_toml
 from hostagent.core.unread import Unread
+from hostagent.domains.runtime.read_containerd import effective
 from hostagent.testing import host
 from tests.real.conftest import need_real
 

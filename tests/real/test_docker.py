@@ -11,7 +11,7 @@ import tempfile
 
 import pytest
 
-from hostagent.collect.runtime.docker import DockerConfigError, parse_daemon_json, with_flags
+from hostagent.domains.runtime.docker import DockerConfigError, parse_daemon_json, with_flags
 from tests.real.conftest import need_real
 
 HOW = "tests/real/install_containerd.sh"

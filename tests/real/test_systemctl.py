@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from hostagent.collect.cdi.cdi import refresh_order
+from hostagent.domains.runtime.read_cdi import refresh_order
 from hostagent.domains.system.read_services import UnitTree
 from hostagent.testing import host
 from tests.real.conftest import need_real

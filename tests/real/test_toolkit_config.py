@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from hostagent.collect.toolkit.toolkit import parse_config
+from hostagent.domains.runtime.read_toolkit import parse_config
 from tests.real.conftest import need_real
 
 HOW = "tests/real/install_nvidia_ctk.sh"

@@ -2,8 +2,8 @@
 
 from hostagent.check import skip
 from hostagent.core.unread import need
-from hostagent.derived.access import GpuAccess, is_mode_cdi, takes_refreshed
-from hostagent.derived.serving import RuntimeChoice, is_in_force
+from hostagent.domains.runtime.access import GpuAccess, is_mode_cdi, takes_refreshed
+from hostagent.domains.runtime.serving import RuntimeChoice, is_in_force
 from hostagent.facts.runtime import Runtime
 
 from ._specs import skip_without_cdi

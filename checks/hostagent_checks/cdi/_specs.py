@@ -2,8 +2,8 @@
 
 from hostagent.check import Step, need, shell, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.access import reads
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.access import reads
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Runtime

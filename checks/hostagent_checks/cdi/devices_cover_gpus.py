@@ -7,11 +7,11 @@ devices all count. Only specifications of nvidia-ctk name each GPU; those of the
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.text import first_of
 from hostagent.core.unread import Unread
-from hostagent.derived.access import CTK_KIND
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.access import CTK_KIND
+from hostagent.domains.runtime.serving import RuntimeChoice
+from hostagent.domains.runtime.tables.cdi_versions import RENEW
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
-from hostagent.knowledge.cdi import RENEW
 
 from ._specs import valid_specs
 

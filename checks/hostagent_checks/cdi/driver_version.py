@@ -6,11 +6,11 @@ upgrade leaves it behind, most often as a copy in /etc/cdi, which nothing refres
 
 from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.core.unread import Unread
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
+from hostagent.domains.runtime.tables.cdi_versions import RENEW
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.knowledge.cdi import RENEW
 
 from ._specs import others_cover, valid_specs, without_copy
 

@@ -5,7 +5,7 @@ again, usually leaves two.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
 
 from ._specs import valid_specs

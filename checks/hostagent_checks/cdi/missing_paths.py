@@ -6,10 +6,10 @@ specification was made leaves it like this.
 
 from hostagent.check import Findings, check, fail, need, warn
 from hostagent.core.unread import Unread
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
+from hostagent.domains.runtime.tables.cdi_versions import RENEW
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
-from hostagent.knowledge.cdi import RENEW
 
 from ._specs import others_cover, valid_specs, without_copy
 

@@ -8,8 +8,8 @@ It counts where containers get GPUs by that specification alone, and is informat
 from typing import Literal
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.access import GpuAccess
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.access import GpuAccess
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.host import Services
 from hostagent.profile import Profile
 

@@ -9,9 +9,9 @@ specification late: pods that need it fail for the first seconds after a boot, w
 
 from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.core.unread import Unread
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
+from hostagent.domains.runtime.tables.versions import RUNTIME_UNITS
 from hostagent.facts.cdi import Cdi
-from hostagent.knowledge.runtimes import RUNTIME_UNITS
 from hostagent.profile import Profile
 
 

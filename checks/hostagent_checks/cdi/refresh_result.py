@@ -7,10 +7,10 @@ counts where containers get GPUs by that specification alone, and is information
 from typing import Literal
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.access import GpuAccess
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.access import GpuAccess
+from hostagent.domains.runtime.serving import RuntimeChoice
+from hostagent.domains.runtime.tables.cdi_versions import RENEW
 from hostagent.facts.cdi import Cdi
-from hostagent.knowledge.cdi import RENEW
 
 from ._refresh import is_spare
 

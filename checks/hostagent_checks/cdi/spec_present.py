@@ -6,8 +6,8 @@ none. Where the runtime has no way at all to give GPUs, `runtime.nvidia_handler`
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.access import GpuAccess
-from hostagent.derived.serving import RuntimeChoice, is_in_force
+from hostagent.domains.runtime.access import GpuAccess
+from hostagent.domains.runtime.serving import RuntimeChoice, is_in_force
 from hostagent.facts.cdi import Cdi
 from hostagent.profile import Profile
 

@@ -6,10 +6,10 @@ version it declares are the usual causes.
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip, warn
 from hostagent.core.unread import Unread
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
+from hostagent.domains.runtime.tables.cdi_versions import RENEW
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
-from hostagent.knowledge.cdi import RENEW
 from hostagent.profile import Profile
 
 from ._specs import others_cover, read_ones, skip_without_cdi

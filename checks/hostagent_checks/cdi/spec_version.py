@@ -7,11 +7,11 @@ podman is checked.
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, skip, warn
 from hostagent.core.unread import Unread
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
+from hostagent.domains.runtime.tables.cdi_versions import RENEW, first_runtime
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.packages import Packages
 from hostagent.facts.version import satisfies, upstream
-from hostagent.knowledge.cdi import RENEW, first_runtime
 from hostagent.profile import Profile
 
 from ._specs import taken_specs

@@ -6,12 +6,12 @@ The number is dynamic: it can differ after each boot. Containers then get a node
 
 from hostagent.check import Findings, check, fail, need, warn
 from hostagent.core.unread import Unread
-from hostagent.derived.serving import RuntimeChoice
 from hostagent.domains.driver.boot import load_at_boot
+from hostagent.domains.runtime.serving import RuntimeChoice
+from hostagent.domains.runtime.tables.cdi_versions import RENEW
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.knowledge.cdi import RENEW
 
 from ._specs import others_cover, valid_specs, without_copy
 

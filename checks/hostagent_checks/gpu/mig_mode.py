@@ -1,8 +1,8 @@
 """The MIG mode is not the one that the profile asks for: a job for a whole GPU cannot use one cut into instances, nor the reverse."""
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.domains.runtime.tables.cdi_versions import RENEW_AFTERWARDS as RENEW_CDI
 from hostagent.facts.gpu import Gpu
-from hostagent.knowledge.cdi import RENEW_AFTERWARDS as RENEW_CDI
 from hostagent.profile import Profile
 
 

@@ -2,8 +2,8 @@
 
 from hostagent.check import Findings, check, need, warn
 from hostagent.core.tables.recovery_actions import RESET_LATER
+from hostagent.domains.runtime.tables.cdi_versions import RENEW_AFTERWARDS as RENEW_CDI
 from hostagent.facts.gpu import Gpu
-from hostagent.knowledge.cdi import RENEW_AFTERWARDS as RENEW_CDI
 
 
 @check(

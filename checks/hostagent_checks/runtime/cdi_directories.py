@@ -5,7 +5,7 @@ The toolkit writes its specification to /var/run/cdi. A runtime whose cdi_spec_d
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.text import first_of
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Runtime
 

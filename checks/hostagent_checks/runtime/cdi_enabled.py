@@ -6,7 +6,7 @@ that switch it on themselves; 'nvidia-ctk runtime configure --cdi.enabled' drops
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 

@@ -7,7 +7,7 @@ it: NVIDIA names that as a way to keep GPUs in containers over a reload of syste
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.serving import RuntimeChoice, kubelets_of
+from hostagent.domains.runtime.serving import RuntimeChoice, kubelets_of
 from hostagent.facts.host import Services
 from hostagent.facts.runtime import Launcher, Runtime
 

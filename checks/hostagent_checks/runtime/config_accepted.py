@@ -10,7 +10,7 @@ dockerd also one that says what a flag of its unit says, such as the default run
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

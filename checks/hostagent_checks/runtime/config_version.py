@@ -5,7 +5,7 @@ containerd ignores every table of the file that has the plugin's full name, and 
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

@@ -6,7 +6,7 @@ without any effect.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

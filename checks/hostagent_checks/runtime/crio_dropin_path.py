@@ -6,8 +6,8 @@ runtime does not exist. Toolkit 1.19.1 has the right path. Where nothing else gi
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.text import first_of
-from hostagent.derived.access import GpuAccess
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.access import GpuAccess
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

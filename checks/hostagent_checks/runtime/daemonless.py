@@ -5,8 +5,8 @@ GPUs reach the containers of Enroot and Apptainer is their own configuration, wh
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.access import podman_has_gpus, slurm_has_containers
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.access import podman_has_gpus, slurm_has_containers
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
 
 

@@ -4,7 +4,7 @@ Some clusters make nvidia the default so that pods need no runtime class. Docker
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 

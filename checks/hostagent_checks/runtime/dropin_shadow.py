@@ -7,7 +7,7 @@ containerd 1.x the drop-in replaces the whole section, so keys it does not have 
 
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.core.text import first_of
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

@@ -6,7 +6,7 @@ uses, tells the runtime about the devices and is not affected.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
 

@@ -7,13 +7,13 @@ must have its program; any other entry affects only containers that ask for it b
 
 from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.core.unread import Unread
-from hostagent.derived.serving import RuntimeChoice
 from hostagent.domains.packages.commands import reinstall
 from hostagent.domains.packages.tables.names import TOOLKIT_PACKAGES
+from hostagent.domains.runtime.serving import RuntimeChoice
+from hostagent.domains.runtime.tables.versions import TEMPLATE_ENTRIES
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.runtime import Handler, Runtime
-from hostagent.knowledge.runtimes import TEMPLATE_ENTRIES
 
 from ._choice import nvidia_handlers, skip_unserving
 from ._steps import restart

@@ -5,7 +5,7 @@ job looks for a GPU.
 """
 
 from hostagent.check import Findings, Step, check, fail
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
 
 from ._choice import nvidia_handlers, skip_unserving

@@ -7,7 +7,7 @@ built-in entry that no pod uses says nothing, nor does one for untrusted pods.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.serving import RuntimeChoice, kubelets_of
+from hostagent.domains.runtime.serving import RuntimeChoice, kubelets_of
 from hostagent.facts.runtime import Runtime
 
 from ._choice import nvidia_handlers, skip_unserving

@@ -5,7 +5,7 @@ runc itself when a file sets only its options, because it replaces the built-in 
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

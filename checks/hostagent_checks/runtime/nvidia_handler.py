@@ -12,8 +12,8 @@ of a k3s or RKE2 that never started the entry that it writes where the toolkit i
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.access import CTK_KIND, GpuAccess
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.access import CTK_KIND, GpuAccess
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile

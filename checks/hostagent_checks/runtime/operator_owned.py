@@ -6,7 +6,7 @@ when the DaemonSet goes. The reverse holds where containers are to own it.
 """
 
 from hostagent.check import Findings, Step, check, fail, skip
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 

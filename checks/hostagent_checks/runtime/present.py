@@ -7,8 +7,8 @@ start containers by programs that need no daemon: Enroot or Apptainer under slur
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.access import podman_has_gpus, slurm_has_containers
-from hostagent.derived.serving import RuntimeChoice, is_there
+from hostagent.domains.runtime.access import podman_has_gpus, slurm_has_containers
+from hostagent.domains.runtime.serving import RuntimeChoice, is_there
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Runtime
 

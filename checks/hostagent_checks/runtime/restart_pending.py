@@ -6,7 +6,7 @@ restarting Docker stops them unless live-restore is set.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

@@ -7,10 +7,10 @@ A kubelet reaches Docker through cri-dockerd alone: where nobody listens for it,
 """
 
 from hostagent.check import Findings, Step, check, fail, need, shell, warn
-from hostagent.derived.serving import RuntimeChoice, kubelets_of
+from hostagent.domains.runtime.serving import RuntimeChoice, kubelets_of
+from hostagent.domains.runtime.tables.versions import CRI_DOCKERD
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.knowledge.runtimes import CRI_DOCKERD
 
 from ._choice import serving_ones
 from ._steps import unit_of

@@ -5,7 +5,7 @@ containerRuntimeEndpoint.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

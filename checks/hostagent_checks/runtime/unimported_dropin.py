@@ -6,7 +6,7 @@ version line; tools that rewrite config.toml remove it.
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.text import first_of
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

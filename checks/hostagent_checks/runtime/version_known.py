@@ -6,7 +6,7 @@ refused that only an older one is known to refuse.
 
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.core.unread import Unread
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

@@ -5,7 +5,7 @@ or refuse the file.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

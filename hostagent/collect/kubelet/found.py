@@ -3,14 +3,14 @@
 from typing import NamedTuple
 
 from hostagent.collect.kubelet.command import unit_command
-from hostagent.collect.runtime.places import in_use
 from hostagent.core.answers import ARGUMENT_BYTES, ARGUMENTS
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.tables.daemons import processes as names_of
 from hostagent.core.unread import Unread, need, then
+from hostagent.domains.runtime.read_places import in_use
+from hostagent.domains.runtime.tables.versions import KUBELET_SEEN_ONLY, KUBELET_UNITS
 from hostagent.facts.host import Process, Services, Unit
 from hostagent.host.source import Source
-from hostagent.knowledge.runtimes import KUBELET_SEEN_ONLY, KUBELET_UNITS
 
 _PROGRAM = "kubelet"
 

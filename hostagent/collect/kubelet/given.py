@@ -14,11 +14,11 @@ from hostagent.collect.kubelet.keeps import CHECKPOINT
 from hostagent.collect.kubelet.states import StateFile, StateFiles, state_file
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, need, then
+from hostagent.domains.runtime.tables.versions import DRA_DRIVER
 from hostagent.facts.cpulist import format_cpulist, parse_cpulist
 from hostagent.facts.kubelet import Device, KubeletState, MemoryBlock
 from hostagent.host.source import Source
 from hostagent.host.values import names_in
-from hostagent.knowledge.runtimes import DRA_DRIVER
 
 T = TypeVar("T")
 #: Resource and id.

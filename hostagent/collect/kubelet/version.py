@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from hostagent.collect.runtime.places import parse_version
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, UnreadError, need, then
+from hostagent.domains.runtime.read_places import parse_version
 from hostagent.host.source import Source
 
 #: Whose version is Kubernetes' own: OpenShift's is that of OpenShift.

@@ -7,14 +7,21 @@ from hostagent.collect.kubelet.command import parse_flags
 from hostagent.collect.kubelet.files import Files
 from hostagent.collect.kubelet.found import Found, find
 from hostagent.collect.kubelet.keeps import DISTRIBUTION
-from hostagent.collect.runtime.places import PLACES
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, UnreadError, need, then
+from hostagent.domains.runtime.read_places import PLACES
+from hostagent.domains.runtime.tables.versions import (
+    CRI_DOCKERD,
+    DOCKER_ENDPOINTS,
+    K3S_DOCKER,
+    KUBELET_CONFIGS,
+    KUBELET_ENDPOINT,
+    KUBELET_FILES,
+)
 from hostagent.facts.host import Process, Services
 from hostagent.facts.runtime import Launcher, Runtime
 from hostagent.host.source import Source
-from hostagent.knowledge.runtimes import CRI_DOCKERD, DOCKER_ENDPOINTS, K3S_DOCKER, KUBELET_CONFIGS, KUBELET_ENDPOINT, KUBELET_FILES
 
 _ENDPOINT, _DRIVER = "--container-runtime-endpoint", "--cgroup-driver"
 _KEYS = ("containerRuntimeEndpoint", "cgroupDriver")

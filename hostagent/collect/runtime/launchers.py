@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hostagent.collect.runtime.kubelet import Kubelets
-from hostagent.collect.runtime.places import PATH, in_use
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.tables.daemons import DOCKER_SNAP, processes, units
 from hostagent.core.unread import NOT_THERE, Unread, need, then
+from hostagent.domains.runtime.read_places import PATH, in_use
+from hostagent.domains.runtime.tables.versions import DRA_DRIVER, KUBELET_ROOTS, NRI_SOCKET, PROVIDER_MOUNTS
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.host.source import Source
 from hostagent.host.values import names_in
-from hostagent.knowledge.runtimes import DRA_DRIVER, KUBELET_ROOTS, NRI_SOCKET, PROVIDER_MOUNTS
 
 _PROGRAMS = ("apptainer", "enroot", "podman", "singularity")
 _HOOK = "nvidia-container-runtime-hook"

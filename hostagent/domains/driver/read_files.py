@@ -5,11 +5,11 @@
 
 from collections.abc import Iterator
 
-from hostagent.collect.runtime.places import PLACES
 from hostagent.core.answers import KIB
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import NOTHING
 from hostagent.core.unread import Unread, UnreadError, need
+from hostagent.domains.runtime.read_places import PLACES
 from hostagent.facts.installation import ConfigFile
 from hostagent.facts.runtime import Runtime
 from hostagent.host.source import Source

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.installation.dockercontainers import read_containers, read_live_restore
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, need
 from hostagent.domains.driver.read_files import FOLDERS, read_files
 from hostagent.domains.driver.read_keys import read_enrolled_keys, read_signing_keys
 from hostagent.domains.packages.read_all_packages import read_all_packages
 from hostagent.domains.packages.read_repositories import read_repositories
+from hostagent.domains.runtime.read_docker_containers import read_containers, read_live_restore
 from hostagent.domains.system.read_cloud_init import read_cloud_init_drivers
 from hostagent.facts.installation import GpuUser, Installation
 from hostagent.facts.packages import Packages

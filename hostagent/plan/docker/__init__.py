@@ -6,7 +6,7 @@
 # unless asked for.
 
 from hostagent.core.unread import need
-from hostagent.knowledge.dockerpackages import OWN_REPOSITORIES, STAND_INS, Groups, engine
+from hostagent.domains.runtime.tables.docker_packages import OWN_REPOSITORIES, STAND_INS, Groups, engine
 from hostagent.plan.answers import moved_by, named, space_of
 from hostagent.plan.docker.group import group_step, refused_user
 from hostagent.plan.docker.refused import missing, no_engine, stand_in

@@ -3,7 +3,7 @@
 from hostagent.core.steps import Step, shell
 from hostagent.core.unread import Unread
 from hostagent.domains.packages.commands import purge
-from hostagent.knowledge.dockerpackages import OWN_REPOSITORIES
+from hostagent.domains.runtime.tables.docker_packages import OWN_REPOSITORIES
 from hostagent.plan.model import Refusal
 from hostagent.plan.refusals.words import refusal
 from hostagent.plan.view import View

@@ -6,9 +6,9 @@
 import re
 
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need
-from hostagent.derived.access import ctk_specs
+from hostagent.domains.runtime.access import ctk_specs
+from hostagent.domains.runtime.tables.cdi_versions import AFTER_TARGET, REFRESH_SINCE
 from hostagent.facts.version import compare_upstream
-from hostagent.knowledge.cdi import AFTER_TARGET, REFRESH_SINCE
 from hostagent.plan.model import Choices, Given, Operation, PlanStep, Probe, Run, Undo, Write
 from hostagent.plan.runtime.texts import mode_of, text_of
 from hostagent.plan.view import View

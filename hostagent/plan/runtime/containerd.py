@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from hostagent.domains.runtime.tables.versions import CRI_RUNTIME, GRPC_CRI, RUNC_V2
 from hostagent.facts.runtime import Handler
-from hostagent.knowledge.runtimes import CRI_RUNTIME, GRPC_CRI, RUNC_V2
 from hostagent.plan.runtime.texts import parsed, table
 
 DROP_IN = "/etc/containerd/conf.d/hostagent-nvidia.toml"

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hostagent.core.unread import Unread, need
+from hostagent.domains.runtime.tables.versions import CRI_RUNTIME, GRPC_CRI
 from hostagent.facts.runtime import Runtime
-from hostagent.knowledge.runtimes import CRI_RUNTIME, GRPC_CRI
 from hostagent.plan.model import Given, Refusal, Remove, Write
 from hostagent.plan.runtime import containerd, crio, docker
 from hostagent.plan.runtime.containerd import Change

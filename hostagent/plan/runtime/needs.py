@@ -7,11 +7,11 @@
 from typing import NamedTuple
 
 from hostagent.core.unread import Unread, need
-from hostagent.derived.access import CTK_KIND, ways
-from hostagent.derived.serving import kubelets_of, serving
+from hostagent.domains.runtime.access import CTK_KIND, ways
+from hostagent.domains.runtime.serving import kubelets_of, serving
+from hostagent.domains.runtime.tables.versions import RUNC_V2
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Handler, Runtime
-from hostagent.knowledge.runtimes import RUNC_V2
 from hostagent.plan.model import Given
 from hostagent.plan.view import View
 

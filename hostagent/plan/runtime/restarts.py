@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from hostagent.core.text import counted
 from hostagent.core.unread import Unread, UnreadError, need
+from hostagent.domains.runtime.tables.versions import RUNTIME_UNITS
 from hostagent.facts.runtime import Runtime
-from hostagent.knowledge.runtimes import RUNTIME_UNITS
 from hostagent.plan.model import Given, PlanStep, Portion, Probe, Run, Undo
 from hostagent.plan.runtime.needs import restart_step
 from hostagent.plan.runtime.refused import no_unit, restart

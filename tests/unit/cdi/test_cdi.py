@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.collect.cdi.cdi import parse_show, read_cdi
-from hostagent.collect.cdi.spec import CdiError, parse_spec
 from hostagent.core.unread import Unread
+from hostagent.domains.runtime.cdi_spec import CdiError, parse_spec
+from hostagent.domains.runtime.read_cdi import parse_show, read_cdi
+from hostagent.domains.runtime.tables.cdi_versions import FIRST_RUNTIME, first_runtime
 from hostagent.facts.host import Services, Unit
 from hostagent.facts.runtime import Runtime
-from hostagent.knowledge.cdi import FIRST_RUNTIME, first_runtime
 from hostagent.testing import host
 
 LIB = "/usr/lib/x86_64-linux-gnu/libcuda.so.580.159.03"

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect.toolkit.toolkit import parse_config, parse_ctk_version, parse_operator_files
 from hostagent.domains.packages.deb822 import parse_stanzas
 from hostagent.domains.packages.openpgp import parse_key_ids
 from hostagent.domains.packages.read_apt import parse_sources_deb822, parse_sources_list
@@ -22,6 +21,7 @@ from hostagent.domains.packages.read_version_locks import (
     parse_zypp_locks,
     regex_glob,
 )
+from hostagent.domains.runtime.read_toolkit import parse_config, parse_ctk_version, parse_operator_files
 
 
 def stanza(name, version, depends=""):

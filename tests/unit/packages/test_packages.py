@@ -2,11 +2,11 @@
 
 import pytest
 
-from hostagent.collect.toolkit.toolkit import read_toolkit
 from hostagent.core.unread import Unread
 from hostagent.domains.packages.read_apt import parse_sources_deb822, parse_sources_list
 from hostagent.domains.packages.read_packages import owners, read_packages
 from hostagent.domains.packages.read_version_locks import parse_preferences, parse_versionlock, regex_glob
+from hostagent.domains.runtime.read_toolkit import read_toolkit
 from hostagent.facts.packages import Packages, VersionLock
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from hostagent.collect.runtime.launchers import read_launchers
-from hostagent.collect.runtime.unitflags import unit_flags
 from hostagent.core.unread import Unread
+from hostagent.domains.runtime.read_unit_flags import unit_flags
 from hostagent.domains.system.read_services import read_services
 from hostagent.facts.host import Machine, Process, Services
 from hostagent.facts.runtime import Runtime

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect.runtime import crio, docker
-from hostagent.collect.runtime.containerd import effective
-from hostagent.collect.runtime.places import parse_version
-from hostagent.collect.runtime.runtime import read_runtimes
 from hostagent.core.tables import daemons
 from hostagent.core.toml import TomlError, parse_toml
 from hostagent.core.unread import Unread
+from hostagent.domains.runtime import docker, read_crio
+from hostagent.domains.runtime.read_containerd import effective
+from hostagent.domains.runtime.read_places import parse_version
+from hostagent.domains.runtime.read_runtimes import read_runtimes
 from hostagent.facts.host import Machine, Process, Services, Unit
 from hostagent.facts.packages import Package, Packages
 from hostagent.testing import host
@@ -272,8 +272,8 @@ def test_any_text_is_a_daemon_json_or_refused(text):
 
 @given(st.dictionaries(st.sampled_from(("runtime", "api", "x")), JSON))
 def test_any_table_is_crios_or_refused(table):
-    with contextlib.suppress(crio.CrioConfigError):
-        crio.merge_crio([("/etc/crio/crio.conf", table)])
+    with contextlib.suppress(read_crio.CrioConfigError):
+        read_crio.merge_crio([("/etc/crio/crio.conf", table)])
 
 
 @given(st.text())

@@ -3,8 +3,8 @@
 from dataclasses import fields
 
 from hostagent.core.unread import Unread
-from hostagent.derived.access import GpuAccess
-from hostagent.derived.serving import RuntimeChoice
+from hostagent.domains.runtime.access import GpuAccess
+from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit

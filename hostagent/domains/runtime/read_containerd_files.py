@@ -10,12 +10,12 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hostagent.collect.runtime.keeps import TOML
 from hostagent.core.parsing import Allowance, stops_at_unread
 from hostagent.core.toml import TomlError, parse_toml
 from hostagent.core.unread import Unread
+from hostagent.domains.runtime.retention import TOML
+from hostagent.domains.runtime.tables.versions import ContainerdRules
 from hostagent.host.source import Source
-from hostagent.knowledge.runtimes import ContainerdRules
 
 _MAX_BYTES, _MOST_BYTES = 256 * 1024, 1024 * 1024
 _MAX_FILES = 200

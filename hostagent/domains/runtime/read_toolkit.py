@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping
 from functools import cmp_to_key
 from typing import Any, NamedTuple
 
-from hostagent.collect.runtime.places import PLACES, binary_exists
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.toml import parse_toml
 from hostagent.core.unread import Unread, need, then
 from hostagent.domains.packages.tables.names import TOOLKIT_PACKAGES
+from hostagent.domains.runtime.read_places import PLACES, binary_exists
+from hostagent.domains.runtime.tables.toolkit_advisories import LOW_LEVEL_RUNTIMES, OWN_LDCONFIG
+from hostagent.domains.runtime.tables.versions import FIRST_START
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.version import compare_upstream, upstream
 from hostagent.host.source import Source
-from hostagent.knowledge.runtimes import FIRST_START
-from hostagent.knowledge.toolkit import LOW_LEVEL_RUNTIMES, OWN_LDCONFIG
 
 _BINARIES = ("nvidia-cdi-hook", "nvidia-container-cli", "nvidia-container-runtime", "nvidia-container-runtime-hook", "nvidia-ctk")
 _CTK = "nvidia-ctk"

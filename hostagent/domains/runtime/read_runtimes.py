@@ -4,22 +4,22 @@ import posixpath
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hostagent.collect.runtime import crio
-from hostagent.collect.runtime.containerd import Effective, effective, is_newer, older_answers_otherwise
-from hostagent.collect.runtime.containerdshadow import nvidia_entries
-from hostagent.collect.runtime.dockerhost import CONTAINERD_ONLY, read_docker, rejected
-from hostagent.collect.runtime.keeps import UNIMPORTED
-from hostagent.collect.runtime.ocihooks import read_hooks
-from hostagent.collect.runtime.places import Found, binary_exists, find
 from hostagent.core.parsing import Allowance, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.toml import TomlError, parse_toml
 from hostagent.core.unread import Unread, then
+from hostagent.domains.runtime import read_crio
+from hostagent.domains.runtime.read_containerd import Effective, effective, is_newer, older_answers_otherwise
+from hostagent.domains.runtime.read_containerd_shadow import nvidia_entries
+from hostagent.domains.runtime.read_docker import CONTAINERD_ONLY, read_docker, rejected
+from hostagent.domains.runtime.read_oci_hooks import read_hooks
+from hostagent.domains.runtime.read_places import Found, binary_exists, find
+from hostagent.domains.runtime.retention import UNIMPORTED
+from hostagent.domains.runtime.tables.versions import FINDS_TOOLKIT, RUNC_V2
 from hostagent.facts.host import Machine
 from hostagent.facts.runtime import Handler, Runtime
 from hostagent.host.source import Source
 from hostagent.host.values import modified_at
-from hostagent.knowledge.runtimes import FINDS_TOOLKIT, RUNC_V2
 
 #: Everything of a Runtime that its configuration says.
 _CONFIGURED = (
@@ -161,7 +161,7 @@ def _driver(handlers: tuple[Handler, ...], default: str) -> "str | Unread":
 @stops_at_unread
 def _unimported(source: Source, found: Found, files: tuple[str, ...]) -> "tuple[str, ...] | Unread":
     main = posixpath.dirname(found.config)
-    folders = (crio.WRONG_DROP_INS,) if found.place.kind == "crio" else tuple(f"{main}/{name}" for name in _DROP_IN_FOLDERS)
+    folders = (read_crio.WRONG_DROP_INS,) if found.place.kind == "crio" else tuple(f"{main}/{name}" for name in _DROP_IN_FOLDERS)
     lost = []
     size = Allowance(f"bytes of drop-ins beside {found.config}", _MOST_BYTES)
     for folder in folders:
@@ -199,12 +199,12 @@ def _crio(source: Source, found: Found) -> dict[str, Any]:
         "unimported": _unimported(source, found, ()),
     }
     try:
-        view = crio.read_crio(source)
-    except crio.CrioConfigError as error:
+        view = read_crio.read_crio(source)
+    except read_crio.CrioConfigError as error:
         return {**values, **rejected(str(error))}
     if isinstance(view, Unread):
         return _all_unread(view, source, found)
-    default = crio.default_runtime(view, found.version)
+    default = read_crio.default_runtime(view, found.version)
     judged_as = "" if not isinstance(found.version, Unread) else "newest" if view.default_runtime else "older-differs"
     entries = view.runtimes or {default: {}}
     systemd = view.cgroup_driver == "systemd"

@@ -4,8 +4,8 @@ Of containerd every value of its plug-ins is looked at, for its type and whether
 """
 
 from hostagent.core.retention import Keep
-from hostagent.knowledge.runtimes import CONTAINERD as _RULES
-from hostagent.knowledge.runtimes import schema
+from hostagent.domains.runtime.tables.versions import CONTAINERD as _RULES
+from hostagent.domains.runtime.tables.versions import schema
 
 _CRI = (
     *("systemd_cgroup#", "enable_cdi#", "cdi_spec_dirs[]"),

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from hostagent.core.retention import Keep
 from hostagent.core.tables.daemons import units
 from hostagent.core.unread import NOT_APPLICABLE, Unread, then
+from hostagent.domains.runtime.tables.versions import FIRST_START, RUNTIME_UNITS
 from hostagent.facts.host import Machine, Process, Services, Unit
 from hostagent.facts.packages import Packages
 from hostagent.facts.version import upstream
 from hostagent.host.source import Source
-from hostagent.knowledge.runtimes import FIRST_START, RUNTIME_UNITS
 
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 

@@ -1,6 +1,6 @@
 """containerd's effective CRI configuration, as that version of containerd computes it.
 
-Learned by asking the programs (``config dump``) and by starting them; `hostagent.knowledge.runtimes` holds what differs
+Learned by asking the programs (``config dump``) and by starting them; `hostagent.domains.runtime.tables.versions` holds what differs
 by version, and tests/real/test_containerd.py repeats the questions.
 """
 
@@ -11,12 +11,10 @@ by version, and tests/real/test_containerd.py repeats the questions.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hostagent.collect.runtime.containerdfiles import ConfigError, File, load_files, strings
-from hostagent.collect.runtime.containerdshadow import is_nvidia_cri, shadowed
 from hostagent.core.unread import Unread
-from hostagent.host.source import Source
-from hostagent.host.values import modified_at
-from hostagent.knowledge.runtimes import (
+from hostagent.domains.runtime.read_containerd_files import ConfigError, File, load_files, strings
+from hostagent.domains.runtime.read_containerd_shadow import is_nvidia_cri, shadowed
+from hostagent.domains.runtime.tables.versions import (
     CONTAINERD,
     CONTAINERD_MEASURED,
     CRI_IMAGES,
@@ -27,6 +25,8 @@ from hostagent.knowledge.runtimes import (
     ContainerdRules,
     schema,
 )
+from hostagent.host.source import Source
+from hostagent.host.values import modified_at
 
 Table = Mapping[str, Any]
 _GRPC_SERVER = "io.containerd.server.v1.grpc"

@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.runtime import docker
-from hostagent.collect.runtime.keeps import DOCKER
-from hostagent.collect.runtime.places import Found, binary_exists
-from hostagent.collect.runtime.unitflags import unit_flags
 from hostagent.core.unread import NOT_APPLICABLE, Unread, then
+from hostagent.domains.runtime import docker
+from hostagent.domains.runtime.read_places import Found, binary_exists
+from hostagent.domains.runtime.read_unit_flags import unit_flags
+from hostagent.domains.runtime.retention import DOCKER
+from hostagent.domains.runtime.tables.versions import RUNC_V2
 from hostagent.facts.host import Services
 from hostagent.facts.runtime import Handler
 from hostagent.host.source import Source
 from hostagent.host.values import modified_at
-from hostagent.knowledge.runtimes import RUNC_V2
 
 CONTAINERD_ONLY = Unread("not-supported", "only containerd has tables and imports")
 _IN_FORCE = ("default_runtime", "handlers", "cgroup_driver", "cdi_enabled", "cdi_spec_dirs")

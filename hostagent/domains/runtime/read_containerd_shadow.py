@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hostagent.collect.runtime.containerdfiles import File
 from hostagent.core.unread import Unread
+from hostagent.domains.runtime.read_containerd_files import File
 
 
 def is_nvidia_cri(cri: Any) -> tuple[str, ...]:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hostagent.collect.cdi.spec import KEEP, CdiError, parse_spec
 from hostagent.core.answers import MIB
 from hostagent.core.parsing import Allowance, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need, then
+from hostagent.domains.runtime.cdi_spec import KEEP, CdiError, parse_spec
 from hostagent.domains.system.read_services import UnitTree
 from hostagent.domains.system.read_storage import parse_filesystem_type
 from hostagent.domains.system.unit_file import parse_unit

@@ -5,13 +5,13 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hostagent.collect.runtime.keeps import CRIO
 from hostagent.core.parsing import Allowance, stops_at_unread
 from hostagent.core.toml import TomlError, parse_toml
 from hostagent.core.unread import Unread
+from hostagent.domains.runtime.retention import CRIO
+from hostagent.domains.runtime.tables.versions import CRIO_CRUN_DEFAULT, CRIO_HOOKS, SPEC_DIRS
 from hostagent.facts.version import compare_deb
 from hostagent.host.source import Source
-from hostagent.knowledge.runtimes import CRIO_CRUN_DEFAULT, CRIO_HOOKS, SPEC_DIRS
 
 MAIN = "/etc/crio/crio.conf"
 DROP_INS = "/etc/crio/crio.conf.d"

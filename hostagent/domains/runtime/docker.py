@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hostagent.core.unread import Unread
+from hostagent.domains.runtime.tables.versions import DOCKER_CDI_DEFAULT, DOCKER_MERGES_RUNTIMES, SPEC_DIRS
 from hostagent.facts.version import compare_deb
-from hostagent.knowledge.runtimes import DOCKER_CDI_DEFAULT, DOCKER_MERGES_RUNTIMES, SPEC_DIRS
 
 CONFIG = "/etc/docker/daemon.json"
 

@@ -1,8 +1,8 @@
 """Whether jobs on this host get their GPUs without the toolkit."""
 
 from hostagent.core.unread import need
-from hostagent.derived.access import ways
-from hostagent.derived.serving import is_in_force, serving
+from hostagent.domains.runtime.access import ways
+from hostagent.domains.runtime.serving import is_in_force, serving
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
