@@ -18,7 +18,7 @@ ALLOWED_ROOTS = (
     "hostagent.profile",
     "hostagent.knowledge",
     "hostagent.derived",
-    "hostagent.placement",
+    "hostagent.domains.kubelet.placement",
     "hostagent.nccl",
 )
 ALLOWED_STDLIB = frozenset({"collections.abc", "itertools", "math", "re", "typing"})

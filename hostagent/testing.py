@@ -190,7 +190,7 @@ class TreeBackend:
         return data if isinstance(data, Unread) else parse_nccl_library(data)
 
     def _state_file(self, path: str) -> "Answer | Unread":
-        from hostagent.source.statefile import judged
+        from hostagent.domains.kubelet.state_file import judged
 
         data = self._read(path)
         return data if isinstance(data, Unread) else judged(path, data)

@@ -13,9 +13,9 @@ from pathlib import Path
 from hostagent.app import prepare
 from hostagent.cli.plan import planned_document
 from hostagent.cli.topology import FAMILIES, mapped, with_map
+from hostagent.domains.kubelet.placement import parse_shape
 from hostagent.evidence import Evidence
 from hostagent.host.recording import ReplayBackend
-from hostagent.placement import parse_shape
 from hostagent.plan.model import Asked
 from hostagent.reading import InProcess
 from hostagent.sinks import render

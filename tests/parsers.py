@@ -8,6 +8,7 @@ import typing
 import hostagent.collect
 import hostagent.source
 from hostagent.core import yamlfile
+from hostagent.domains.kubelet.placement import parse_shape, pods_in
 from hostagent.facts import cpulist
 from hostagent.install.offers import apttext, rpmtext, words
 from hostagent.knowledge import ncclvariables
@@ -24,7 +25,6 @@ from hostagent.nccl.quoting import FORMS
 from hostagent.nccl.settings import parse_conf
 from hostagent.nccl.tuning import WORDS, read
 from hostagent.nccl.values import fault
-from hostagent.placement import parse_shape, pods_in
 from hostagent.sinks.nccl import render_explanation
 from hostagent.sinks.ncclenv import fitted, render_environment
 from tests.nccl_nodes import finding, report, setting

@@ -3,8 +3,8 @@
 import random
 
 from hostagent.core.unread import Unread
+from hostagent.domains.kubelet.placement.node import Node, Numa
 from hostagent.facts.kubelet import Device, KubeletConfig, ReservedMemory
-from hostagent.placement.node import Node, Numa
 
 GI = 1 << 30
 MI = 1 << 20

@@ -17,8 +17,8 @@ from hostagent import profile
 from hostagent.app import prepare
 from hostagent.cli.topology import FAMILIES, mapped, with_map
 from hostagent.core.typed import plain
+from hostagent.domains.kubelet.placement import parse_shape
 from hostagent.host.recording import ReplayBackend, load
-from hostagent.placement import parse_shape
 from hostagent.reading import InProcess
 from hostagent.schemas import published
 from hostagent.sinks.markup import escaped

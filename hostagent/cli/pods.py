@@ -7,7 +7,7 @@ import click
 
 from hostagent.cli.options import STANDARD
 from hostagent.core.smallfile import read_small, read_standard_input, reason
-from hostagent.placement.pods import Pod
+from hostagent.domains.kubelet.placement.pods import Pod
 
 #: Bytes of a manifest.
 _MOST_BYTES = 1_000_000
@@ -25,7 +25,7 @@ def pods_of(asked: tuple[str, ...]) -> tuple[Pod, ...]:
 
 
 def _shape(text: str) -> Pod:
-    from hostagent.placement import parse_shape
+    from hostagent.domains.kubelet.placement import parse_shape
 
     try:
         return parse_shape(text)
@@ -50,7 +50,7 @@ def _file(path: str) -> list[Pod]:
 
 def _add(document: Any, label: str, found: list[Pod], wrong: list[str], *, several: bool) -> None:
     """One document's pods. Of several, those that have none (a Service) are passed over."""
-    from hostagent.placement import pods_in
+    from hostagent.domains.kubelet.placement import pods_in
 
     if several and not _has_pod(document):
         return

@@ -30,7 +30,7 @@ from hostagent.topology.document import PARTS, Document, document
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared
-    from hostagent.placement.pods import Pod
+    from hostagent.domains.kubelet.placement.pods import Pod
 
 #: The checks that run, and what the map needs whatever they read.
 FAMILIES = ("topology", "kubelet", "rdma", "network")

@@ -19,7 +19,7 @@ class ReservedMemory:
 class KubeletConfig:
     """The effective KubeletConfiguration, as configz serves it: files, drop-ins and flags merged, defaults filled in, quantities canonical.
 
-    Fields are those of kubelet.config.k8s.io/v1beta1 in snake case (`hostagent.knowledge.kubelet` has both names).
+    Fields are those of kubelet.config.k8s.io/v1beta1 in snake case (`hostagent.domains.kubelet.tables.defaults` has both names).
     """
 
     topology_manager_policy: str | Unread  # none, best-effort, restricted, single-numa-node

@@ -226,7 +226,7 @@ class Source:
         return answer if isinstance(answer, int | Unread) else unexpected("lock_holder", path, answer)
 
     def state_file(self, path: str) -> "dict[str, Any] | Unread":
-        """A state file of the kubelet without the pods and containers in it, see `hostagent.source.statefile`."""
+        """A state file of the kubelet without the pods and containers in it, see `hostagent.domains.kubelet.state_file`."""
         return self._object("state_file", path)
 
     def podresources(self) -> "dict[str, Any] | Unread":

@@ -340,7 +340,7 @@ def _kubelet(facts: Mapping[str, Any], gpus: Any) -> "Kubelet | Unread":
 
 def _devices(given: Any, gpus: Any) -> "Literal['numa', 'plain', 'dra'] | Unread":
     """By what its device plug-ins registered; where only the checkpoint says what, by the GPUs' own nodes, which plug-ins read."""
-    from hostagent.placement.node import is_gpu_resource
+    from hostagent.domains.kubelet.placement.node import is_gpu_resource
 
     if not isinstance(given, Mapping) or "unread" in given:
         return _unread(given)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.kubelet.documents import Document, decode_error, document_bytes, parse_document
-from hostagent.collect.kubelet.values import Members
+from hostagent.domains.kubelet.config.documents import Document, decode_error, document_bytes, parse_document
+from hostagent.domains.kubelet.config.values import Members
 from hostagent.snapshot.documents import DURATION
 
 Mask = Callable[[str], str]

@@ -56,13 +56,13 @@ def _enrolled(host: LiveBackend, *paths: str) -> "Answer | Unread":
 
 
 def _podresources(host: LiveBackend, *_: str) -> "Answer | Unread":
-    from hostagent.source.podresources import ask
+    from hostagent.domains.kubelet.read_podresources import ask
 
     return ask(host.root)
 
 
 def _configz(host: LiveBackend, address: str, ca: str, token_file: str) -> "Answer | Unread":
-    from hostagent.source.configz import ask
+    from hostagent.domains.kubelet.read_configz import ask
 
     if host.root.simulated:
         return Unread("error", "configz is not asked: this is no live host")
@@ -82,7 +82,7 @@ def _nccl_library(host: LiveBackend, path: str) -> "Answer | Unread":
 
 
 def _state_file(host: LiveBackend, path: str) -> "Answer | Unread":
-    from hostagent.source.statefile import MAX_BYTES, judged
+    from hostagent.domains.kubelet.state_file import MAX_BYTES, judged
 
     data = host.files.read(path, str(MAX_BYTES))
     return judged(path, data) if isinstance(data, bytes) else data

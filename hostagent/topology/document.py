@@ -13,13 +13,13 @@ from hostagent.core.steps import Step
 from hostagent.core.typed import plain
 from hostagent.core.unread import Unread, UnreadError
 from hostagent.core.vocabulary import Kind, Outcome, Severity
+from hostagent.domains.kubelet.placement.answers import Placed
+from hostagent.domains.kubelet.placement.pods import Pod
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Topology
-from hostagent.placement.answers import Placed
-from hostagent.placement.pods import Pod
 from hostagent.report import HostIdentity, ProfileIdentity, Report, Tool, head_of
 from hostagent.topology.remedy import steps
 
@@ -137,7 +137,7 @@ def placeable(facts: HostFacts, pods: tuple[Pod, ...], ends: float, *, empty: bo
     """
     if not pods:
         return ()
-    from hostagent.placement import emptied, node_of, place  # not needed for the map alone
+    from hostagent.domains.kubelet.placement import emptied, node_of, place  # not needed for the map alone
 
     kubelet = facts.of(Kubelet)
     try:
@@ -155,7 +155,7 @@ def of_profile(facts: HostFacts, shapes: tuple[str, ...], ends: float) -> tuple[
     """The profile's pods: each by itself, for no host has to hold all of them at a time."""
     if not shapes:
         return ()
-    from hostagent.placement import parse_shape
+    from hostagent.domains.kubelet.placement import parse_shape
 
     return tuple(one for shape in shapes for one in placeable(facts, (parse_shape(shape),), ends, empty=True))
 
@@ -163,7 +163,7 @@ def of_profile(facts: HostFacts, shapes: tuple[str, ...], ends: float) -> tuple[
 def _answer(one: Placed, facts: HostFacts) -> Placeable:
     fix = Fix({}, {}, ())
     if one.fix:
-        from hostagent.placement.quantity import shown_milli  # the model has it by now
+        from hostagent.domains.kubelet.placement.quantity import shown_milli  # the model has it by now
 
         configuration = {name: _json(value) for name, value in one.fix.configuration}
         pod = {name: shown_milli(value) if name == "cpu" else str(value) for name, value in one.fix.pod}

@@ -7,8 +7,8 @@ from hostagent.core.steps import Step, shell
 from hostagent.core.tables.platforms import owners_way
 from hostagent.core.text import joined
 from hostagent.core.unread import Unread
+from hostagent.domains.kubelet.tables.config_paths import CPU_STATE_OPTIONS, STATE_DIRECTORY, STATE_FILES, WAYS
 from hostagent.facts.platform import Platform
-from hostagent.knowledge.kubeletways import CPU_STATE_OPTIONS, STATE_DIRECTORY, STATE_FILES, WAYS
 
 #: What our own drop-in is called, where the kubelet reads a directory of them, by name: the first that comes after all others.
 DROP_INS = ("99-hostagent.conf", "zz-hostagent.conf")

@@ -20,13 +20,13 @@ from hostagent.core.errors import HostagentError
 from hostagent.daemon.board import Board
 from hostagent.daemon.page import Page
 from hostagent.daemon.settings import Settings
+from hostagent.domains.kubelet.read_configz import ask
 from hostagent.evidence import Evidence
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
 from hostagent.kube.client import PatchClient
 from hostagent.kube.config import in_cluster, kubeconfig
 from hostagent.log import Log
-from hostagent.source.configz import ask
 from tests.apiserver import Api, config, make_keys, program
 
 SECRET = "Zq7hunter/2Xw9Kd"

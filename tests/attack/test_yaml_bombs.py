@@ -13,13 +13,13 @@ import yaml
 
 from hostagent import profile
 from hostagent.cli import pods
-from hostagent.collect.kubelet import distributions
-from hostagent.collect.kubelet.documents import parse_document
-from hostagent.collect.kubelet.goyaml import parse_go_yaml
-from hostagent.collect.runtime import kubelet as runtime
 from hostagent.core.errors import HostagentError
 from hostagent.core.unread import UnreadError
 from hostagent.core.yamlfile import _RUN, YamlError, parse_foreign_yaml, parse_yaml, refuse_depth
+from hostagent.domains.kubelet import read_distributions
+from hostagent.domains.kubelet import read_runtimes as runtime
+from hostagent.domains.kubelet.config.documents import parse_document
+from hostagent.domains.kubelet.config.goyaml import parse_go_yaml
 from hostagent.domains.runtime.cdi_spec import CdiError, parse_spec
 from hostagent.domains.system.read_cloud_init import parse_drivers
 from hostagent.kube.config import kubeconfig
@@ -74,7 +74,7 @@ READERS = {
     "kubeconfig": (in_a_file(kubeconfig), HostagentError),
     "the kubelet's configuration": (of_bytes(parse_document), ValueError),
     "the kubelet's configuration for the runtime": (of_bytes(lambda data: runtime._values("/x", data)), UnreadError),
-    "a distribution's configuration": (of_bytes(lambda data: list(distributions._passed_on("/x", data, []))), UnreadError),
+    "a distribution's configuration": (of_bytes(lambda data: list(read_distributions._passed_on("/x", data, []))), UnreadError),
     "a distribution's configuration for the runtime": (of_bytes(lambda data: runtime._own_values("/x", data)), UnreadError),
     "a CDI specification": (of_bytes(parse_spec), CdiError),
     "cloud-init's configuration": (of_bytes(lambda data: parse_drivers(data.decode())), ValueError),

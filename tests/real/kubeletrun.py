@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from hostagent.collect.kubelet.told import Machine, MachineNode
 from hostagent.core.unread import Unread
+from hostagent.domains.kubelet.config.model import Machine, MachineNode
 from tests.real.conftest import need_real
 
 HOW = "tests/real/install_kubelet.sh"

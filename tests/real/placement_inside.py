@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from kubelet_inside import HOME, prepare, wait, write
 
-from hostagent.source import podresources
+from hostagent.domains.kubelet import read_podresources
 
 PLUGINS = "/var/lib/kubelet/device-plugins"
 
@@ -60,8 +60,8 @@ def devices(kubelet):
     if kubelet.poll() is not None:
         return None
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(f"/var/lib/kubelet/{podresources._SOCKET}")
-        found = podresources._told(connection, time.monotonic() + 30)
+        connection.connect(f"/var/lib/kubelet/{read_podresources._SOCKET}")
+        found = read_podresources._told(connection, time.monotonic() + 30)
     return found if isinstance(found, dict) else str(found)
 
 

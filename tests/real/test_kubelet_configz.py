@@ -9,14 +9,14 @@ import sys
 
 import pytest
 
-from hostagent.collect.kubelet.canonical import canonical
-from hostagent.collect.kubelet.effective import Told, effective
-from hostagent.collect.kubelet.files import Files
-from hostagent.collect.kubelet.flags import paths_of
-from hostagent.collect.kubelet.given import read_state_file
-from hostagent.collect.kubelet.schema import decode, schema_of
+from hostagent.domains.kubelet.config.canonical import canonical
+from hostagent.domains.kubelet.config.effective import Told, effective
+from hostagent.domains.kubelet.config.flags import paths_of
+from hostagent.domains.kubelet.config.schema import decode, schema_of
+from hostagent.domains.kubelet.read_allocations import read_state_file
+from hostagent.domains.kubelet.read_files import Files
+from hostagent.domains.kubelet.tables.versions import MEASURED
 from hostagent.facts.kubelet import KubeletConfig
-from hostagent.knowledge.kubeletversions import MEASURED
 from hostagent.testing import host
 from tests.real.kubelet_configs import CASES, HOME, INLINE, KIND, random_cases, told
 from tests.real.kubeletrun import Made, need_kubelet, run_kubelet

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.collect.kubelet.given import devices_of
 from hostagent.core.unread import Unread
+from hostagent.domains.kubelet.placement import place, pods_in
+from hostagent.domains.kubelet.read_allocations import devices_of
 from hostagent.facts.cpulist import format_cpulist
-from hostagent.placement import place, pods_in
 from tests.placement_cases import cases, node_of_case
 from tests.placement_rows import ROWS
 from tests.real.conftest import need_real

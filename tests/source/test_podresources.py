@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.collect.kubelet.given import devices_of
 from hostagent.core.unread import Unread
-from hostagent.source.podresources import PATIENCE_S, parse_allocatable, parse_list
-from hostagent.source.protowire import parse_fields
+from hostagent.domains.kubelet.protobuf import parse_fields
+from hostagent.domains.kubelet.read_allocations import devices_of
+from hostagent.domains.kubelet.read_podresources import PATIENCE_S, parse_allocatable, parse_list
 from hostagent.source.questions import live_backend
 from tests.real.conftest import need_module
 from tests.trees import system

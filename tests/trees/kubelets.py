@@ -7,7 +7,7 @@ Kubernetes, pkg/kubelet/cm/devicemanager/checkpoint and the state packages of th
 import base64
 import json
 
-from hostagent.source.statefile import cpu_checksum, memory_checksum
+from hostagent.domains.kubelet.state_file import cpu_checksum, memory_checksum
 from tests.trees import system
 from tests.trees.system import Daemon
 from tests.trees.tree import BOOTED_AT, Tree

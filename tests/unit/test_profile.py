@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hostagent.core.errors import HostagentError
 from hostagent.core.typed import plain
 from hostagent.core.yamlfile import YamlError, load_yaml, parse_yaml
-from hostagent.placement import parse_shape
+from hostagent.domains.kubelet.placement import parse_shape
 from hostagent.profile import PodPolicy, load, validate
 from hostagent.profiles.files import BUILT_IN, MAX_BYTES, names
 from tests.profiles import rendered

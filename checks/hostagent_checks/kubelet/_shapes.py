@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 from hostagent.check import Finding, Severity, Step, fail, need, shell, skip
 from hostagent.core.text import counted
 from hostagent.core.unread import Unread
+from hostagent.domains.kubelet.tables.config_paths import STATE_FILES
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
-from hostagent.knowledge.kubeletways import STATE_FILES
 from hostagent.profile import PodPolicy
 
 from ._host import is_stopped, restart, skip_without, started_before_its_files, without_state
 
 if TYPE_CHECKING:
-    from hostagent.placement.answers import Fix, Placed
-    from hostagent.placement.node import Node
+    from hostagent.domains.kubelet.placement.answers import Fix, Placed
+    from hostagent.domains.kubelet.placement.node import Node
 
 _STEP_CHARS = 90
 _CODES = {"": "not-offered", "KubeletNotStarting": "not-starting", "KubeletPanic": "panics"}
@@ -27,8 +27,8 @@ def empty_node(kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...]) -> "
     skip_without(kubelet)
     if not gpus:
         skip("this host has no GPU")
-    from hostagent.placement import emptied, node_of  # a host without a kubelet pays nothing for it
-    from hostagent.placement.node import GPU_RESOURCE, is_gpu_resource
+    from hostagent.domains.kubelet.placement import emptied, node_of  # a host without a kubelet pays nothing for it
+    from hostagent.domains.kubelet.placement.node import GPU_RESOURCE, is_gpu_resource
 
     node = emptied(node_of(topology, gpus, kubelet))
     if node.state != "rejected":
@@ -42,11 +42,11 @@ def empty_node(kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...]) -> "
 
 def refused(shape: PodPolicy, node: "Node", kubelet: Kubelet, name: str = "") -> Iterator[Finding]:
     """The finding about a shape that this host's kubelet refuses, with the smallest change that lets it in."""
-    from hostagent.placement import admits_by_count
+    from hostagent.domains.kubelet.placement import admits_by_count
 
     if shape.text == f"gpus={shape.gpus}" and admits_by_count(node, shape.gpus):
         return
-    from hostagent.placement import parse_shape, place
+    from hostagent.domains.kubelet.placement import parse_shape, place
 
     (placed,) = place(node, (parse_shape(shape.text),))
     if need(placed.admitted):

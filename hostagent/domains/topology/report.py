@@ -93,9 +93,9 @@ def _rails(distances: "Distances | Unread", nics: Any, managers: "tuple[str, ...
 
 
 def _capacity(topology: Any, gpus: Any, nics: Any, kubelet: Any) -> Any:
-    """The numbers of `hostagent.placement.capacity`; unread as a whole where the model has too little to begin with."""
-    from hostagent.placement.capacities import capacity
-    from hostagent.placement.node import node_of
+    """The numbers of `hostagent.domains.kubelet.placement.capacity`; unread as a whole where the model has too little to begin with."""
+    from hostagent.domains.kubelet.placement.capacities import capacity
+    from hostagent.domains.kubelet.placement.node import node_of
 
     for part in (topology, gpus, nics):
         if isinstance(part, Unread):

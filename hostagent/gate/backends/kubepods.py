@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from hostagent.domains.kubelet.placement.pods import Container, Pod, total
+from hostagent.domains.kubelet.placement.quantity import whole
 from hostagent.kube.parts import part, rows, text
-from hostagent.placement.pods import Container, Pod, total
-from hostagent.placement.quantity import whole
 
 GPU = "nvidia.com/gpu"
 #: More than a node has: of a quantity that cannot be read.

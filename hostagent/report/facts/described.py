@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hostagent.report.facts.kubelet import CONFIGURED
+from hostagent.domains.kubelet.report import CONFIGURED
 
 _PACKAGE = {
     "name": "The package's name.",

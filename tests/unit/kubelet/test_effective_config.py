@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.collect.kubelet.documents import Document, decode_error, document_bytes, parse_document
-from hostagent.collect.kubelet.effective import effective
-from hostagent.collect.kubelet.flags import paths_of
-from hostagent.collect.kubelet.states import StateFile
-from hostagent.collect.kubelet.told import Machine, MachineNode, Told
-from hostagent.collect.kubelet.values import Members
 from hostagent.core.unread import Unread
+from hostagent.domains.kubelet.config.documents import Document, decode_error, document_bytes, parse_document
+from hostagent.domains.kubelet.config.effective import effective
+from hostagent.domains.kubelet.config.flags import paths_of
+from hostagent.domains.kubelet.config.model import Machine, MachineNode, Told
+from hostagent.domains.kubelet.config.states import StateFile
+from hostagent.domains.kubelet.config.values import Members
+from hostagent.domains.kubelet.tables.versions import NEWEST, OLDEST
 from hostagent.facts.kubelet import ReservedMemory
-from hostagent.knowledge.kubeletversions import NEWEST, OLDEST
 from tests.cpu import within
 from tests.parsers import PIECES
 from tests.real.kubelet_configs import CASES, random_cases, told

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from hostagent.collect.kubelet.given import parse_checkpoint, read_given, read_state_file, read_state_files
 from hostagent.core.unread import Unread
+from hostagent.domains.kubelet.read_allocations import parse_checkpoint, read_given, read_state_file, read_state_files
+from hostagent.domains.kubelet.state_file import MAX_BYTES, parse_cpu_state, parse_memory_state
 from hostagent.facts.kubelet import Device, MemoryBlock
-from hostagent.source.statefile import MAX_BYTES, parse_cpu_state, parse_memory_state
 from hostagent.testing import host
 
 ROOT = "/var/lib/kubelet"

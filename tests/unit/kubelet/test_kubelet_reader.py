@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from hostagent.collect.kubelet.command import expanded, parse_environment, parse_words
-from hostagent.collect.kubelet.files import Files
-from hostagent.collect.kubelet.kubelet import read_kubelet
 from hostagent.core.unread import Unread, UnreadError
+from hostagent.domains.kubelet.read_command import expanded, parse_environment, parse_words
+from hostagent.domains.kubelet.read_files import Files
+from hostagent.domains.kubelet.read_kubelet import read_kubelet
 from hostagent.domains.system.read_services import read_services
 from hostagent.facts.host import Machine, Process, Services
 from hostagent.facts.packages import Package, Packages

@@ -13,7 +13,7 @@ import pytest
 
 from hostagent import snapshot
 from hostagent.app import policy_of, prepare
-from hostagent.collect.kubelet.documents import decode_error
+from hostagent.domains.kubelet.config.documents import decode_error
 from hostagent.evaluate import evaluate
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.runtime import Launchers
@@ -136,7 +136,7 @@ prepared = prepare(profile.load(site_file=""), ["kubelet.full_node"])
 backend = tape.ReplayBackend(tape.load(sys.argv[1]))
 facts = InProcess(backend, prepared.kinds).collect(policy_of(prepared)).facts
 (one,) = evaluate(prepared.checks, facts, prepared.loaded.profile)
-print(one.outcome, "hostagent.placement.model" in sys.modules)
+print(one.outcome, "hostagent.domains.kubelet.placement.model" in sys.modules)
 """
 
 

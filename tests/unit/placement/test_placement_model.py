@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostagent.core.unread import Unread
+from hostagent.domains.kubelet.placement import admits_by_count, capacity, emptied, parse_shape, place, pods_in
+from hostagent.domains.kubelet.placement import masks as masks_module
+from hostagent.domains.kubelet.placement.masks import Hints, fewest, mask_of
+from hostagent.domains.kubelet.placement.merge import Best, Policy, _compromise, _compromise_of_many, merge
+from hostagent.domains.kubelet.placement.node import Node
 from hostagent.facts.kubelet import Device, KubeletState, MemoryBlock
-from hostagent.placement import admits_by_count, capacity, emptied, parse_shape, place, pods_in
-from hostagent.placement import masks as masks_module
-from hostagent.placement.masks import Hints, fewest, mask_of
-from hostagent.placement.merge import Best, Policy, _compromise, _compromise_of_many, merge
-from hostagent.placement.node import Node
 from tests.placement_cases import cases, node_of_case
 from tests.placement_rows import EVEN, GI, ROWS, M, box, devices, gpus, machine, pod, setup
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from hostagent.core.typed import plain
 from hostagent.core.unread import Unread, UnreadError
+from hostagent.domains.kubelet.placement import capacity, emptied, node_of, node_of_report, parse_shape, place
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Device, Kubelet, KubeletConfig, KubeletState, MemoryBlock, ReservedMemory
 from hostagent.facts.topology import CpuPackage, Hugepages, Nic, NumaNode, Topology
-from hostagent.placement import capacity, emptied, node_of, node_of_report, parse_shape, place
 
 GI = 1 << 30
 LACKING = Unread("not-recorded", "not asked")

@@ -7,9 +7,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.placement import parse_shape, pods_in
-from hostagent.placement.pods import is_guaranteed, total
-from hostagent.placement.quantity import amount, exact_quantity, shown
+from hostagent.domains.kubelet.placement import parse_shape, pods_in
+from hostagent.domains.kubelet.placement.pods import is_guaranteed, total
+from hostagent.domains.kubelet.placement.quantity import amount, exact_quantity, shown
 
 GI = 1 << 30
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from hostagent.collect.runtime.launchers import read_launchers
 from hostagent.core.unread import Unread
+from hostagent.domains.kubelet.read_launchers import read_launchers
 from hostagent.domains.runtime.read_unit_flags import unit_flags
 from hostagent.domains.system.read_services import read_services
 from hostagent.facts.host import Machine, Process, Services

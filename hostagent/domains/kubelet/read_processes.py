@@ -1,0 +1,76 @@
+"""Kubelets that are in use on this host, and what each was started with."""
+
+from typing import NamedTuple
+
+from hostagent.core.answers import ARGUMENT_BYTES, ARGUMENTS
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.tables.daemons import processes as names_of
+from hostagent.core.unread import Unread, need, then
+from hostagent.domains.kubelet.read_command import unit_command
+from hostagent.domains.runtime.read_places import in_use
+from hostagent.domains.runtime.tables.versions import KUBELET_SEEN_ONLY, KUBELET_UNITS
+from hostagent.facts.host import Process, Services, Unit
+from hostagent.host.source import Source
+
+_PROGRAM = "kubelet"
+
+
+class Found(NamedTuple):
+    """One kubelet, by its unit."""
+
+    name: str  # without .service
+    distribution: str  # whose it is (k3s, rke2, microk8s, k0s); "" for one of its own
+    unit: Unit | Unread
+    process: Process | None  # the one that is believed to be its unit's
+
+    @property
+    def argv(self) -> "tuple[str, ...] | Unread":
+        """The command line of its process, unread where the kernel's was cut."""
+        if self.process is None:
+            return Unread("absent", f"{self.name} does not run")
+        argv = self.process.argv
+        if len(argv) >= ARGUMENTS or any(len(word.encode("utf-8", "replace")) >= ARGUMENT_BYTES for word in argv):
+            return Unread("error", f"the command line of {self.process.name} (pid {self.process.pid}) is longer than what is read of it")
+        return argv
+
+    def command(self, source: Source) -> "tuple[str, ...] | Unread":
+        """Of its process, else as its unit would start it: the program first."""
+        return self.argv if self.process is not None else then(unit_command(source, self.unit), own_words)
+
+    def seen_flags(self, source: Source) -> "tuple[str, ...] | Unread":
+        """Words with flags: of a process all that was read, of a unit what it would start."""
+        return self.process.argv if self.process is not None else unit_command(source, self.unit)
+
+
+def own_words(words: tuple[str, ...]) -> "tuple[str, ...] | Unread":
+    """The kubelet's words of a command line that may start it by another program (kubenswrapper of OpenShift, numactl, hyperkube).
+
+    >>> own_words(("/usr/bin/numactl", "--membind=0", "/usr/bin/kubelet", "--v=2"))
+    ('/usr/bin/kubelet', '--v=2')
+    """
+    first = next((number for number, word in enumerate(words) if word.rpartition("/")[2] == _PROGRAM), None)
+    if words and first is None:
+        return Unread("error", f"the unit starts {words[0][:80]}, and how that starts a kubelet is not known")
+    return words[first:]
+
+
+@stops_at_unread
+def find(services: "Services | Unread", processes: "tuple[Process, ...] | Unread") -> tuple[Found, ...]:
+    """By unit. What contains one without being one (k0s, RKE2) counts by the kubelet in its cgroup, or by its unit."""
+    seen = () if isinstance(processes, Unread) and processes.why == "not-running" else need(processes)
+    named = [one for one in seen if one.name in names_of("kubelet")]
+    running = {one.unit.removesuffix(".service"): one for one in reversed(named) if not isinstance(one.unit, Unread)}
+    if not running:
+        need(next((one.unit for one in named if isinstance(one.unit, Unread)), ""))
+    found = []
+    for name, distribution in KUBELET_UNITS.items():
+        unit = need(services).unit(name)
+        used = False if name in KUBELET_SEEN_ONLY or _is_unlooked(unit) else in_use(services, (name,), name in running)
+        if name in running or need(used):
+            found.append(Found(name, distribution, unit, running.get(name)))
+    others = (Found(name, "", Unread("absent", name), one) for name, one in running.items() if name not in KUBELET_UNITS)
+    return (*found, *others)
+
+
+def _is_unlooked(unit: "Unit | Unread") -> bool:
+    return isinstance(unit, Unread) and unit.why == "not-recorded"
