@@ -3,7 +3,7 @@
 import re
 
 from hostagent.catalogue import OURS, load
-from hostagent.knowledge.network import ACTIVE_MTUS, ROCE_HEADERS
+from hostagent.domains.network.tables.numbers import ACTIVE_MTUS, ROCE_HEADERS
 from tests.readme import output
 
 PAGE = "docs/fabric.md"

@@ -6,8 +6,8 @@ import pytest
 
 from hostagent.collect import collect
 from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.derived.fabricdevices import Devices
 from hostagent.derived.fabricnode import Wanted, node
+from hostagent.domains.network.devices import Devices
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel

@@ -13,12 +13,12 @@ from hostagent.daemon.carried import Carried
 from hostagent.daemon.passes import Pass
 from hostagent.daemon.saying import Trigger
 from hostagent.daemon.schedule import Buckets, Done, Schedule, after_pass
+from hostagent.domains.network.read_link_events import LinkEvents
 from hostagent.evidence import Evidence
 from hostagent.host.kernel_watch import KernelWatch, News
 from hostagent.host.paths import Root
 from hostagent.host.uevents import Uevents
 from hostagent.host.watched_files import Places, Watched
-from hostagent.source.linkevents import LinkEvents
 
 #: Seconds between two looks at what nothing announces.
 _LOOK_S = 1.0

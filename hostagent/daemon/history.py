@@ -16,13 +16,13 @@ from hostagent.core.typed import plain
 from hostagent.core.unread import Unread
 from hostagent.daemon import statedir
 from hostagent.domains.gpu.faults import covers, may_be_cleared
+from hostagent.domains.network.tables.rdma_devices import UP
 from hostagent.facts.gpu import Clearing, End, GpuEvents, Xid
 from hostagent.facts.history import Fault, History, LinkDowns
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import RdmaPort
-from hostagent.knowledge.rdma import UP
 
 T = TypeVar("T")
 

@@ -10,10 +10,10 @@ from hostagent.core.frozen import frozen
 from hostagent.core.join import Join, cached
 from hostagent.core.tables.pci import is_for_jobs
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need, then
-from hostagent.derived.fabricdevices import Devices, Roles, devices_by_netdev, roles_by_port, shown_netdevs, sorted_ports
-from hostagent.derived.gdr import gdr, unasked
-from hostagent.derived.gids import chosen
-from hostagent.derived.mtu import active_mtu
+from hostagent.domains.network.devices import Devices, Roles, devices_by_netdev, roles_by_port, shown_netdevs, sorted_ports
+from hostagent.domains.network.gids import chosen
+from hostagent.domains.network.gpudirect import gdr, unasked
+from hostagent.domains.network.mtu import active_mtu
 from hostagent.facts import gpu as gpus_of_host
 from hostagent.facts import nccl as nccl_of_host
 from hostagent.facts.driver import Driver

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 from hostagent.core.frozen import frozen
 from hostagent.core.unread import Unread, need
-from hostagent.derived.roles import natural
+from hostagent.domains.network.roles import natural
+from hostagent.domains.network.tables.rdma_devices import ETHERNET, INFINIBAND
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.network import Netdev, Network
 from hostagent.facts.rdma import RdmaPort
 from hostagent.knowledge.ncclchanges import HCAS_BY_PCI, Version, max_hcas, parse_nccl_version
-from hostagent.knowledge.rdma import ETHERNET, INFINIBAND
 from hostagent.nccl import interfaces
 from hostagent.nccl.hcalist import parse_hcas
 

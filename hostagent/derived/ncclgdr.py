@@ -12,8 +12,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from hostagent.core.unread import Unread, need
-from hostagent.derived.gdr import gdr as ways_in
-from hostagent.derived.gpupath import card_of
+from hostagent.domains.network.gpu_path import card_of
+from hostagent.domains.network.gpudirect import gdr as ways_in
+from hostagent.domains.network.tables.gpudirect import EFA_PEERMEM, lets_cards_in
+from hostagent.domains.network.tables.rdma_devices import EFA
 from hostagent.domains.topology.distance import NEAREST_FIRST, classes
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
@@ -21,10 +23,8 @@ from hostagent.facts.kernel import Kernel
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.topology import Nic, Topology
-from hostagent.knowledge.gpudirect import EFA_PEERMEM, lets_cards_in
 from hostagent.knowledge.ncclchanges import C2C_BY_LEVEL, Version
 from hostagent.knowledge.ncclvariables import levels, variables
-from hostagent.knowledge.rdma import EFA
 from hostagent.nccl.levels import is_within, parse_level
 from hostagent.nccl.numbers import parse_number
 

@@ -14,12 +14,12 @@ from typing import NamedTuple
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.derived.ncclchoice import hcas
 from hostagent.derived.ncclgdr import number
-from hostagent.derived.roles import natural
+from hostagent.domains.network.roles import natural
+from hostagent.domains.network.tables.rdma_devices import EFA
 from hostagent.facts.nccl import Nccl, NcclPlugin
 from hostagent.facts.rdma import RdmaPort
 from hostagent.knowledge.ncclchanges import Version
 from hostagent.knowledge.nccllogs import TCP_PROVIDERS, kind_of
-from hostagent.knowledge.rdma import EFA
 from hostagent.nccl.numbers import parse_number
 from hostagent.nccl.plugins import is_called, network_of, wanted
 

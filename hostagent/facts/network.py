@@ -71,7 +71,7 @@ class Network:
     netdevs: tuple[Netdev, ...] | Unread  # by index, then name
     port_range: tuple[int, int] | Unread  # ip_local_port_range: first and last
     reserved_ports: tuple[tuple[int, int], ...] | Unread  # ip_local_reserved_ports: of that range, given to nobody who does not ask for one
-    listeners: tuple[Listener, ...] | Unread  # of the ports in `hostagent.knowledge.network.JOB_PORTS`
+    listeners: tuple[Listener, ...] | Unread  # of the ports in `hostagent.domains.network.tables.numbers.JOB_PORTS`
 
     def netdev(self, name: str) -> "Netdev | Unread":
         """The interface of that name; absent when there is no such one."""

@@ -234,7 +234,7 @@ class Source:
         return self._object("podresources", "list")
 
     def rdma(self, *question: str) -> "Answer | Unread":
-        """An answer of the RDMA lane, see `hostagent.source.lanes.rdma`: ``devices``; ``device NAME``; ``port NAME NUMBER``;
+        """An answer of the RDMA lane, see `hostagent.domains.network.read_rdma_worker`: ``devices``; ``device NAME``; ``port NAME NUMBER``;
         ``verbs NAME NUMBER``; ``library``. Values are sysfs' words, or ``{"unread": [why, detail]}``. Where the profile makes verbs
         optional, what libibverbs says is not-supported for want of the library or of a right.
         """
@@ -244,7 +244,7 @@ class Source:
         return answer
 
     def network(self, *question: str) -> "Answer | Unread":
-        """An answer of the network lane (`hostagent.source.lanes.network`): ``devices``; ``device NAME``; ``addresses``; ``dcb NAME``."""
+        """An answer of the network lane (`hostagent.domains.network.read_network_worker`): ``devices``; ``device NAME``; ``addresses``; ``dcb NAME``."""
         return self._ask("network", *question)
 
     def nccl_library(self, path: str) -> "NcclFile | Unread":

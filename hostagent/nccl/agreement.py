@@ -7,7 +7,7 @@ from typing import Any
 from hostagent.core.escape import visible
 from hostagent.core.frozen import frozen
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
-from hostagent.knowledge.rdma import ETHERNET, IPV4
+from hostagent.domains.network.tables.rdma_devices import ETHERNET, IPV4
 from hostagent.nccl.node import Fabric, Gdr, Gpu, Node, Port, shown
 
 #: So many nodes are named in one sentence.

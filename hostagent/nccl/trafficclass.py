@@ -8,8 +8,8 @@ takes the upper three bits of the DSCP for the priority; with one, what is not i
 # 106 is a common value of NCCL_IB_TC; its last two bits 3 would say "congestion experienced".
 
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need
+from hostagent.domains.network.tables.rdma_devices import ETHERNET
 from hostagent.facts.cpulist import format_cpulist
-from hostagent.knowledge.rdma import ETHERNET
 from hostagent.nccl.node import Node, Port, Priorities, shown
 
 #: The DSCP that NVIDIA's guides for RoCE use; of several that lead to the lossless priority it is the one that switches are told, too.

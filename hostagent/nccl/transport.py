@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hostagent.core.frozen import frozen
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
+from hostagent.domains.network.tables.rdma_devices import ETHERNET, INFINIBAND, IPV4, ROCE_V2
 from hostagent.knowledge.ncclchanges import CUT, Version, max_hcas
-from hostagent.knowledge.rdma import ETHERNET, INFINIBAND, IPV4, ROCE_V2
 from hostagent.nccl.agreement import Refusal, names, rails
 from hostagent.nccl.node import Node, Port, Topology, shown
 from hostagent.nccl.trafficclass import traffic_class

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from hostagent.core.unread import Unread, UnreadError, need
+from hostagent.domains.network.tables.rdma_devices import EFA, ETHERNET
 from hostagent.knowledge.ncclvendors import EFA_STACK, GIB, Stack, stack_of
-from hostagent.knowledge.rdma import EFA, ETHERNET
 from hostagent.nccl.agreement import Refusal, differing, names, rails
 from hostagent.nccl.node import Node, Plugin, shown
 

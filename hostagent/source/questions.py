@@ -7,10 +7,10 @@ from hostagent.core.deadline import Deadline
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
 from hostagent.domains.gpu.read_nvidia_worker import NVIDIA
+from hostagent.domains.network.read_network_worker import NETWORK
+from hostagent.domains.network.read_rdma_worker import RDMA
 from hostagent.host.live import Domains, LiveBackend
 from hostagent.sandbox.worker import Hung, Worker
-from hostagent.source.lanes.network import NETWORK
-from hostagent.source.lanes.rdma import RDMA
 
 
 def live_backend(

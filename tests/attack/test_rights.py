@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
+from hostagent.domains.network.tables.numbers import JOB_PORTS
 from hostagent.evidence import Evidence, open_host
-from hostagent.knowledge.network import JOB_PORTS
 from hostagent.sandbox import least_privileges
 from tests.attack import fuse, spaces
 from tests.children import until

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from hostagent.core.unread import Unread
+from hostagent.domains.network import read_rdma_verbs
+from hostagent.domains.network.read_rdma_library import LIBRARY, Loader
+from hostagent.domains.network.read_rdma_worker import RDMA, RIGHTS
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
 from hostagent.sandbox.worker import Worker
-from hostagent.source.lanes import rdmaverbs
-from hostagent.source.lanes.rdma import RDMA, RIGHTS
-from hostagent.source.lanes.rdmalibrary import LIBRARY, Loader
 from tests.attack.spaces import NOBODY, become, mount, unshare
 from tests.real.conftest import need_real
 
@@ -39,7 +39,7 @@ def installed():
 
 
 def only_verbs(ask, files, root):
-    rdmaverbs.answer_all(ask, files, root, RIGHTS, [("mlx5_0", "1")])
+    read_rdma_verbs.answer_all(ask, files, root, RIGHTS, [("mlx5_0", "1")])
 
 
 #: What comes of opening its node, and then the name that udev gives it.

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hostagent.catalogue import OURS, load
 from hostagent.core.unread import Unread
-from hostagent.source.lanes import netlink
-from hostagent.source.lanes.netdevs import BY_WORD
+from hostagent.domains.network import read_netlink
+from hostagent.domains.network.read_interfaces import BY_WORD
 from hostagent.testing import load_case, run_case
 from tests.real.conftest import need_real
 
@@ -177,8 +177,8 @@ def test_dcb_that_the_kernel_refuses_is_an_answer_without_any_value():
     need_real("dcb", _HOW)
     found = inside("own", [["link", "add", "va", "type", "veth", "peer", "name", "vb"]])
     assert "not supported" in found["dcb"]["va"]
-    assert netlink.dcb("lo") == NO_DCB
-    missing = netlink.dcb("none-such")
+    assert read_netlink.dcb("lo") == NO_DCB
+    missing = read_netlink.dcb("none-such")
     assert isinstance(missing, Unread)
     assert missing.why == "error"
 

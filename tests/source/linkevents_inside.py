@@ -11,8 +11,8 @@ import sys
 import tempfile
 import time
 
+from hostagent.domains.network.read_link_events import LinkEvents
 from hostagent.host.paths import Root
-from hostagent.source.linkevents import LinkEvents
 
 #: By the way in which the pod is started, the capability that it lacks (setpriv(1)).
 WAYS = {"privileged": "", "no-admin": "sys_admin", "no-ptrace": "sys_ptrace"}

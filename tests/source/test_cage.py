@@ -8,11 +8,11 @@ import pytest
 
 from hostagent.core.unread import Unread
 from hostagent.domains.gpu.read_nvidia_worker import NVIDIA
+from hostagent.domains.network.read_rdma_worker import RDMA
 from hostagent.sandbox import landlock
 from hostagent.sandbox import library_sandbox as cage_module
 from hostagent.sandbox.library_sandbox import enter
 from hostagent.sandbox.privileges import forbid_new_privileges, renounce
-from hostagent.source.lanes.rdma import RDMA
 from tests.attack.spaces import NOBODY, become, start
 
 pytestmark = [

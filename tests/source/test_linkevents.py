@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.core.errors import HostagentError
+from hostagent.domains.network import read_link_events
+from hostagent.domains.network.read_link_events import LinkEvents, parse_link
 from hostagent.host.paths import Root
-from hostagent.source import linkevents
-from hostagent.source.linkevents import LinkEvents, parse_link
 from tests.real.conftest import need_real
 
 _HOW = "apt-get install iproute2"
@@ -167,9 +167,11 @@ def test_a_process_that_cannot_return_to_its_namespace_ends(monkeypatch):
         if len(entered) == 2:
             raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(linkevents, "enter_network_namespace", enter)
-    monkeypatch.setattr("hostagent.source.lanes.networkread.open_network_namespace", lambda _: os.open("/proc/self/ns/net", os.O_RDONLY))
-    monkeypatch.setattr("hostagent.source.lanes.networkread.namespace", lambda _: type("Other", (), {"unasked": "another"}))
+    monkeypatch.setattr(read_link_events, "enter_network_namespace", enter)
+    monkeypatch.setattr(
+        "hostagent.domains.network.read_network_answers.open_network_namespace", lambda _: os.open("/proc/self/ns/net", os.O_RDONLY)
+    )
+    monkeypatch.setattr("hostagent.domains.network.read_network_answers.namespace", lambda _: type("Other", (), {"unasked": "another"}))
     with pytest.raises(HostagentError, match="network namespace"):
         LinkEvents(Root("/"))
 
@@ -197,7 +199,7 @@ def unopened(monkeypatch):
     def refused(_):
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(linkevents, "_opened", refused)
+    monkeypatch.setattr(read_link_events, "_opened", refused)
     found = LinkEvents(Root("/"))
     assert found.descriptor == -1
     assert "links of the host cannot be watched" in found.problem

@@ -8,12 +8,12 @@ import time
 import pytest
 
 from hostagent.core.unread import Unread
+from hostagent.domains.network import read_interfaces as read
+from hostagent.domains.network.read_network_answers import namespace
+from hostagent.domains.network.read_network_worker import NETWORK
 from hostagent.host.paths import Root
 from hostagent.sandbox.worker import Worker
 from hostagent.sandbox.worker_spec import CALL_S
-from hostagent.source.lanes import netdevs as read
-from hostagent.source.lanes.network import NETWORK
-from hostagent.source.lanes.networkread import namespace
 from tests.trees import netdevs
 from tests.trees.netdevs import Netdev
 from tests.trees.tree import Tree

@@ -16,13 +16,13 @@ import pytest
 
 from hostagent.core.unread import Unread
 from hostagent.domains.gpu.read_nvidia_worker import NVIDIA
+from hostagent.domains.network import read_rdma_sysfs
+from hostagent.domains.network.read_rdma_worker import RDMA
 from hostagent.evidence import Evidence, open_host
 from hostagent.host.attributes import Attributes
 from hostagent.sandbox import worker as worker_module
 from hostagent.sandbox.worker import Worker
 from hostagent.sandbox.worker_spec import CALL_S
-from hostagent.source.lanes import rdmasysfs
-from hostagent.source.lanes.rdma import RDMA
 from hostagent.source.questions import live_backend
 from tests import stub_nvml, stub_verbs
 from tests.children import children
@@ -117,7 +117,7 @@ def test_neither_lane_that_hangs_costs_the_other_its_answers(tree):
 
 def test_a_read_that_hangs_is_named_and_what_came_before_is_kept(tree, monkeypatch):
     stub_verbs.install(tree, {"mlx5_0": 1, "mlx5_1": 1})
-    monkeypatch.setattr(rdmasysfs.Reader, "port", lambda *_: time.sleep(60))
+    monkeypatch.setattr(read_rdma_sysfs.Reader, "port", lambda *_: time.sleep(60))
     with running(tree) as worker:
         assert worker.ask("rdma", "port", "mlx5_0", "1") == Unread("timeout", "port mlx5_0:1: no answer in 1 s")
         assert worker.ask("rdma", "device", "mlx5_1")["node"] == "uverbs1"
@@ -295,7 +295,7 @@ def refuse(monkeypatch, faults):
 
         return text
 
-    monkeypatch.setattr(rdmasysfs.Reader, "_text", refusing(rdmasysfs.Reader._text, lambda _, path: path))
+    monkeypatch.setattr(read_rdma_sysfs.Reader, "_text", refusing(read_rdma_sysfs.Reader._text, lambda _, path: path))
     monkeypatch.setattr(Attributes, "text", refusing(Attributes.text, lambda table, name: f"{table.path}/{name}"))
 
 
@@ -332,14 +332,14 @@ def test_an_errno_is_told_by_its_name(tree, monkeypatch):
 @pytest.mark.parametrize("what", ["device", "port"])
 def test_what_goes_while_it_is_read_is_an_error_and_no_other_devices(tree, monkeypatch, what):
     stub_verbs.install(tree, {"mlx5_0": 1, "mlx5_1": 1})
-    real = getattr(rdmasysfs.Reader, what)
+    real = getattr(read_rdma_sysfs.Reader, what)
 
     def gone(self, name, *rest):
         if name == "mlx5_0":
             shutil.rmtree(tree / "sys/devices/pci0002:15/0002:1a:00.0")
         return real(self, name, *rest)
 
-    monkeypatch.setattr(rdmasysfs.Reader, what, gone)
+    monkeypatch.setattr(read_rdma_sysfs.Reader, what, gone)
     with running(tree) as worker:
         assert worker.ask("rdma", what, "mlx5_0", *(["1"] if what == "port" else [])).why == "error"
         assert worker.ask("rdma", "port", "mlx5_1", "1")["state"] == "4: ACTIVE"
@@ -418,7 +418,7 @@ def test_an_image_has_no_devices_to_ask(tree):
 
 def test_nobody_else_reads_what_may_ask_a_card():
     """By its text: in the child that reads all else, it would cost all else."""
-    source = Path(rdmasysfs.__file__).parents[2]
+    source = Path(read_rdma_sysfs.__file__).parents[2]
     for path in sorted(source.rglob("*.py")):
         if path.parent.name != "lanes":
             words = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]

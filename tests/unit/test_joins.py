@@ -196,7 +196,7 @@ def test_a_join_that_cannot_be_made_is_refused_where_a_check_takes_it(kind, mist
 
 TAKES = """
 from hostagent.check import Findings, check, fail
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.rails import Rails
 
 @check(title="There is a rail", severity="info", since="0.1", remedy="Add one.")
 def railed(rails: Rails) -> Findings:
@@ -205,7 +205,7 @@ def railed(rails: Rails) -> Findings:
 """
 MAKES = """
 from hostagent.core.join import Join, cached
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.rails import Rails
 from hostagent.core.frozen import frozen
 from hostagent.facts.network import Network
 
@@ -227,4 +227,4 @@ def test_the_lint_lets_a_catalogue_take_joins_and_make_its_own(source):
 
 def test_the_lint_refuses_what_a_join_s_module_imported_itself():
     assert lint("from hostagent.core.join import Any")
-    assert lint("from hostagent.derived.rails import load")
+    assert lint("from hostagent.domains.network.rails import load")

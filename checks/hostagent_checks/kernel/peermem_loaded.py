@@ -7,9 +7,9 @@ memory, at a fraction of the bandwidth, unless the DMA-BUF path works.
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
 from hostagent.domains.driver.boot import load_at_boot
+from hostagent.domains.network.tables.gpudirect import PEERMEM
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import Rdma
-from hostagent.knowledge.gpudirect import PEERMEM
 from hostagent.profile import Profile
 
 _USABLE = "usable"

@@ -6,11 +6,11 @@ from typing import NamedTuple
 from hostagent.check import Severity, Step, need, skip
 from hostagent.core.unread import Unread
 from hostagent.derived.ncclchoice import version
-from hostagent.derived.rails import JobRails
+from hostagent.domains.network.rails import JobRails
+from hostagent.domains.network.tables.rdma_devices import EFA
 from hostagent.facts.nccl import Nccl, NcclPlugin, NcclSetting
 from hostagent.facts.rdma import RdmaPort
 from hostagent.knowledge.ncclchanges import NEWEST, NO_WORDS
-from hostagent.knowledge.rdma import EFA
 from hostagent.nccl.numbers import begins_with_digits, parse_number
 from hostagent.nccl.settings import ENVIRONMENT
 from hostagent.profile import Profile

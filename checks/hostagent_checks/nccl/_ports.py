@@ -1,9 +1,9 @@
 """The ports whose settings NCCL's own RDMA code reads: EFA's are a plug-in's."""
 
 from hostagent.check import need, skip
-from hostagent.derived.rails import JobRails
+from hostagent.domains.network.rails import JobRails
+from hostagent.domains.network.tables.rdma_devices import EFA, ETHERNET
 from hostagent.facts.rdma import RdmaPort
-from hostagent.knowledge.rdma import EFA, ETHERNET
 
 from ._job import ports_of
 

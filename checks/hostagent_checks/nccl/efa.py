@@ -6,7 +6,7 @@ libfabric: tcp and sockets work everywhere, and slowly.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.rails import JobRails
+from hostagent.domains.network.rails import JobRails
 from hostagent.facts.nccl import Nccl
 from hostagent.knowledge.ncclnets import has_libfabric, takes_efa
 from hostagent.profile import Profile

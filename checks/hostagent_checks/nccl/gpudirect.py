@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from hostagent.check import Finding, Findings, Step, check, fail, need, warn
 from hostagent.core.tables.pci import COHERENT, architecture
 from hostagent.core.unread import Unread
-from hostagent.derived.gdr import gdr
-from hostagent.derived.gpupath import ways
-from hostagent.derived.rails import JobRails, Rails
+from hostagent.domains.network.gpu_path import ways
+from hostagent.domains.network.gpudirect import gdr
+from hostagent.domains.network.rails import JobRails, Rails
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.nccl import Nccl

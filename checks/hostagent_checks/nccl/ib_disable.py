@@ -5,7 +5,7 @@ for RDMA in place, NCCL_IB_DISABLE=1 changes nothing until the plug-in fails. Th
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn
-from hostagent.derived.rails import JobRails
+from hostagent.domains.network.rails import JobRails
 from hostagent.facts.nccl import Nccl
 from hostagent.knowledge.ncclnets import has_ib
 from hostagent.profile import Profile

@@ -9,7 +9,7 @@ rdma.hcas, else the ports that are nearest to the GPUs.
 from hostagent.check import Finding, Findings, Severity, Step, check, fail, need, skip, warn
 from hostagent.core.unread import Unread
 from hostagent.derived.ncclchoice import hcas
-from hostagent.derived.rails import JobRails
+from hostagent.domains.network.rails import JobRails
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.rdma import RdmaPort
 from hostagent.nccl.hcalist import HcaList, parse_hcas

@@ -9,9 +9,9 @@ NCCL_COMM_ID is set, that decides (nccl.comm_id).
 from hostagent.check import Finding, Findings, Step, check, fail, need, skip
 from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.derived.ncclchoice import bootstraps
+from hostagent.domains.network.tables.numbers import is_of_containers
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.network import Network
-from hostagent.knowledge.network import is_of_containers
 from hostagent.nccl.interfaces import Choice
 from hostagent.nccl.namelist import parse_names
 from hostagent.profile import Profile

@@ -8,7 +8,7 @@ way than their plug-in. Libraries of CUDA and of the driver are not looked for: 
 from typing import NamedTuple
 
 from hostagent.check import Findings, Severity, Step, check, fail, need
-from hostagent.derived.rails import JobRails
+from hostagent.domains.network.rails import JobRails
 from hostagent.facts.nccl import Nccl, NcclPlugin
 from hostagent.knowledge.ncclfaults import faults
 from hostagent.knowledge.ncclnets import IB, LOADED_BY_JOBS, SOCKET, TCPX

@@ -5,7 +5,7 @@ NCCL_NET=Socket is left over from a search for a fault, mostly. NCCL's own IB us
 """
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, warn
-from hostagent.derived.rails import JobRails
+from hostagent.domains.network.rails import JobRails
 from hostagent.facts.nccl import Nccl
 from hostagent.knowledge.ncclnets import IB, OFI_NAMES, SOCKET
 from hostagent.nccl.plugins import is_called, network_of

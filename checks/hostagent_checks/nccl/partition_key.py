@@ -6,7 +6,7 @@ limited members of a partition cannot talk to each other. Without the setting NC
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.derived.rails import JobRails
+from hostagent.domains.network.rails import JobRails
 from hostagent.facts.nccl import Nccl
 from hostagent.profile import Profile
 

@@ -6,7 +6,7 @@ clouds set 1. On a host of its own it makes no difference as a rule.
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.rails import JobRails
+from hostagent.domains.network.rails import JobRails
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.platform import Platform
 

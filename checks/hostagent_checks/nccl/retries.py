@@ -7,7 +7,7 @@ with fewer retries, it is less than seconds. A very long one keeps a job waiting
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, skip, warn
-from hostagent.derived.rails import JobRails
+from hostagent.domains.network.rails import JobRails
 from hostagent.facts.nccl import Nccl
 from hostagent.knowledge.ncclvariables import RANGES, variables
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from hostagent.check import Finding, Findings, Severity, Step, check, fail, need, warn
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError
-from hostagent.derived.priority import priority_of
-from hostagent.derived.rails import JobRails
-from hostagent.derived.stack import cards
+from hostagent.domains.network.priority import priority_of
+from hostagent.domains.network.rails import JobRails
+from hostagent.domains.network.stack import cards
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.network import Network
 from hostagent.facts.rdma import RdmaPort

@@ -6,7 +6,7 @@ From 2.30.3 on NCCL_IBVERBS_LIB may name another file.
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.rails import JobRails
+from hostagent.domains.network.rails import JobRails
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.rdma import Rdma
 from hostagent.profile import Profile

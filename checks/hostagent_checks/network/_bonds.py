@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from hostagent.check import need, skip
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.derived.stack import stack
+from hostagent.domains.network.stack import stack
 from hostagent.facts.network import Netdev
 
 from ._rails import RoceRails

@@ -6,8 +6,8 @@ from typing import NamedTuple, TypeVar
 from hostagent.check import Finding, Step, fail, need, skip
 from hostagent.core.majority import most
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError
-from hostagent.derived.priority import priority_of as of_class
-from hostagent.derived.stack import cards
+from hostagent.domains.network.priority import priority_of as of_class
+from hostagent.domains.network.stack import cards
 from hostagent.facts.network import Priorities
 from hostagent.profile import Profile
 

@@ -4,7 +4,7 @@ RoCE over such a bond works on, with the rate of the ports that are left: one th
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.stack import below
+from hostagent.domains.network.stack import below
 from hostagent.facts.network import Netdev, Network
 
 from ._bonds import bonds_of_rails

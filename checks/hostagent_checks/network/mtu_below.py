@@ -6,7 +6,7 @@ physical function of a virtual one. What is larger than the smaller of both is d
 
 from hostagent.check import Findings, Step, check, fail
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.derived.stack import cut
+from hostagent.domains.network.stack import cut
 from hostagent.facts.network import Network
 
 from ._rails import Rail, RoceRails

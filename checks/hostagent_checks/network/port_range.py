@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need, shell
 from hostagent.domains.driver.boot import write_line
+from hostagent.domains.network.tables.numbers import JOB_PORTS
 from hostagent.facts.network import Network
-from hostagent.knowledge.network import JOB_PORTS
 
 _FILE = "/etc/sysctl.d/90-job-ports.conf"
 

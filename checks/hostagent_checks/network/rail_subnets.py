@@ -9,8 +9,8 @@ rules of routing send each address out by its own port it does no harm, and thos
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, shell
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.derived.stack import subnet_of, written
 from hostagent.domains.driver.boot import write_line
+from hostagent.domains.network.stack import subnet_of, written
 
 from ._rails import Rail, RoceRails
 

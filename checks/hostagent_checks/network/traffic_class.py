@@ -6,7 +6,7 @@ such setting. The profile's rdma.traffic_class says what jobs set; without it th
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.rails import Rails
 from hostagent.facts.rdma import RdmaPort
 from hostagent.profile import Profile
 

@@ -5,10 +5,10 @@ from typing import TypeVar
 
 from hostagent.check import Step, need, skip
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.rails import Rails
+from hostagent.domains.network.tables.rdma_devices import EFA
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.knowledge.rdma import EFA
 
 T = TypeVar("T")
 #: Node GUID of a virtual function that nobody has set up.

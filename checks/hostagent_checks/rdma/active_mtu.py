@@ -9,13 +9,13 @@ InfiniBand the subnet manager sets it. Without libibverbs it is derived for RoCE
 from hostagent.check import Finding, Findings, Severity, Step, check, fail, need
 from hostagent.core.majority import most
 from hostagent.core.unread import Unread
-from hostagent.derived.mtu import active_mtu as active
-from hostagent.derived.mtu import netdev_mtu
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.mtu import active_mtu as active
+from hostagent.domains.network.mtu import netdev_mtu
+from hostagent.domains.network.rails import Rails
+from hostagent.domains.network.tables.numbers import ACTIVE_MTUS, roce_mtu
+from hostagent.domains.network.tables.rdma_devices import INFINIBAND
 from hostagent.facts.network import Network
 from hostagent.facts.rdma import RdmaPort
-from hostagent.knowledge.network import ACTIVE_MTUS, roce_mtu
-from hostagent.knowledge.rdma import INFINIBAND
 from hostagent.profile import Profile
 
 from ._rails import each, is_shared, lines, need_no, ports_of

@@ -5,7 +5,7 @@ Cards that were replaced, and updates that were done in parts, leave it; hosts w
 
 from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.core.majority import most
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.rails import Rails
 
 from ._rails import each, need_no, ports_of
 

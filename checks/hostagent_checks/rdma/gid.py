@@ -6,11 +6,11 @@ of RoCE v1, which no router forwards. NCCL from 2.21 on looks for an IPv4 addres
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip, warn
 from hostagent.core.unread import Unread
-from hostagent.derived.gids import chosen, is_ipv4, is_routable
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.gids import chosen, is_ipv4, is_routable
+from hostagent.domains.network.rails import Rails
+from hostagent.domains.network.tables.rdma_devices import ETHERNET
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.knowledge.rdma import ETHERNET
 
 from ._rails import each, in_container, is_efa, is_shared, lines, need_no, ports_of
 

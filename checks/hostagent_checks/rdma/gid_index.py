@@ -5,10 +5,10 @@ shift where interfaces have VLANs, more addresses, or were set up in another ord
 """
 
 from hostagent.check import Findings, Step, check, need, skip, warn
-from hostagent.derived.gids import is_ipv4, is_routable
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.gids import is_ipv4, is_routable
+from hostagent.domains.network.rails import Rails
+from hostagent.domains.network.tables.rdma_devices import ETHERNET
 from hostagent.facts.rdma import RdmaPort
-from hostagent.knowledge.rdma import ETHERNET
 
 from ._rails import each, is_efa, need_no, ports_of
 

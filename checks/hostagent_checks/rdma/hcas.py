@@ -5,7 +5,7 @@ between hosts where cards sit in other slots, and where udev names them after th
 """
 
 from hostagent.check import Findings, Step, check, fail, skip
-from hostagent.derived.roles import taken_by
+from hostagent.domains.network.roles import taken_by
 from hostagent.facts.rdma import RdmaPort
 from hostagent.profile import Profile
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hostagent.check import Findings, Step, check, need, warn
 from hostagent.core.text import counted
 from hostagent.core.unread import Unread
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.rails import Rails
 from hostagent.facts.host import Identity
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.platform import Platform

@@ -5,7 +5,7 @@ in rdma.hcas, as the same list in NCCL_IB_HCA would bring it. Cards of the stora
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.rails import Rails
 from hostagent.profile import Profile
 
 from ._rails import each, is_shared, lines, need_no, ports_of

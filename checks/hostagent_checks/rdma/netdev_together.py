@@ -5,12 +5,12 @@ alone, and wants a macvlan or ipvlan interface with it, or the host's network. S
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.rails import Rails
+from hostagent.domains.network.tables.rdma_devices import ETHERNET
 from hostagent.facts.network import Network
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic
-from hostagent.knowledge.rdma import ETHERNET
 from hostagent.profile import Profile
 
 from ._rails import each, in_container, is_efa, is_shared, lines, need_no, ports_of

@@ -6,7 +6,7 @@ started with the device. NCCL opens uverbs alone; rdma_cm is for storage, UCX an
 
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.core.unread import Unread
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.rails import Rails
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma
 

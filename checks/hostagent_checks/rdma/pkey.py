@@ -5,9 +5,9 @@ cannot talk to each other. The subnet manager fills the table.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.rails import Rails
+from hostagent.domains.network.tables.rdma_devices import FULL_MEMBER, INFINIBAND, UP
 from hostagent.facts.rdma import Pkey
-from hostagent.knowledge.rdma import FULL_MEMBER, INFINIBAND, UP
 
 from ._rails import each, is_shared, lines, need_no, ports_of
 

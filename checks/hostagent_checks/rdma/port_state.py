@@ -8,11 +8,11 @@ without a cable, are not judged.
 
 from hostagent.check import Findings, Step, check, fail, need, shell
 from hostagent.core.unread import Unread
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.rails import Rails
+from hostagent.domains.network.tables.rdma_devices import UP
 from hostagent.facts.network import Network
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.knowledge.rdma import UP
 
 from ._rails import each, is_shared, lines, need_no, ports_of, whoever_owns
 

@@ -8,11 +8,11 @@ links run below 100 Gb/s are what every server has, and some of their kinds can 
 
 from hostagent.check import Finding, Findings, Severity, Step, check, fail, need, shell, skip
 from hostagent.core.unread import Unread
+from hostagent.domains.network.tables.boards import Card, card
+from hostagent.domains.network.tables.rdma_devices import RAIL_GBPS
 from hostagent.facts.network import Network
 from hostagent.facts.rdma import Rdma
 from hostagent.facts.topology import Nic
-from hostagent.knowledge.boards import Card, card
-from hostagent.knowledge.rdma import RAIL_GBPS
 from hostagent.profile import Profile
 
 _VFIO = "vfio-pci"

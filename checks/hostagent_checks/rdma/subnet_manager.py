@@ -6,10 +6,10 @@ card. RoCE and EFA need none.
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.rails import Rails
+from hostagent.domains.network.tables.rdma_devices import INFINIBAND, UP
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.knowledge.rdma import INFINIBAND, UP
 
 from ._rails import NO_GUID, each, is_shared, lines, need_no, ports_of, whoever_owns
 

@@ -5,8 +5,8 @@ functions that lie on a host and are not given to anybody yet are not judged.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.rails import Rails
-from hostagent.knowledge.rdma import INFINIBAND
+from hostagent.domains.network.rails import Rails
+from hostagent.domains.network.tables.rdma_devices import INFINIBAND
 
 from ._rails import NO_GUID, each, need_no, ports_of
 

@@ -12,7 +12,7 @@ from hostagent.core.tables.pci import COHERENT, architecture
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.core.text import counted
 from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.derived.gpupath import BELOW_A_BRIDGE, GpuPaths, control, turns
+from hostagent.domains.network.gpu_path import BELOW_A_BRIDGE, GpuPaths, control, turns
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Topology
 

@@ -7,7 +7,7 @@ PCIe switches this is for information: the board may have no better slot.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.gpupath import DIRECT, GpuPaths
+from hostagent.domains.network.gpu_path import DIRECT, GpuPaths
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.topology import Nic, Topology

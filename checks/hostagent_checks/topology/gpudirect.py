@@ -9,14 +9,14 @@ from collections.abc import Mapping
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.gdr import gdr
-from hostagent.derived.gpupath import GpuPaths
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.gpu_path import GpuPaths
+from hostagent.domains.network.gpudirect import gdr
+from hostagent.domains.network.rails import Rails
+from hostagent.domains.network.tables.gpudirect import EFA_PEERMEM
+from hostagent.domains.network.tables.rdma_devices import EFA
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import Rdma
-from hostagent.knowledge.gpudirect import EFA_PEERMEM
-from hostagent.knowledge.rdma import EFA
 
 from ._ways import ports_of
 

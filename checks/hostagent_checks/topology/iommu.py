@@ -7,7 +7,7 @@ by default where the firmware has VT-d or AMD-Vi on.
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.core.text import counted
-from hostagent.derived.gpupath import GpuPaths, control
+from hostagent.domains.network.gpu_path import GpuPaths, control
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Topology
 

@@ -11,8 +11,8 @@ from hostagent.core.majority import of_more_than_half
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.core.text import size
 from hostagent.core.unread import Unread
-from hostagent.derived.gpupath import card_of, control
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.gpu_path import card_of, control
+from hostagent.domains.network.rails import Rails
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic, PciControl, Topology
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from hostagent.check import Findings, Step, check, fail
 from hostagent.core.majority import of_more_than_half, tally
-from hostagent.derived.gpupath import DIRECT, GpuPaths, Way, card_of
+from hostagent.domains.network.gpu_path import DIRECT, GpuPaths, Way, card_of
 
 from ._ways import ways_of_jobs
 

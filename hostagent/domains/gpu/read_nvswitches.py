@@ -8,11 +8,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.rdma.ports import managers
 from hostagent.core.parsing import shown, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.tables.nvlink_fabric import CONFIGURED
 from hostagent.core.unread import Unread, need, then
+from hostagent.domains.network.read_ports import managers
 from hostagent.domains.topology import read_pci
 from hostagent.facts.nvswitch import Fabric, NvSwitch
 from hostagent.host.source import Source

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from hostagent.knowledge.rdma import ETHERNET, INFINIBAND
+from hostagent.domains.network.tables.rdma_devices import ETHERNET, INFINIBAND
 from hostagent.sinks.digest import short
 from hostagent.sinks.topology import parts
 from hostagent.sinks.topology.parts import UNREAD, rows, said, why

@@ -2,9 +2,9 @@
 
 import pytest
 
-from hostagent.collect.network.network import read_network
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.derived.stack import below, cards, stack
+from hostagent.domains.network.read_network import read_network
+from hostagent.domains.network.stack import below, cards, stack
 from hostagent.facts.network import Address
 from hostagent.facts.rdma import Gid, RdmaPort
 from hostagent.facts.topology import Nic

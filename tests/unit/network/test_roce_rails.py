@@ -6,7 +6,7 @@ import pytest
 
 from hostagent.check import NotApplicable
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.rails import Rails
 from hostagent.facts.network import Netdev, Network
 from hostagent.facts.rdma import RdmaPort
 from hostagent.profile import load

@@ -2,7 +2,14 @@
 
 import pytest
 
-from hostagent.collect.rdma.answers import parse_count, parse_guid, parse_labelled, parse_local_id, parse_rate, parse_traffic_class
+from hostagent.domains.network.read_rdma_answers import (
+    parse_count,
+    parse_guid,
+    parse_labelled,
+    parse_local_id,
+    parse_rate,
+    parse_traffic_class,
+)
 
 
 @pytest.mark.parametrize(

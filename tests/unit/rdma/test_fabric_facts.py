@@ -6,13 +6,13 @@ from dataclasses import fields
 import jsonschema
 
 from hostagent.core.unread import Unread
+from hostagent.domains.network import report
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.network import Address, Netdev, Network
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Gid, Pkey, RdmaPort
 from hostagent.facts.topology import Nic, NumaNode, PciPlace, Topology
-from hostagent.report.facts import fabric
 
 NOT_NAMED = Unread("not-recorded", "not named")
 GPU, CARD, STORAGE = "0000:1b:00.0", "0000:18:00.0", "0000:b8:00.0"
@@ -47,8 +47,8 @@ def told(*ports, hcas=""):
         Topology: made(Topology, numa_nodes=numa, places=tuple(places)),
         Network: made(Network, netdevs=(netdev("lo", "loopback", ""), netdev("eth0"), netdev("veth7", "veth", ""), netdev("eth9", pci=STORAGE))),
     }  # fmt: skip
-    found = fabric.write(HostFacts(facts), hcas)
-    jsonschema.Draft202012Validator(fabric.schema()).validate(json.loads(json.dumps(found)))
+    found = report.write(HostFacts(facts), hcas)
+    jsonschema.Draft202012Validator(report.schema()).validate(json.loads(json.dumps(found)))
     return found
 
 

@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.derived.gids import Asked, at_index, chosen, chosen_as, chosen_before_2_21, is_routable
+from hostagent.domains.network.gids import Asked, at_index, chosen, chosen_as, chosen_before_2_21, is_routable
 from hostagent.facts.rdma import Gid, RdmaPort
 
 NOT_NAMED = Unread("not-recorded", "not named")

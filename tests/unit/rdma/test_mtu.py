@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.derived.mtu import active_mtu, agreement
+from hostagent.domains.network.mtu import active_mtu, agreement
 from hostagent.facts.network import Netdev, Network
 from hostagent.facts.rdma import Gid, RdmaPort
 

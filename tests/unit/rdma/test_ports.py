@@ -2,8 +2,8 @@
 
 import pytest
 
-from hostagent.collect.rdma.ports import read_ports
 from hostagent.core.unread import Unread
+from hostagent.domains.network.read_ports import read_ports
 from hostagent.facts.rdma import Gid, Pkey
 from hostagent.testing import host
 

@@ -4,8 +4,8 @@ import pytest
 
 from hostagent.core.typed import build
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.derived import rails
-from hostagent.derived.rails import JobRails, Rails
+from hostagent.domains.network import rails
+from hostagent.domains.network.rails import JobRails, Rails
 from hostagent.facts.rdma import RdmaPort
 from hostagent.profile import load
 

@@ -4,8 +4,8 @@ from dataclasses import fields
 
 import pytest
 
-from hostagent.collect.rdma.rdma import parse_limits, read_rdma
 from hostagent.core.unread import Unread
+from hostagent.domains.network.read_rdma import parse_limits, read_rdma
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import HandleLimit
 from hostagent.testing import host

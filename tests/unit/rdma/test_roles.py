@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.derived.roles import natural, rail_ports, roles, taken_by
+from hostagent.domains.network.roles import natural, rail_ports, roles, taken_by
 from hostagent.domains.topology.distance import Distances
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic

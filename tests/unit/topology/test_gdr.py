@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.derived.gdr import gdr
+from hostagent.domains.network.gpudirect import gdr
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import Rdma

@@ -5,8 +5,8 @@ from dataclasses import fields
 import pytest
 
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.derived.gpupath import GpuPaths, Way, control, turns, ways
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.gpu_path import GpuPaths, Way, control, turns, ways
+from hostagent.domains.network.rails import Rails
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort

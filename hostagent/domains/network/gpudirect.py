@@ -7,10 +7,10 @@
 from typing import NamedTuple
 
 from hostagent.core.unread import NOT_APPLICABLE, NOT_THERE, Unread
+from hostagent.domains.network.tables.gpudirect import takes_dmabuf
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import Rdma
-from hostagent.knowledge.gpudirect import takes_dmabuf
 
 _OPEN = "open"
 

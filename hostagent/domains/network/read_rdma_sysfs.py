@@ -18,11 +18,11 @@ from typing import Any
 
 from hostagent.core.tables.nvlink_fabric import has_hidden_switches
 from hostagent.core.unread import Unread
+from hostagent.domains.network import read_rdma_verbs
 from hostagent.host.attributes import Attributes
 from hostagent.host.files import Files, unread
 from hostagent.host.paths import Root
 from hostagent.sandbox.worker_spec import PRODUCT_DATA, VPD_S, Ask, Rights
-from hostagent.source.lanes import rdmaverbs
 
 _PCI, _DEVICES, _VERBS = "/sys/bus/pci/devices", "/sys/class/infiniband", "/sys/class/infiniband_verbs"
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
@@ -56,7 +56,7 @@ def answer_all(ask: Ask, files: Files, root: Root, rights: Rights) -> "Unread | 
             ports += [(name, number) for number in found["ports"]]
     for name, number in ports:
         ask(("rdma", "port", name, number), f"port {name}:{number}", partial(reader.port, name, number))
-    rdmaverbs.answer_all(ask, files, root, rights, ports)
+    read_rdma_verbs.answer_all(ask, files, root, rights, ports)
     return None
 
 

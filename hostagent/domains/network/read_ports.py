@@ -7,7 +7,9 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from hostagent.collect.rdma.answers import (
+from hostagent.core.parsing import stops_at_unread
+from hostagent.core.unread import NOT_APPLICABLE, Unread, need
+from hostagent.domains.network.read_rdma_answers import (
     Words,
     parse_count,
     parse_guid,
@@ -16,8 +18,6 @@ from hostagent.collect.rdma.answers import (
     parse_rate,
     parse_traffic_class,
 )
-from hostagent.core.parsing import stops_at_unread
-from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.facts.rdma import Gid, Pkey, RdmaPort
 from hostagent.host.source import Source
 

@@ -24,9 +24,9 @@ def _is_wanted(path: str) -> bool:
 
 
 def _ask_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
-    from hostagent.source.lanes import networkread
+    from hostagent.domains.network import read_network_answers
 
-    return networkread.answer_all(ask, files, root)
+    return read_network_answers.answer_all(ask, files, root)
 
 
 def _lock(root: Root, ends: float) -> "Unread | None":

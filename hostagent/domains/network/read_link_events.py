@@ -1,6 +1,6 @@
 """Changes of network interfaces by rtnetlink(7), in the host's network namespace: a link down or another MTU sends no uevent.
 
-A pair of veth sends ten messages of some 30 attributes. Parsed as answers are, by `hostagent.source.lanes.netlink`, they take 0.53 ms of
+A pair of veth sends ten messages of some 30 attributes. Parsed as answers are, by `hostagent.domains.network.read_netlink`, they take 0.53 ms of
 processor time; read in place, and of an interface that does not count no more than its name, 0.22 ms.
 """
 
@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from hostagent.core.answers import MIB
 from hostagent.core.errors import HostagentError
+from hostagent.domains.network.read_netlink import parse_messages
 from hostagent.host.paths import Root
 from hostagent.sandbox.namespaces import enter_network_namespace
-from hostagent.source.lanes.netlink import parse_messages
 
 _RTNLGRP_LINK, _NEWLINK, _DELLINK, _GETLINK = 1, 16, 17, 18
 _REQUEST_DUMP = 0x301
@@ -171,7 +171,7 @@ def _text(data: bytes, start: int, end: int) -> str:
 
 def _opened(root: Root) -> socket.socket:
     """In the host's network namespace, which a process of a container need not be in. Raises ``OSError`` and ``HostagentError``."""
-    from hostagent.source.lanes.networkread import namespace, open_network_namespace
+    from hostagent.domains.network.read_network_answers import namespace, open_network_namespace
 
     if root.simulated or namespace(root).unasked is None:  # of a made tree, this machine's, as uevents are
         return _bound()

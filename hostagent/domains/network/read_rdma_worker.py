@@ -41,9 +41,9 @@ def _idle(files: Files) -> "Mapping[tuple[str, ...], Answer | Unread] | None":
 
 
 def _ask_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
-    from hostagent.source.lanes import rdmasysfs
+    from hostagent.domains.network import read_rdma_sysfs
 
-    return rdmasysfs.answer_all(ask, files, root, RIGHTS)
+    return read_rdma_sysfs.answer_all(ask, files, root, RIGHTS)
 
 
 def _lock(root: Root, ends: float) -> "Unread | None":

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.network.netdevs import read_netdevs
-from hostagent.collect.network.words import parse_ranges, value_in
 from hostagent.core.answers import unexpected
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, UnreadError, need, then
+from hostagent.domains.network.answers import parse_ranges, value_in
+from hostagent.domains.network.read_netdevs import read_netdevs
 from hostagent.facts.network import Listener, Network
 from hostagent.host.source import Source
 

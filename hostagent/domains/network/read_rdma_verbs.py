@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any
 
 from hostagent.core.unread import Unread
+from hostagent.domains.network.read_rdma_library import LIBRARY, Loader
 from hostagent.host.files import Files, unread
 from hostagent.host.paths import Root
 from hostagent.sandbox.worker_spec import CAGE, ENTERING, LOAD_S, LOADING, Ask, Rights
-from hostagent.source.lanes.rdmalibrary import LIBRARY, Loader
 
 #: More than struct ibv_port_attr has in any release; what is asked stands in its first words.
 _ATTRIBUTES = ctypes.c_uint32 * 64

@@ -3,7 +3,7 @@
 from hostagent.core.frozen import frozen
 from hostagent.core.join import Join, cached
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need
-from hostagent.derived.roles import rail_ports
+from hostagent.domains.network.roles import rail_ports
 from hostagent.domains.topology.distance import Distances, classes
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform

@@ -8,18 +8,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, cast, get_args
 
-from hostagent.collect.network.addresses import Addresses, read_addresses
-from hostagent.collect.network.priorities import read_priorities
-from hostagent.collect.network.words import names_of, number_of, parse_count, value_in
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, UnreadError, need, then
+from hostagent.domains.network.answers import names_of, number_of, parse_count, value_in
+from hostagent.domains.network.read_addresses import Addresses, read_addresses
+from hostagent.domains.network.read_priorities import read_priorities
+from hostagent.domains.network.tables.rdma_devices import VIRTUAL_FUNCTIONS
 from hostagent.facts.network import Netdev, NetdevKind, Priorities
 from hostagent.facts.topology import Nic
 from hostagent.host.source import Source
-from hostagent.knowledge.rdma import VIRTUAL_FUNCTIONS
 
 _KINDS = frozenset(get_args(NetdevKind))
-_NONE = "/"  # as `hostagent.source.lanes.netdevs` writes no name
+_NONE = "/"  # as `hostagent.domains.network.read_interfaces` writes no name
 _WORDS = 8
 _SOFTWARE = Unread("not-supported", "an interface made of software has no speed, and no priorities of a card")
 _NO_RDMA = Unread("not-supported", "priorities of an interface without an RDMA device are not looked at")

@@ -30,15 +30,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from hostagent.core.unread import Unread
+from hostagent.domains.network import read_interface_addresses, read_interfaces, read_listeners, read_netlink
+from hostagent.domains.network.read_interfaces import CLASS, Interface
+from hostagent.domains.network.tables.numbers import JOB_PORTS
 from hostagent.host.attributes import told
 from hostagent.host.files import Files, unread
 from hostagent.host.paths import Root
-from hostagent.knowledge.network import JOB_PORTS
 from hostagent.sandbox.least_privileges import network_worker
 from hostagent.sandbox.namespaces import enter_network_namespace
 from hostagent.sandbox.worker_spec import LOAD_S, LOADING, Ask
-from hostagent.source.lanes import listeners, netaddresses, netdevs, netlink
-from hostagent.source.lanes.netdevs import CLASS, Interface
 
 #: More than any host has; a bound on a tree that somebody else made.
 _MOST = 2048
@@ -86,12 +86,12 @@ def answer_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
     for name, one in found.full.items():
         ask(("network", "device", name), f"{CLASS}/{name}", partial(_device, root, space, one))
     ask(("network", "settings"), "reading /proc/sys/net", partial(_settings, root, files, space))
-    ask(("network", "listeners"), f"reading {space.net}/tcp", partial(listeners.listeners, root, files, space.net, JOB_PORTS))
+    ask(("network", "listeners"), f"reading {space.net}/tcp", partial(read_listeners.listeners, root, files, space.net, JOB_PORTS))
     if space.unasked is None:
         psutil: Any = ask((), f"{LOADING} psutil", _load, LOAD_S)
-        ask(("network", "addresses"), "net_if_addrs", partial(netaddresses.by_psutil, psutil))
+        ask(("network", "addresses"), "net_if_addrs", partial(read_interface_addresses.by_psutil, psutil))
     else:
-        ask(("network", "addresses"), f"reading {space.net}/fib_trie", partial(netaddresses.by_tables, files, space.net))
+        ask(("network", "addresses"), f"reading {space.net}/fib_trie", partial(read_interface_addresses.by_tables, files, space.net))
     _ask_cards(ask, root, space, found)
     return None
 
@@ -99,15 +99,15 @@ def answer_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
 def _ask_cards(ask: Ask, root: Root, space: Namespace, found: Found) -> None:
     ask(("network", "kinds"), "RTM_GETLINK", partial(_kinds, space, found.kinds))
     for name, one in found.full.items():
-        known = netdevs.has_speed(one)
+        known = read_interfaces.has_speed(one)
         ask(
             ("network", "speed", name),
             f"{CLASS}/{name}/speed",
-            partial(netdevs.speed, root, name) if known is None else partial(_same, known),
+            partial(read_interfaces.speed, root, name) if known is None else partial(_same, known),
         )
     ports = [one for one in found.full.values() if _is_rdma(root, one)]
-    for one in filter(netdevs.has_vendors, ports):
-        ask(("network", "vendors", one.name), f"{CLASS}/{one.name}/ecn", partial(netdevs.vendors, root, one.name))
+    for one in filter(read_interfaces.has_vendors, ports):
+        ask(("network", "vendors", one.name), f"{CLASS}/{one.name}/ecn", partial(read_interfaces.vendors, root, one.name))
     for one in ports:
         ask(("network", "dcb", one.name), f"DCB of {one.name}", partial(_dcb, root, space, one))
 
@@ -210,16 +210,18 @@ def _read(root: Root, names: "list[str]", found: Found, rows: "list[str]") -> No
 
 
 def _device(root: Root, space: Namespace, found: Interface) -> "dict[str, Any]":
-    settings = netdevs.sysctls(root, found.name) if space.unset is None else dict.fromkeys(netdevs.SYSCTLS, told(space.unset))
+    settings = (
+        read_interfaces.sysctls(root, found.name) if space.unset is None else dict.fromkeys(read_interfaces.SYSCTLS, told(space.unset))
+    )
     return found.plain(settings)
 
 
 def _settings(root: Root, files: Files, space: Namespace) -> "dict[str, Any]":
     if space.unset is not None:
-        return {"all": dict.fromkeys(netdevs.SYSCTLS, told(space.unset)), **dict.fromkeys(_SETTINGS, told(space.unset))}
+        return {"all": dict.fromkeys(read_interfaces.SYSCTLS, told(space.unset)), **dict.fromkeys(_SETTINGS, told(space.unset))}
     words = {key: files.read(f"/proc/sys/net/ipv4/{name}") for key, name in _SETTINGS.items()}
     return {
-        "all": netdevs.sysctls(root, "all"),
+        "all": read_interfaces.sysctls(root, "all"),
         **{
             key: told(data if isinstance(data, Unread) else " ".join(data.decode("ascii", "replace").split()))
             for key, data in words.items()
@@ -228,10 +230,10 @@ def _settings(root: Root, files: Files, space: Namespace) -> "dict[str, Any]":
 
 
 def _kinds(space: Namespace, seen: "dict[str, str]") -> "dict[str, str] | Unread":
-    answer = space.unasked if space.unasked is not None else netlink.kinds()
+    answer = space.unasked if space.unasked is not None else read_netlink.kinds()
     if isinstance(answer, Unread):
         return answer
-    by_word = {name: netdevs.BY_WORD.get(word, "other") for name, (_, word) in answer.items() if word}
+    by_word = {name: read_interfaces.BY_WORD.get(word, "other") for name, (_, word) in answer.items() if word}
     return {name: kind for name, kind in sorted(by_word.items()) if name in seen and kind != seen[name]}
 
 
@@ -246,7 +248,7 @@ def _is_rdma(root: Root, found: Interface) -> bool:
 def _dcb(root: Root, space: Namespace, found: Interface) -> "dict[str, Any] | Unread":
     if root.exists(f"/sys/bus/pci/devices/{found.pci}/physfn"):
         return _VIRTUAL
-    return space.unasked if space.unasked is not None else netlink.dcb(found.name)
+    return space.unasked if space.unasked is not None else read_netlink.dcb(found.name)
 
 
 def _load() -> Any:

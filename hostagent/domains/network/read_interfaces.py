@@ -24,7 +24,7 @@ _KINDS = {
     "bond": "bond", "bridge": "bridge", "vlan": "vlan", "macvlan": "macvlan", "ipvlan": "ipvlan",
     "vxlan": "tunnel", "geneve": "tunnel", "gre": "tunnel", "wireguard": "tunnel", "ppp": "tunnel",
 }  # fmt: skip
-#: By the kernel's own word for a kind, IFLA_INFO_KIND, see `hostagent.source.lanes.netlink`.
+#: By the kernel's own word for a kind, IFLA_INFO_KIND, see `hostagent.domains.network.read_netlink`.
 BY_WORD = {
     "bond": "bond", "bridge": "bridge", "vlan": "vlan", "macvlan": "macvlan", "macvtap": "macvlan", "ipvlan": "ipvlan", "ipvtap": "ipvlan",
     "veth": "veth", "netkit": "veth", "dummy": "dummy", "ipoib": "ipoib", "tun": "tunnel", "vxlan": "tunnel", "geneve": "tunnel",

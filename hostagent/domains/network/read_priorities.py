@@ -8,8 +8,8 @@
 import re
 from typing import Any
 
-from hostagent.collect.network.words import number_of, value_in
 from hostagent.core.unread import NOT_APPLICABLE, Unread
+from hostagent.domains.network.answers import number_of, value_in
 from hostagent.facts.network import Priorities
 from hostagent.host.source import Source
 

@@ -9,13 +9,13 @@ from typing import NamedTuple
 from hostagent.core.frozen import frozen
 from hostagent.core.join import Join, cached
 from hostagent.core.unread import Unread, need
-from hostagent.derived.rails import Rails
+from hostagent.domains.network.rails import Rails
+from hostagent.domains.network.tables.gpudirect import lets_cards_in
 from hostagent.domains.topology.distance import NEAREST_FIRST
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import PciControl, PciPlace, Topology
-from hostagent.knowledge.gpudirect import lets_cards_in
 
 #: Neither the memory nor the link of a CPU is between them, or it is the one that the GPU is joined to.
 DIRECT = ("LOC", "PIX", "PXB", "P2C")

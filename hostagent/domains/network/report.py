@@ -8,11 +8,11 @@ from typing import Any, get_args
 
 from hostagent.core.typed import plain
 from hostagent.core.unread import Unread, then
-from hostagent.derived.fabricdevices import Devices, Roles, devices_by_netdev, roles_by_port, shown_netdevs, sorted_ports
-from hostagent.derived.gdr import gdr
-from hostagent.derived.gids import chosen
-from hostagent.derived.mtu import ActiveMtu, active_mtu, agreement
-from hostagent.derived.roles import Role
+from hostagent.domains.network.devices import Devices, Roles, devices_by_netdev, roles_by_port, shown_netdevs, sorted_ports
+from hostagent.domains.network.gids import chosen
+from hostagent.domains.network.gpudirect import gdr
+from hostagent.domains.network.mtu import ActiveMtu, active_mtu, agreement
+from hostagent.domains.network.roles import Role
 from hostagent.facts.as_json import each, fields_schema, list_schema, object_schema, or_unread, picked
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu

@@ -9,12 +9,12 @@ from typing import Literal, NamedTuple
 
 from hostagent.core.majority import most
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
-from hostagent.derived.gids import chosen
-from hostagent.derived.stack import cut
+from hostagent.domains.network.gids import chosen
+from hostagent.domains.network.stack import cut
+from hostagent.domains.network.tables.numbers import roce_mtu
+from hostagent.domains.network.tables.rdma_devices import EFA, ETHERNET, INFINIBAND, ROCE_V2
 from hostagent.facts.network import Network
 from hostagent.facts.rdma import RdmaPort
-from hostagent.knowledge.network import roce_mtu
-from hostagent.knowledge.rdma import EFA, ETHERNET, INFINIBAND, ROCE_V2
 
 _EFA, _ROCE = "EFA", "RoCE"
 #: Without libibverbs, or without the right to open the device, the kernel's formula answers; a call that hangs or fails is a gap.

@@ -7,20 +7,29 @@
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.rdma.answers import Words
-from hostagent.collect.rdma.ports import managers, names
 from hostagent.core.answers import MIB
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.tables.platforms import OPERATORS_MARK
 from hostagent.core.unread import NOT_APPLICABLE, NOT_THERE, Unread, UnreadError, need, then
+from hostagent.domains.network.read_ports import managers, names
+from hostagent.domains.network.read_rdma_answers import Words
+from hostagent.domains.network.tables.gpudirect import PEERMEM
+from hostagent.domains.network.tables.rdma_devices import (
+    CGROUPS,
+    DOCA,
+    INBOX,
+    MELLANOX,
+    OPERATOR,
+    PEER_MEMORY_FILES,
+    PROVIDER,
+    STACK_MODULES,
+)
 from hostagent.domains.system.read_installed_kernels import parse_modules_dep
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import HandleLimit, Rdma
 from hostagent.host.source import Source
 from hostagent.host.values import line_in, names_in
-from hostagent.knowledge.gpudirect import PEERMEM
-from hostagent.knowledge.rdma import CGROUPS, DOCA, INBOX, MELLANOX, OPERATOR, PEER_MEMORY_FILES, PROVIDER, STACK_MODULES
 
 _NODES = "/dev/infiniband"
 _NETNS_MODE = "/sys/module/ib_core/parameters/netns_mode"

@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
+from hostagent.domains.network.tables.boards import card
+from hostagent.domains.network.tables.rdma_devices import EFA, INFINIBAND, RAIL_GBPS, is_software, talks_to_nccl
 from hostagent.domains.topology.distance import NEAREST_FIRST, Distances, Row
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic
-from hostagent.knowledge.boards import card
-from hostagent.knowledge.rdma import EFA, INFINIBAND, RAIL_GBPS, is_software, talks_to_nccl
 
 Role = Literal["rail", "other"]
 

@@ -12,8 +12,8 @@ addresses, or RoCE v1.
 from typing import NamedTuple
 
 from hostagent.core.unread import Unread, UnreadError, need
+from hostagent.domains.network.tables.rdma_devices import EFA, ETHERNET, ROCE_V2
 from hostagent.facts.rdma import Gid, RdmaPort
-from hostagent.knowledge.rdma import EFA, ETHERNET, ROCE_V2
 
 _IPV4 = "0000:0000:0000:0000:0000:ffff:"
 _LINK_LOCAL = "fe80:0000:0000:0000:"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from hostagent.core.unread import Unread
-from hostagent.derived.roles import Role, natural, roles
+from hostagent.domains.network.roles import Role, natural, roles
 from hostagent.domains.topology.distance import Distances, classes
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.network import Netdev
