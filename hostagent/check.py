@@ -159,7 +159,7 @@ class Check(NamedTuple):
     because: tuple[str, ...]  # ids of checks, or ID:CODE: where one has a finding (of that code), those of this one are told under it
     headline: str  # what happened, with {device}, {found} and {wanted}; "" where the message says it
     confirm: tuple[str, ...]  # shell commands that show the fault and change nothing: "lspci -s <address>  # what to look for"
-    explains: tuple[Topic, ...]  # of a job's log by NCCL, see `hostagent.knowledge.ncclhost`
+    explains: tuple[Topic, ...]  # of a job's log by NCCL, see `hostagent.domains.nccl.tables.host_topics`
 
 
 def id_of(cause: str) -> str:

@@ -30,7 +30,7 @@ class Evidence(NamedTuple):
     snapshot: str = ""  # a recorded host
     deadline_s: float = 30
     host_has: tuple[str, ...] = ("/proc", "/sys")  # what must be there below `host_root`
-    environment: Mapping[str, Any] | None = None  # of the job that is judged, see `hostagent.source.environment`
+    environment: Mapping[str, Any] | None = None  # of the job that is judged, see `hostagent.domains.nccl.env_file`
     on_answer: "Callable[[Question, str, float], None] | None" = None  # see `hostagent.reading.Stopwatch`
 
     @property

@@ -159,7 +159,7 @@ def _like(others: Mapping[type, type]) -> Callable[[type], Mapping[str, str]]:
 
 
 def _nccl() -> dict[str, Any]:
-    from hostagent.nccl.explanation import SCHEMA_VERSION, Explanation
+    from hostagent.domains.nccl.logs.explanation import SCHEMA_VERSION, Explanation
 
     number = {"anyOf": [{"type": "integer", "minimum": 1}, {"const": "unknown"}]}
     body = schema(Explanation, texts=field_texts)
@@ -175,7 +175,7 @@ def _nccl() -> dict[str, Any]:
 
 
 def _nccl_env() -> dict[str, Any]:
-    from hostagent.nccl.environment import SCHEMA_VERSION, Environment
+    from hostagent.domains.nccl.environment import SCHEMA_VERSION, Environment
 
     text = "What NCCL of a job is given on some hosts, or why nothing."
     return _answer("nccl-env", SCHEMA_VERSION, text, Environment)

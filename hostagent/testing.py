@@ -184,7 +184,7 @@ class TreeBackend:
         return data if isinstance(data, Unread) else parse_elf(data)
 
     def _nccl_library(self, path: str) -> "Answer | Unread":
-        from hostagent.source.ncclelf import parse_nccl_library
+        from hostagent.domains.nccl.read_elf import parse_nccl_library
 
         data = self._read(path)
         return data if isinstance(data, Unread) else parse_nccl_library(data)

@@ -19,9 +19,9 @@ from hostagent.daemon import record, statedir
 from hostagent.daemon.conditions import TYPES, measured
 from hostagent.daemon.labels import labels
 from hostagent.daemon.told import advance, at_once, first
+from hostagent.domains.nccl.class_inputs import CLASS_INPUTS, HOST_INPUTS
 from hostagent.install import clearing
 from hostagent.log import Log
-from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
 from hostagent.report import daemonlock
 from hostagent.report.nodewords import Transition
 from hostagent.report.summary import Coverage

@@ -2,7 +2,7 @@
 
 import copy
 
-from hostagent.nccl.node import parse_node
+from hostagent.domains.nccl.node import parse_node
 from hostagent.report.summarized import summary_of_report
 
 UNREAD = {"unread": "denied", "detail": "EACCES"}

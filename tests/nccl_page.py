@@ -6,13 +6,13 @@ from pathlib import Path
 
 from hostagent import profile
 from hostagent.catalogue import OURS, explaining, load
+from hostagent.domains.nccl.agreement import ROWS
+from hostagent.domains.nccl.environment import derive
+from hostagent.domains.nccl.logs.chunks import blocks
+from hostagent.domains.nccl.logs.explanation import GOOD, Job
+from hostagent.domains.nccl.tables.causes import CAUSES
 from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend
-from hostagent.knowledge.ncclcauses import CAUSES
-from hostagent.nccl.agreement import ROWS
-from hostagent.nccl.chunks import blocks
-from hostagent.nccl.environment import derive
-from hostagent.nccl.explanation import GOOD, Job
 from hostagent.report.hostcauses import joined
 from hostagent.sinks.nccl import render_explanation
 from hostagent.sinks.ncclenv import render_environment

@@ -9,22 +9,22 @@ import hostagent.collect
 import hostagent.source
 from hostagent.core import yamlfile
 from hostagent.domains.kubelet.placement import parse_shape, pods_in
+from hostagent.domains.nccl.conf_text import conf_text
+from hostagent.domains.nccl.environment import derive
+from hostagent.domains.nccl.hca_list import parse_hcas
+from hostagent.domains.nccl.logs.chunks import blocks
+from hostagent.domains.nccl.logs.explanation import Job
+from hostagent.domains.nccl.name_list import parse_names
+from hostagent.domains.nccl.nearest import nearest, written
+from hostagent.domains.nccl.node import parse_node
+from hostagent.domains.nccl.quoting import FORMS
+from hostagent.domains.nccl.settings import parse_conf
+from hostagent.domains.nccl.tables import variables
+from hostagent.domains.nccl.tables.changes import parse_nccl_version
+from hostagent.domains.nccl.tuning import WORDS, read
+from hostagent.domains.nccl.values import fault
 from hostagent.facts import cpulist
 from hostagent.install.offers import apttext, rpmtext, words
-from hostagent.knowledge import ncclvariables
-from hostagent.knowledge.ncclchanges import parse_nccl_version
-from hostagent.nccl.chunks import blocks
-from hostagent.nccl.conftext import conf_text
-from hostagent.nccl.environment import derive
-from hostagent.nccl.explanation import Job
-from hostagent.nccl.hcalist import parse_hcas
-from hostagent.nccl.namelist import parse_names
-from hostagent.nccl.nearest import nearest, written
-from hostagent.nccl.node import parse_node
-from hostagent.nccl.quoting import FORMS
-from hostagent.nccl.settings import parse_conf
-from hostagent.nccl.tuning import WORDS, read
-from hostagent.nccl.values import fault
 from hostagent.sinks.nccl import render_explanation
 from hostagent.sinks.ncclenv import fitted, render_environment
 from tests.nccl_nodes import finding, report, setting
@@ -52,7 +52,7 @@ def parse_nccl_tuning(text: str):
 
 def parse_nccl_values(text: str):
     """What is wrong with it as a number, as a word and as a path."""
-    known = ncclvariables.variables()
+    known = variables.variables()
     return (
         [fault(known[name], text, (2, 28, 9)) for name in ("NCCL_IB_TIMEOUT", "NCCL_DEBUG", "NCCL_TOPO_FILE")],
         written(text),

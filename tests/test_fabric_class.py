@@ -6,7 +6,8 @@ import pytest
 
 from hostagent.collect import collect
 from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.derived.fabricnode import Wanted, node
+from hostagent.domains.nccl.fabric_class import fabric_class, host_class, inputs
+from hostagent.domains.nccl.fabric_node import Wanted, node
 from hostagent.domains.network.devices import Devices
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
@@ -18,7 +19,6 @@ from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.topology import Nic, Topology
 from hostagent.host.recording import ReplayBackend
 from hostagent.host.source import Source
-from hostagent.nccl.fabricclass import fabric_class, host_class, inputs
 from hostagent.report.summarized import summary
 from hostagent.report.summary import summary_schema
 from tests import recorded

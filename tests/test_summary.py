@@ -14,8 +14,8 @@ from hostagent.cli import cli
 from hostagent.core.errors import HostagentError
 from hostagent.core.typed import plain
 from hostagent.core.unread import Unread
-from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
-from hostagent.nccl.fabricclass import fabric_class, host_class
+from hostagent.domains.nccl.class_inputs import CLASS_INPUTS, HOST_INPUTS
+from hostagent.domains.nccl.fabric_class import fabric_class, host_class
 from hostagent.report import Verdicts
 from hostagent.report.nodewords import compact
 from hostagent.report.summarized import LONGEST, cut_at_names, summary, summary_of_report

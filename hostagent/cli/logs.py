@@ -10,7 +10,7 @@ from hostagent.cli.folders import files_of
 from hostagent.core.errors import HostagentError
 from hostagent.core.escape import visible
 from hostagent.core.smallfile import STANDARD_INPUT, reason
-from hostagent.nccl.chunks import Block, BombError, blocks, unpacked
+from hostagent.domains.nccl.logs.chunks import Block, BombError, blocks, unpacked
 
 _PIECE = 1024 * 1024
 _MOST_FILES = 200_000

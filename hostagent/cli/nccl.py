@@ -24,7 +24,7 @@ from hostagent.core.vocabulary import NCCL_VERDICTS
 from hostagent.sinks.nccl import FORMATS, Format, render_explanation
 
 if TYPE_CHECKING:
-    from hostagent.nccl.explanation import Explanation
+    from hostagent.domains.nccl.logs.explanation import Explanation
     from hostagent.report import Report
 
 _EXPLAIN = examples(
@@ -85,7 +85,7 @@ def explain(logs: tuple[str, ...], form: Format | None, as_json: bool, required:
     --from; what a host says changes neither the verdict nor the exit code. Exit 0: RDMA, TCP by a plug-in that is
     made for it, or a job within one host; with --require, one of those verdicts. 1: anything else. 2: usage, or an unreadable log.
     """
-    from hostagent.nccl.explanation import is_good
+    from hostagent.domains.nccl.logs.explanation import is_good
 
     named: dict[str, Format] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if as_json else {})}
     verdicts, wanted = _verdicts(required), outputs(one_form(named, "text"), output, (), FORMATS)
@@ -98,7 +98,7 @@ def explain(logs: tuple[str, ...], form: Format | None, as_json: bool, required:
 
 def _explained(logs: tuple[str, ...], reports: "tuple[Report, ...]") -> "Explanation":
     from hostagent.cli.logs import read_logs
-    from hostagent.nccl.explanation import Job
+    from hostagent.domains.nccl.logs.explanation import Job
 
     job = Job()
     for file, block in read_logs(logs):

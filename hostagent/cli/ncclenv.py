@@ -25,15 +25,15 @@ from hostagent.cli.outputs import deliver_all, one_form, output_option, outputs
 from hostagent.cli.streams import complain
 from hostagent.core.errors import HostagentError, did_you_mean
 from hostagent.core.escape import visible
+from hostagent.domains.nccl.quoting import FORMS, Form
 from hostagent.evidence import Evidence, open_host
-from hostagent.nccl.quoting import FORMS, Form
 from hostagent.sinks.ncclenv import apart_of, fitted, render_environment
 
 if TYPE_CHECKING:
-    from hostagent.knowledge.ncclchanges import Version
-    from hostagent.nccl.environment import Environment
-    from hostagent.nccl.node import Node
-    from hostagent.nccl.summaries import Source
+    from hostagent.domains.nccl.environment import Environment
+    from hostagent.domains.nccl.node import Node
+    from hostagent.domains.nccl.summaries import Source
+    from hostagent.domains.nccl.tables.changes import Version
 
 _VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}")
 _EXAMPLES = examples(
@@ -96,8 +96,8 @@ def command(
 
 
 def _version(text: str) -> "Version | None":
-    from hostagent.knowledge.ncclchanges import parse_nccl_version
-    from hostagent.knowledge.ncclvariables import OLDEST
+    from hostagent.domains.nccl.tables.changes import parse_nccl_version
+    from hostagent.domains.nccl.tables.variables import OLDEST
 
     if text and not _VERSION.fullmatch(text):
         raise click.UsageError(f"found --nccl {text!r:.40}, wanted a version such as 2.27.3")
@@ -109,8 +109,8 @@ def _version(text: str) -> "Version | None":
 
 def _of_reports(paths: tuple[str, ...], place: Evidence, profile_name: str, version: "Version | None") -> "Environment":
     from hostagent.cli.reports import read_reports
-    from hostagent.nccl.environment import derive
-    from hostagent.nccl.node import parse_node
+    from hostagent.domains.nccl.environment import derive
+    from hostagent.domains.nccl.node import parse_node
 
     is_named = bool(profile_name) and not is_profile_of_the_variable()
     if not place.is_this_machine or place.environment is not None or is_named:
@@ -124,7 +124,7 @@ def _of_reports(paths: tuple[str, ...], place: Evidence, profile_name: str, vers
     nodes = [one.node for one in saved if one.node]
     if len(nodes) == len(saved):
         return derive(nodes, version, time.time())
-    from hostagent.nccl.summaries import derive_from_summaries
+    from hostagent.domains.nccl.summaries import derive_from_summaries
 
     return derive_from_summaries([_source(one) for one in saved], version, time.time())
 
@@ -139,14 +139,14 @@ class _Saved(NamedTuple):
 
 def _as_text(report: Mapping[str, Any]) -> str:
     """As text, which takes less memory, and without findings that passed."""
-    from hostagent.nccl.node import PASSED
+    from hostagent.domains.nccl.node import PASSED
 
     counting = [one for one in report["findings"] if not (isinstance(one, dict) and one.get("outcome") in tuple(PASSED))]
     return json.dumps({**report, "findings": counting})
 
 
 def _source(saved: _Saved) -> "Source":
-    from hostagent.nccl.summaries import Source
+    from hostagent.domains.nccl.summaries import Source
     from hostagent.report.summarized import summary_of_report
 
     if not isinstance(saved.document, str):
@@ -161,8 +161,8 @@ def _of_host(more: tuple[str, ...], place: Evidence, profile_name: str, version:
     """A pass as that of ``hostagent check``."""
     from hostagent import app
     from hostagent.core.typed import plain
-    from hostagent.nccl.environment import derive
-    from hostagent.nccl.node import parse_node
+    from hostagent.domains.nccl.environment import derive
+    from hostagent.domains.nccl.node import parse_node
 
     if more:
         raise click.UsageError(f"found {more[0]!r:.60}, wanted --reports before it")

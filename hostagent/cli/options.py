@@ -127,7 +127,7 @@ def with_environment(place: Evidence, env_file: str | None) -> Evidence:
     if not env_file:  # of a variable that is not set: never judged without it instead
         raise click.UsageError("found --env-file '', wanted a file")
     from hostagent.core.smallfile import read_small, read_standard_input
-    from hostagent.source.environment import MAX_BYTES, NEXT_STEP, parse_environment
+    from hostagent.domains.nccl.env_file import MAX_BYTES, NEXT_STEP, parse_environment
 
     name = "standard input" if env_file == STANDARD else env_file
     try:

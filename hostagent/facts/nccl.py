@@ -36,7 +36,7 @@ class NcclSetting:
     """One value for a name, from one place."""
 
     name: str
-    value: str  # "" of a name that `hostagent.knowledge.ncclvariables` does not know: it is not kept
+    value: str  # "" of a name that `hostagent.domains.nccl.tables.variables` does not know: it is not kept
     is_known: bool
     origin: str  # "environment", or the file: /etc/nccl.conf, ~/.nccl.conf, or what NCCL_CONF_FILE names
     line: int  # of the file, from 1; 0 of the environment

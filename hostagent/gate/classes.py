@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from hostagent.core.text import counted
 from hostagent.core.unread import Unread
+from hostagent.domains.nccl.class_inputs import CLASS_INPUTS, CUT, HOST_INPUTS, VERSION, release
 from hostagent.gate.answer import Reason
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.request import Request
 from hostagent.gate.wording import NOT_THERE, predicate, shown
-from hostagent.nccl.classinputs import CLASS_INPUTS, CUT, HOST_INPUTS, VERSION, release
 
 NOT_READ = "not read"
 #: What two classes differ in where no shown input differs, and what begins a message about it.

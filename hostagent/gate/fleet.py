@@ -7,11 +7,11 @@ from typing import Any, Literal
 from hostagent.core.escape import visible
 from hostagent.core.frozen import frozen
 from hostagent.core.typed import finite
+from hostagent.domains.nccl.class_inputs import CLASS_INPUTS, HOST_INPUTS, release
 from hostagent.gate.candidate import badness, rank
 from hostagent.gate.classes import CUT_INPUT, RELEASE
 from hostagent.gate.eligibility import AHEAD_S
 from hostagent.gate.wording import not_read
-from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS, release
 
 SCHEMA_VERSION = 1
 State = Literal["ready", "degraded", "not_ready", "unknown", "stale"]

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from hostagent.core.errors import HostagentError, did_you_mean
 from hostagent.core.typed import finite
+from hostagent.domains.nccl.class_inputs import CLASS_INPUTS, HOST_INPUTS
 from hostagent.gate.tolerations import label_term, toleration
 from hostagent.gate.versions import parse_demand, parse_version
-from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
 
 _NEXT = "See 'hostagent gate --help'"
 _KNOWN = (*CLASS_INPUTS, *HOST_INPUTS)

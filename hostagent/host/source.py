@@ -248,12 +248,12 @@ class Source:
         return self._ask("network", *question)
 
     def nccl_library(self, path: str) -> "NcclFile | Unread":
-        """What a libnccl, or a plug-in of it, says of itself, see `hostagent.source.ncclelf`: its file is too large for a tape."""
+        """What a libnccl, or a plug-in of it, says of itself, see `hostagent.domains.nccl.read_elf`: its file is too large for a tape."""
         answer = self._ask("nccl_library", path)
         return answer if isinstance(answer, Unread) else shaped(NcclFile, "nccl_library", path, answer)
 
     def environment(self, *, keep: Keep | None = None) -> "dict[str, Any] | Unread":
-        """The environment of a job as --env-file gave it, see `hostagent.source.environment`: {} where none was given."""
+        """The environment of a job as --env-file gave it, see `hostagent.domains.nccl.env_file`: {} where none was given."""
         return self._object("environment", keep=keep)
 
     def pci_controls(self, *addresses: str) -> "dict[str, Any] | Unread":

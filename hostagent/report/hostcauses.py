@@ -11,8 +11,8 @@ from hostagent.core.errors import HostagentError
 from hostagent.core.escape import visible
 from hostagent.core.steps import Step
 from hostagent.core.typed import ShapeError, build
-from hostagent.knowledge.ncclhost import EXPLAINING, GRAVE
-from hostagent.nccl.explanation import Explanation, HostCause, HostCauses
+from hostagent.domains.nccl.logs.explanation import Explanation, HostCause, HostCauses
+from hostagent.domains.nccl.tables.host_topics import EXPLAINING, GRAVE
 from hostagent.report import Report
 from hostagent.report.told import Group, concerned, first_steps, groups, headline
 

@@ -18,7 +18,7 @@ _MEANT = {
 
 def coverage_of_report(report: "Report") -> "Coverage | Literal['']":
     """Empty where it says nothing: of some checks alone, and of an image, in which nothing runs that could be asked."""
-    from hostagent.nccl.node import gpus_for_jobs
+    from hostagent.domains.nccl.node import gpus_for_jobs
 
     is_whole = not report.partial and report.read_from != "image"
     return coverage_of(report.facts, gpus_for_jobs(report.facts)) if is_whole else ""

@@ -13,8 +13,8 @@ from hostagent.core.errors import HostagentError
 from hostagent.core.escape import visible
 from hostagent.core.typed import ShapeError, build, plain
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, Why
+from hostagent.domains.nccl.class_inputs import CUT
 from hostagent.facts.cpulist import parse_cpulist
-from hostagent.nccl.classinputs import CUT
 from hostagent.report import SCHEMA_VERSION as REPORT_VERSION
 from hostagent.report import Report, Verdicts
 from hostagent.report.gpulabels import product_label
@@ -68,7 +68,7 @@ def summary_of_report(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def summary(report: Report, verdict: "Verdicts | None" = None, headline: str = "") -> dict[str, Any]:
     """As data. `verdict` and `headline`: what is told of this host, where that is not what this report found."""
-    from hostagent.nccl.node import gpus_for_jobs
+    from hostagent.domains.nccl.node import gpus_for_jobs
 
     told = verdict or report.verdict
     facts, node = report.facts, _nccl_node(report)
@@ -98,8 +98,8 @@ def summary(report: Report, verdict: "Verdicts | None" = None, headline: str = "
 
 def fabric_class(report: Report) -> str:
     """The class of its fabric, "" where that cannot be said."""
-    from hostagent.nccl.fabricclass import fabric_class as class_of
-    from hostagent.nccl.fabricclass import inputs
+    from hostagent.domains.nccl.fabric_class import fabric_class as class_of
+    from hostagent.domains.nccl.fabric_class import inputs
 
     node = _nccl_node(report)
     found = node if isinstance(node, Unread) else class_of(inputs(node))
@@ -246,7 +246,7 @@ def _mig_of(row: Mapping[str, Any]) -> "bool | Unread":
 
 def _nccl_node(report: Report) -> Any:
     """The node that NCCL's settings are made of; why there is none."""
-    from hostagent.nccl.node import PASSED, parse_node
+    from hostagent.domains.nccl.node import PASSED, parse_node
 
     told = tuple(one for one in report.findings if one.outcome not in PASSED)  # no more is read of them there
     try:
@@ -256,7 +256,7 @@ def _nccl_node(report: Report) -> Any:
 
 
 def _fabric(node: Any, gpus: Any) -> Fabric:
-    from hostagent.nccl.fabricclass import fabric_class, host_class, inputs
+    from hostagent.domains.nccl.fabric_class import fabric_class, host_class, inputs
 
     rows = gpus if isinstance(gpus, list) else []
     domains = {row["nvlink_domain"] if isinstance(row.get("nvlink_domain"), str) else "" for row in rows}
@@ -277,7 +277,7 @@ def _fabric(node: Any, gpus: Any) -> Fabric:
 
 def _firmware(node: Any) -> "str | Unread":
     """Of the rails; of several versions, how many have which."""
-    from hostagent.nccl.agreement import in_words, rails
+    from hostagent.domains.nccl.agreement import in_words, rails
 
     try:
         versions = sorted(in_words(port.firmware) for port in rails(node))
@@ -306,8 +306,8 @@ def cut_at_names(text: str, most: int) -> str:
 
 
 def _nccl(node: Any) -> Nccl:
-    from hostagent.nccl.environment import derive
-    from hostagent.nccl.fabricclass import inputs
+    from hostagent.domains.nccl.environment import derive
+    from hostagent.domains.nccl.fabric_class import inputs
 
     if isinstance(node, Unread):
         return Nccl(node, node)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Literal, get_args
 
 from hostagent.core.text import counted
+from hostagent.domains.nccl.class_inputs import CLASS_INPUTS, HOST_INPUTS
 from hostagent.gate.answer import CODES, Answer, Backend, Code, Examined, Reason
 from hostagent.gate.classes import DIFFERS_IN_CUT, OTHER_RELEASE
 from hostagent.gate.wording import are, instant, names_of, shown
-from hostagent.nccl.classinputs import CLASS_INPUTS, HOST_INPUTS
 from hostagent.sinks.page import Page
 
 Format = Literal["text", "json"]

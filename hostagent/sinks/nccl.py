@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from hostagent.core.steps import Step
-from hostagent.knowledge.ncclhost import EXPLAINING, REASONS
-from hostagent.nccl.explanation import GOOD, ChannelEnd, Explanation, HostCause
-from hostagent.nccl.findings import Finding
+from hostagent.domains.nccl.logs.explanation import GOOD, ChannelEnd, Explanation, HostCause
+from hostagent.domains.nccl.logs.findings import Finding
+from hostagent.domains.nccl.tables.host_topics import EXPLAINING, REASONS
 from hostagent.sinks.page import Page
 
 Format = Literal["text", "json"]

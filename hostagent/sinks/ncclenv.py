@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hostagent.nccl.agreement import Refusal
-from hostagent.nccl.environment import Environment, Variable, variables_of
-from hostagent.nccl.quoting import Form, holds, in_conf, in_shell, in_yaml
+from hostagent.domains.nccl.agreement import Refusal
+from hostagent.domains.nccl.environment import Environment, Variable, variables_of
+from hostagent.domains.nccl.quoting import Form, holds, in_conf, in_shell, in_yaml
 
 
 def fitted(environment: Environment, form: Form) -> Environment:

@@ -13,11 +13,11 @@ from hostagent.core.errors import HostagentError
 from hostagent.core.retention import WHOLE, Filtered, Keep, merged
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
+from hostagent.domains.nccl.conf_text import conf_text
 from hostagent.host.answer_file import Question
 from hostagent.host.budget import weight
 from hostagent.host.recording import MAX_BYTES
 from hostagent.host.source import Source
-from hostagent.nccl.conftext import conf_text
 from hostagent.snapshot import documents, flagwords, kubelets, lines, packages, rows
 from hostagent.snapshot.slurmconf import slurm_conf
 

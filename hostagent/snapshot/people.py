@@ -9,8 +9,8 @@ import hmac
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from hostagent.collect.nccl.job import MOST_PEOPLE
 from hostagent.core.secret.people import CALLED, PERSON, SYSTEM, without_people
+from hostagent.domains.nccl.read_job import MOST_PEOPLE
 
 
 def without_job_people(answers: Mapping[str, Any], key: bytes) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def _modinfo(host: LiveBackend, path: str) -> "Answer | Unread":
 
 
 def _nccl_library(host: LiveBackend, path: str) -> "Answer | Unread":
-    from hostagent.source.ncclelf import nccl_library
+    from hostagent.domains.nccl.read_elf import nccl_library
 
     return host.files.open_and(path, lambda descriptor, size: nccl_library(descriptor, path, size))
 

@@ -8,11 +8,11 @@ import shutil
 import pytest
 
 from hostagent import profile, snapshot
+from hostagent.domains.nccl.env_file import parse_environment
 from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend
 from hostagent.reading import InProcess
 from hostagent.sinks import render
-from hostagent.source.environment import parse_environment
 from tests.attack.planted import DAMAGE, damage, plant
 from tests.judged import judged
 from tests.trees.hosts import hgx_h100

@@ -7,11 +7,11 @@ from collections import Counter
 import pytest
 
 from hostagent.core.typed import build
-from hostagent.derived.ncclchoice import bootstraps
+from hostagent.domains.nccl.choice import bootstraps
+from hostagent.domains.nccl.interfaces import Address, bootstrap
+from hostagent.domains.nccl.settings import settings, winning
+from hostagent.domains.nccl.tables.changes import parse_nccl_version
 from hostagent.facts.network import Network
-from hostagent.knowledge.ncclchanges import parse_nccl_version
-from hostagent.nccl.interfaces import Address, bootstrap
-from hostagent.nccl.settings import settings, winning
 from tests.nccl_cases import PASSWD_HOME, networks
 from tests.real.nccl import LIBRARIES, asked
 

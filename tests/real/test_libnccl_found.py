@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 
-from hostagent.collect.nccl.libraries import read_found, read_libraries, read_plugins
+from hostagent.domains.nccl.read_libraries import read_found, read_libraries, read_plugins
 from hostagent.host.source import Source
 from hostagent.source.questions import live_backend
 from tests.real.conftest import need_real

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from hostagent.cli.logs import read_logs
-from hostagent.knowledge.ncclchanges import parse_nccl_version
-from hostagent.knowledge.ncclvariables import words
-from hostagent.nccl.explanation import Job
+from hostagent.domains.nccl.logs.explanation import Job
+from hostagent.domains.nccl.tables.changes import parse_nccl_version
+from hostagent.domains.nccl.tables.variables import words
 from tests.real.nccl import LIBRARIES, asked
 
 NETWORK = {

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from hostagent.knowledge.ncclchanges import NO_WORDS, parse_nccl_version
-from hostagent.knowledge.ncclvariables import variables
-from hostagent.nccl.numbers import parse_number
-from hostagent.nccl.values import fault
+from hostagent.domains.nccl.numbers import parse_number
+from hostagent.domains.nccl.tables.changes import NO_WORDS, parse_nccl_version
+from hostagent.domains.nccl.tables.variables import variables
+from hostagent.domains.nccl.values import fault
 from tests.real.nccl import LIBRARIES, asked
 
 SEED = 20261123

@@ -10,9 +10,9 @@ from collections import defaultdict
 
 import pytest
 
-from hostagent.knowledge.ncclchanges import parse_nccl_version
-from hostagent.knowledge.ncclvariables import known_to, variables, words
-from hostagent.source.ncclelf import nccl_library, parse_nccl_library
+from hostagent.domains.nccl.read_elf import nccl_library, parse_nccl_library
+from hostagent.domains.nccl.tables.changes import parse_nccl_version
+from hostagent.domains.nccl.tables.variables import known_to, variables, words
 from tests.real.nccl import LIBRARIES, library
 
 #: Constants that messages name, and no variables.

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hostagent
-from hostagent.source.environment import parse_environment, shell_word
+from hostagent.domains.nccl.env_file import parse_environment, shell_word
 
 NAMES = st.sampled_from(["NCCL_DEBUG", "NCCL_IB_HCA", "NCCL_X_TOKEN", "FI_PROVIDER", "OFI_NCCL_PROTOCOL", "HOME", "PATH", "PS1"])
 #: What a value may be: anything but a zero byte, and what UTF-8 cannot say.

@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hostagent.core.unread import Unread
+from hostagent.domains.nccl.read_elf import parse_nccl_library
 from hostagent.host.source import Source
-from hostagent.source.ncclelf import parse_nccl_library
 from hostagent.source.questions import live_backend
 from tests.trees.formats import kernel_module, nccl_library, shared_library
 

@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 from hostagent.check import Severity, Step, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.ncclchoice import version
+from hostagent.domains.nccl.choice import version
+from hostagent.domains.nccl.numbers import begins_with_digits, parse_number
+from hostagent.domains.nccl.settings import ENVIRONMENT
+from hostagent.domains.nccl.tables.changes import NEWEST, NO_WORDS
 from hostagent.domains.network.rails import JobRails
 from hostagent.domains.network.tables.rdma_devices import EFA
 from hostagent.facts.nccl import Nccl, NcclPlugin, NcclSetting
 from hostagent.facts.rdma import RdmaPort
-from hostagent.knowledge.ncclchanges import NEWEST, NO_WORDS
-from hostagent.nccl.numbers import begins_with_digits, parse_number
-from hostagent.nccl.settings import ENVIRONMENT
 from hostagent.profile import Profile
 
 #: A longer path makes a step too long for one line.

@@ -6,8 +6,8 @@ that nobody listens at, or that of another job. It makes NCCL ignore NCCL_SOCKET
 """
 
 from hostagent.check import Findings, Step, check, fail
+from hostagent.domains.nccl.tables.faults import faults
 from hostagent.facts.nccl import Nccl
-from hostagent.knowledge.ncclfaults import faults
 from hostagent.profile import Profile
 
 from ._job import job, weight

@@ -7,9 +7,9 @@ cannot reach each other over PCIe it is a published way around hangs, and does l
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.core.unread import NOT_APPLICABLE, Unread
+from hostagent.domains.nccl.levels import parse_level
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nccl import Nccl
-from hostagent.nccl.levels import parse_level
 from hostagent.profile import Profile
 
 from ._job import Job, job, weight

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from hostagent.check import Finding, Findings, Step, check, fail, need, warn
 from hostagent.core.tables.pci import COHERENT, architecture
 from hostagent.core.unread import Unread
+from hostagent.domains.nccl.levels import is_within, parse_level
+from hostagent.domains.nccl.tables.changes import C2C_BY_LEVEL
+from hostagent.domains.nccl.tables.variables import levels, variables
 from hostagent.domains.network.gpu_path import ways
 from hostagent.domains.network.gpudirect import gdr
 from hostagent.domains.network.rails import JobRails, Rails
@@ -17,9 +20,6 @@ from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.rdma import Rdma
-from hostagent.knowledge.ncclchanges import C2C_BY_LEVEL
-from hostagent.knowledge.ncclvariables import levels, variables
-from hostagent.nccl.levels import is_within, parse_level
 
 from ._job import Job, job, ports_of
 

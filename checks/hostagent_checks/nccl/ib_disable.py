@@ -5,9 +5,9 @@ for RDMA in place, NCCL_IB_DISABLE=1 changes nothing until the plug-in fails. Th
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.domains.nccl.tables.networks import has_ib
 from hostagent.domains.network.rails import JobRails
 from hostagent.facts.nccl import Nccl
-from hostagent.knowledge.ncclnets import has_ib
 from hostagent.profile import Profile
 
 from ._job import are_efa, job, ports_of, weight, with_network

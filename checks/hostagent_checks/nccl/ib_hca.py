@@ -8,11 +8,11 @@ rdma.hcas, else the ports that are nearest to the GPUs.
 
 from hostagent.check import Finding, Findings, Severity, Step, check, fail, need, skip, warn
 from hostagent.core.unread import Unread
-from hostagent.derived.ncclchoice import hcas
+from hostagent.domains.nccl.choice import hcas
+from hostagent.domains.nccl.hca_list import HcaList, parse_hcas
 from hostagent.domains.network.rails import JobRails
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.rdma import RdmaPort
-from hostagent.nccl.hcalist import HcaList, parse_hcas
 from hostagent.profile import Profile
 
 from ._job import Job, are_efa, job, ports_of, weight

@@ -8,12 +8,12 @@ NCCL_COMM_ID is set, that decides (nccl.comm_id).
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, skip
 from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.derived.ncclchoice import bootstraps
+from hostagent.domains.nccl.choice import bootstraps
+from hostagent.domains.nccl.interfaces import Choice
+from hostagent.domains.nccl.name_list import parse_names
 from hostagent.domains.network.tables.numbers import is_of_containers
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.network import Network
-from hostagent.nccl.interfaces import Choice
-from hostagent.nccl.namelist import parse_names
 from hostagent.profile import Profile
 
 from ._job import Job, job, weight

@@ -4,8 +4,8 @@ A fault counts only for hosts and jobs that meet its condition: hostagent shows 
 """
 
 from hostagent.check import Findings, Step, check, need, skip, warn
+from hostagent.domains.nccl.tables.faults import faults
 from hostagent.facts.nccl import Nccl
-from hostagent.knowledge.ncclfaults import faults
 
 from ._job import job
 

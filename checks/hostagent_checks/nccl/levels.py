@@ -5,10 +5,10 @@ older time and mean other distances than their order: 2 is PXB, the default. Whi
 """
 
 from hostagent.check import Findings, Step, check, fail, skip, warn
+from hostagent.domains.nccl.levels import parse_level
+from hostagent.domains.nccl.tables.variables import levels as words
+from hostagent.domains.nccl.tables.variables import variables
 from hostagent.facts.nccl import Nccl
-from hostagent.knowledge.ncclvariables import levels as words
-from hostagent.knowledge.ncclvariables import variables
-from hostagent.nccl.levels import parse_level
 
 from ._job import Job, job
 

@@ -5,10 +5,10 @@ NCCL_NET=Socket is left over from a search for a fault, mostly. NCCL's own IB us
 """
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, warn
+from hostagent.domains.nccl.plugins import is_called, network_of
+from hostagent.domains.nccl.tables.networks import IB, OFI_NAMES, SOCKET
 from hostagent.domains.network.rails import JobRails
 from hostagent.facts.nccl import Nccl
-from hostagent.knowledge.ncclnets import IB, OFI_NAMES, SOCKET
-from hostagent.nccl.plugins import is_called, network_of
 from hostagent.profile import Profile
 
 from ._job import Job, are_efa, is_in_images, job, ports_of, weight, with_network

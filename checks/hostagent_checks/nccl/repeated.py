@@ -4,8 +4,8 @@ Whoever adds a line at the end of the file changes nothing. What the job's envir
 """
 
 from hostagent.check import Findings, Step, check, need, warn
+from hostagent.domains.nccl.settings import ENVIRONMENT
 from hostagent.facts.nccl import Nccl
-from hostagent.nccl.settings import ENVIRONMENT
 
 from ._job import job, place
 

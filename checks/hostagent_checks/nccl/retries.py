@@ -7,9 +7,9 @@ with fewer retries, it is less than seconds. A very long one keeps a job waiting
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, skip, warn
+from hostagent.domains.nccl.tables.variables import RANGES, variables
 from hostagent.domains.network.rails import JobRails
 from hostagent.facts.nccl import Nccl
-from hostagent.knowledge.ncclvariables import RANGES, variables
 
 from ._job import job
 from ._ports import verbs

@@ -6,9 +6,9 @@ stays off. Where jobs run in containers the file has to be in the container, at 
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import NOT_APPLICABLE, Unread
+from hostagent.domains.nccl.settings import ENVIRONMENT
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.platform import Platform
-from hostagent.nccl.settings import ENVIRONMENT
 from hostagent.profile import Profile
 
 from ._job import job, weight

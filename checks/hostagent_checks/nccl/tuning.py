@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from hostagent.check import Finding, Findings, Step, check, fail, warn
 from hostagent.core.unread import Unread
+from hostagent.domains.nccl.tables.changes import STRICT_TUNING
+from hostagent.domains.nccl.tuning import WORDS, read
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nccl import Nccl
-from hostagent.knowledge.ncclchanges import STRICT_TUNING
-from hostagent.nccl.tuning import WORDS, read
 from hostagent.profile import Profile
 
 from ._job import Job, job, weight

@@ -5,9 +5,9 @@ Numbers are read up to the first character that is no digit: "on" and "true" are
 """
 
 from hostagent.check import Findings, Step, check, fail, warn
+from hostagent.domains.nccl.tables.variables import variables
+from hostagent.domains.nccl.values import fault
 from hostagent.facts.nccl import Nccl
-from hostagent.knowledge.ncclvariables import variables
-from hostagent.nccl.values import fault
 
 from ._job import job
 

@@ -9,9 +9,9 @@ say whether it takes DMA-BUF.
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
-from hostagent.derived.fabricnode import FabricNode
-from hostagent.nccl.classinputs import CLASS_INPUTS
-from hostagent.nccl.fabricclass import inputs
+from hostagent.domains.nccl.class_inputs import CLASS_INPUTS
+from hostagent.domains.nccl.fabric_class import inputs
+from hostagent.domains.nccl.fabric_node import FabricNode
 from hostagent.profile import Profile
 
 #: Inputs of the class that may stay open though all was read.

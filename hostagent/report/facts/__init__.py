@@ -5,6 +5,7 @@ from typing import Any
 from hostagent.domains.driver import report as driver
 from hostagent.domains.gpu import report as gpus
 from hostagent.domains.kubelet import report as kubelet
+from hostagent.domains.nccl import report as nccl
 from hostagent.domains.network import report as fabric
 from hostagent.domains.runtime import report as runtimes
 from hostagent.domains.runtime import report_toolkit
@@ -12,7 +13,6 @@ from hostagent.domains.system import report
 from hostagent.domains.topology import report as topology
 from hostagent.facts.as_json import object_schema
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.report.facts import nccl
 
 #: Name in the report, and the module whose `write` and `schema` make it.
 _PARTS = {

@@ -7,9 +7,9 @@ import math
 
 import pytest
 
+from hostagent.domains.nccl.class_inputs import CLASS_INPUTS
 from hostagent.gate import Request, parse_candidate, place
 from hostagent.gate.fleet import fleet
-from hostagent.nccl.classinputs import CLASS_INPUTS
 from tests.fleet_hosts import FOLDER
 
 NOW = 1_795_900_000.0

@@ -1,6 +1,6 @@
 """The example fleet is what its maker makes, and each of its nodes is what the README there says."""
 
-from hostagent.nccl.classinputs import CLASS_INPUTS
+from hostagent.domains.nccl.class_inputs import CLASS_INPUTS
 from tests.fleet_hosts import FOLDER, files, summaries
 
 

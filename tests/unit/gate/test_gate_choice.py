@@ -2,9 +2,9 @@
 
 import pytest
 
+from hostagent.domains.nccl.class_inputs import CLASS_INPUTS
 from hostagent.gate import Request, place
 from hostagent.gate.candidate import parse_candidate
-from hostagent.nccl.classinputs import CLASS_INPUTS
 from tests.gate_summaries import ABSENT, NOW, summary
 
 

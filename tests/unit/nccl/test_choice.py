@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.derived.ncclchoice import addresses, bootstraps, version, winning
-from hostagent.derived.ncclpredicted import choice
+from hostagent.domains.nccl import report as told
+from hostagent.domains.nccl.choice import addresses, bootstraps, version, winning
+from hostagent.domains.nccl.interfaces import bootstrap
+from hostagent.domains.nccl.predicted import choice
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
@@ -20,8 +22,6 @@ from hostagent.facts.network import Address, Netdev, Network
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.topology import Nic, NumaNode, PciPlace, Topology
-from hostagent.nccl.interfaces import bootstrap
-from hostagent.report.facts import nccl as told
 from hostagent.testing import without_one_field
 
 NOT_NAMED = Unread("not-recorded", "not named")

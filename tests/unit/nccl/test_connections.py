@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.nccl.chunks import blocks
-from hostagent.nccl.connections import Ends
-from hostagent.nccl.explanation import Job
+from hostagent.domains.nccl.logs.chunks import blocks
+from hostagent.domains.nccl.logs.connections import Ends
+from hostagent.domains.nccl.logs.explanation import Job
 from tests.nccl_logs import V227
 from tests.nccl_logs import Job as Logged
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.nccl import standing
-from hostagent.nccl.environment import derive, variables_of
-from hostagent.nccl.quoting import FORMS
-from hostagent.nccl.summaries import Source, derive_from_summaries
+from hostagent.domains.nccl import preconditions
+from hostagent.domains.nccl.environment import derive, variables_of
+from hostagent.domains.nccl.quoting import FORMS
+from hostagent.domains.nccl.summaries import Source, derive_from_summaries
 from hostagent.sinks.ncclenv import fitted, render_environment
 from tests.nccl_nodes import LIBRARY, fleet, nic, node, port, report, setting, summarized
 
@@ -185,7 +185,7 @@ def test_summaries_never_give_what_full_reports_would_not(usual, other, odd, ver
         full = derive([node(one) for one in reports], version)
         assert full.emitted, full.refusals
         assert values(found) == values(full)
-        assert set(values(full)) <= set(standing.PROPOSED)
+        assert set(values(full)) <= set(preconditions.PROPOSED)
 
 
 AGREEING = summaries(2)
@@ -214,33 +214,33 @@ class TestComparedSettings:
             setting("NCCL_PROTO", "Simple", "environment"), setting("NCCL_ALGO", "Ring"), setting("NCCL_ALGO", "Tree", wins=False),
             setting("NCCL_DEBUG_SUBSYS", "NET"), setting("NCCL_IB_HCA", "mlx5_1"), setting("NCCL_TOPO_FILE", "/x"),
         ]  # fmt: skip
-        found = standing.compared_settings(node(report(settings=listed)))
+        found = preconditions.compared_settings(node(report(settings=listed)))
         assert found == (("NCCL_ALGO", "Ring"), ("NCCL_PROTO", "Simple"))
 
     def test_what_is_not_emitted_here_counts(self):
         settings_of_hcas = [setting("NCCL_IB_HCA", "mlx5_1"), setting("NCCL_NET", "Socket")]
-        assert [name for name, _ in standing.compared_settings(node(report(rails=0, settings=settings_of_hcas)))] == [
+        assert [name for name, _ in preconditions.compared_settings(node(report(rails=0, settings=settings_of_hcas)))] == [
             "NCCL_IB_HCA",
             "NCCL_NET",
         ]
         no_interface = report(rails=0, ifname="docker1", settings=[setting("NCCL_SOCKET_IFNAME", "eth9")])
-        assert standing.compared_settings(node(no_interface)) == (("NCCL_SOCKET_IFNAME", "eth9"),)
+        assert preconditions.compared_settings(node(no_interface)) == (("NCCL_SOCKET_IFNAME", "eth9"),)
         plugged = report(plugins=[SHARP], settings=settings_of_hcas)
-        assert standing.compared_settings(node(plugged)) == (("NCCL_NET", "Socket"),)
+        assert preconditions.compared_settings(node(plugged)) == (("NCCL_NET", "Socket"),)
 
     def test_an_unread_value_of_a_known_name_is_unread_and_of_another_is_a_setting(self):
         gap = {"unread": "absent", "detail": "not kept"}
-        assert standing.compared_settings(node(report(settings=[setting("NCCL_X", gap)]))) == (("NCCL_X", "unknown value"),)
-        with pytest.raises(standing.UnreadError, match="not-recorded: value of NCCL_ALGO"):
-            standing.compared_settings(node(report(settings=[setting("NCCL_ALGO", gap)])))
+        assert preconditions.compared_settings(node(report(settings=[setting("NCCL_X", gap)]))) == (("NCCL_X", "unknown value"),)
+        with pytest.raises(preconditions.UnreadError, match="not-recorded: value of NCCL_ALGO"):
+            preconditions.compared_settings(node(report(settings=[setting("NCCL_ALGO", gap)])))
         made = changed(report(), ("facts", "nccl", "settings"), {"unread": "denied", "detail": ""})
-        with pytest.raises(standing.UnreadError, match="denied"):
-            standing.compared_settings(node(made))
+        with pytest.raises(preconditions.UnreadError, match="denied"):
+            preconditions.compared_settings(node(made))
 
     def test_findings_do_not_count(self):
         about = {"id": "nccl.topology_file", "outcome": "fail", "severity": "warning", "axis": "fitness", "message": "NCCL_TOPO_FILE", "headline": "", "found": "", "evidence": []}  # fmt: skip
         made = [report(settings=[setting("NCCL_TOPO_FILE", "/x")], findings=listed) for listed in ((), (about,))]
-        assert [standing.compared_settings(node(one)) for one in made] == [(), ()]
+        assert [preconditions.compared_settings(node(one)) for one in made] == [(), ()]
 
 
 def test_the_interface_is_the_hosts_own_where_names_differ():

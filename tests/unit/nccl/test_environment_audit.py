@@ -7,12 +7,12 @@ import pytest
 
 from hostagent import app, profile
 from hostagent.core.typed import plain
+from hostagent.domains.nccl.environment import derive, variables_of
+from hostagent.domains.nccl.node import parse_node
+from hostagent.domains.nccl.preconditions import named as variables_named
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.nccl import Nccl, NcclLibrary, NcclSetting
 from hostagent.host.recording import ReplayBackend
-from hostagent.nccl.environment import derive, variables_of
-from hostagent.nccl.node import parse_node
-from hostagent.nccl.standing import named as variables_named
 from hostagent.reading import Collected, InProcess
 from hostagent.report import Report
 from tests.recorded import tape_of

@@ -17,12 +17,12 @@ from hostagent import catalogue, profile
 from hostagent.collect import READERS
 from hostagent.core.errors import HostagentError
 from hostagent.core.vocabulary import NCCL_VERDICTS, TOPICS
+from hostagent.domains.nccl.logs.chunks import blocks
+from hostagent.domains.nccl.logs.explanation import Job as Reading
+from hostagent.domains.nccl.tables.causes import CAUSES
+from hostagent.domains.nccl.tables.host_topics import EXPLAINING, REASONS
 from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend
-from hostagent.knowledge.ncclcauses import CAUSES
-from hostagent.knowledge.ncclhost import EXPLAINING, REASONS
-from hostagent.nccl.chunks import blocks
-from hostagent.nccl.explanation import Job as Reading
 from hostagent.report.hostcauses import as_report, joined
 from hostagent.schemas import published
 from hostagent.sinks.json import render_json

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostagent.core.vocabulary import NCCL_VERDICTS
-from hostagent.nccl.chunks import BombError, blocks, unpacked
-from hostagent.nccl.explanation import Job as Reading
+from hostagent.domains.nccl.logs.chunks import BombError, blocks, unpacked
+from hostagent.domains.nccl.logs.explanation import Job as Reading
 from hostagent.schemas import published
 from hostagent.sinks.nccl import render_explanation
 from tests.nccl_logs import CASES, V227, Job

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.derived.ncclchoice import hcas
+from hostagent.domains.nccl.choice import hcas
+from hostagent.domains.nccl.hca_list import parse_hcas
 from hostagent.facts.rdma import RdmaPort
-from hostagent.nccl.hcalist import parse_hcas
 
 NOT_NAMED = Unread("not-recorded", "not named")
 V218, V229, V230 = (2, 18, 3), (2, 29, 7), (2, 30, 7)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.nccl.interfaces import Address, bootstrap, in_kernel_order
-from hostagent.nccl.namelist import parse_names
+from hostagent.domains.nccl.interfaces import Address, bootstrap, in_kernel_order
+from hostagent.domains.nccl.name_list import parse_names
 
 OLD, NEW = (2, 18, 3), (2, 32, 3)
 LO = Address("lo", 1, "127.0.0.1", 8, running=True)

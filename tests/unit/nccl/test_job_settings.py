@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.collect import collect
-from hostagent.collect.nccl.settings import files_there, has_environment, read_settings
 from hostagent.core.unread import Unread
+from hostagent.domains.nccl.conf_text import conf_text
+from hostagent.domains.nccl.env_file import parse_environment
+from hostagent.domains.nccl.read_settings import files_there, has_environment, read_settings
+from hostagent.domains.nccl.settings import parse_conf
 from hostagent.facts.nccl import Nccl, NcclLibrary
 from hostagent.host.recording import ReplayBackend, Tape, encode, question
 from hostagent.host.source import Source
-from hostagent.nccl.conftext import conf_text
-from hostagent.nccl.settings import parse_conf
 from hostagent.snapshot.keeping import kept
 from hostagent.snapshot.people import without_job_people
 from hostagent.snapshot.redact import redacted
-from hostagent.source.environment import parse_environment
 
 ETC = ("read", "/etc/nccl.conf")
 HOME = ("read", "/home/alice/.nccl.conf")

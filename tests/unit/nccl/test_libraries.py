@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect.nccl.libraries import read_found, read_libraries, read_plugins
-from hostagent.collect.nccl.nccl import read_nccl
 from hostagent.core.unread import Unread
+from hostagent.domains.nccl.read_libraries import read_found, read_libraries, read_plugins
+from hostagent.domains.nccl.read_nccl import read_nccl
 from hostagent.facts.nccl import NcclLibrary
 from hostagent.host.source import Source
 from hostagent.source.questions import live_backend

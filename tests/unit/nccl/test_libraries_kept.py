@@ -4,13 +4,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hostagent.collect import collect
+from hostagent.domains.nccl.env_file import parse_environment
 from hostagent.facts.nccl import Nccl
 from hostagent.host.recording import ReplayBackend, Tape, encode, question
 from hostagent.host.source import Source
 from hostagent.snapshot.keeping import kept
 from hostagent.snapshot.people import without_job_people
 from hostagent.snapshot.redact import redacted
-from hostagent.source.environment import parse_environment
 from hostagent.testing import TreeBackend
 from tests.trees.formats import linker_cache, nccl_library
 

@@ -5,7 +5,7 @@ import ctypes
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hostagent.nccl.numbers import parse_number
+from hostagent.domains.nccl.numbers import parse_number
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.strtoll.restype = ctypes.c_longlong

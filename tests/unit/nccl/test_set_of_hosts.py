@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostagent.core.errors import HostagentError
-from hostagent.knowledge.ncclchanges import CUT
-from hostagent.knowledge.ncclvariables import known_to
-from hostagent.nccl.environment import derive, variables_of
-from hostagent.nccl.hcalist import parse_hcas
-from hostagent.nccl.node import parse_node
-from hostagent.nccl.quoting import FORMS, holds, in_shell, in_yaml
-from hostagent.nccl.settings import parse_conf
+from hostagent.domains.nccl.environment import derive, variables_of
+from hostagent.domains.nccl.hca_list import parse_hcas
+from hostagent.domains.nccl.node import parse_node
+from hostagent.domains.nccl.quoting import FORMS, holds, in_shell, in_yaml
+from hostagent.domains.nccl.settings import parse_conf
+from hostagent.domains.nccl.tables.changes import CUT
+from hostagent.domains.nccl.tables.variables import known_to
 from hostagent.sinks.ncclenv import fitted, render_environment
 from tests.nccl_nodes import LIBRARY, NOT_SUPPORTED, UNREAD, finding, fleet, nic, node, port, report, setting
 

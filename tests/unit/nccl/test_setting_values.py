@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.knowledge.ncclvariables import variables
-from hostagent.nccl.numbers import parse_number
-from hostagent.nccl.values import fault
+from hostagent.domains.nccl.numbers import parse_number
+from hostagent.domains.nccl.tables.variables import variables
+from hostagent.domains.nccl.values import fault
 
 VERSIONS = ((2, 18, 3), (2, 21, 5), (2, 28, 9), (2, 32, 3))
 NUMBERS = sorted(name for name, one in variables().items() if one.kind == "number")

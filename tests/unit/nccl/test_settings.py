@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.nccl.settings import ENVIRONMENT, SYSTEM_FILE, conf_files, parse_conf, settings, winning
+from hostagent.domains.nccl.settings import ENVIRONMENT, SYSTEM_FILE, conf_files, parse_conf, settings, winning
 
 VERSIONS = ((2, 18, 3), (2, 23, 4), (2, 28, 9), (2, 30, 7))
 NAME = st.sampled_from(["NCCL_DEBUG", "NCCL_NET", "A", " A", "#A"])

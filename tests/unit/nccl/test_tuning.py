@@ -2,7 +2,7 @@
 
 import pytest
 
-from hostagent.nccl.tuning import read
+from hostagent.domains.nccl.tuning import read
 
 NEW, OLD = (2, 28, 9), (2, 21, 5)
 

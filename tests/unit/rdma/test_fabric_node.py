@@ -1,7 +1,7 @@
 """The join of all that a node's fabric class is made of."""
 
 from hostagent.core.unread import Unread
-from hostagent.derived.fabricnode import FabricNode
+from hostagent.domains.nccl.fabric_node import FabricNode
 from hostagent.profile import load
 
 PROFILE = load("default", site_file="/nonexistent").profile
