@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from hostagent.core.escape import visible
-from hostagent.report.nodewords import Transition
-from hostagent.report.times import iso
+from hostagent.engine.report.node_status import Transition
+from hostagent.engine.report.times import iso
 
 Format = Literal["text", "json"]
 FORMATS: tuple[Format, ...] = ("text", "json")

@@ -30,8 +30,8 @@ def _headed(name: str, version: int, title: str, description: str, body: Mapping
 
 
 def _report() -> dict[str, Any]:
-    from hostagent.report import SCHEMA_VERSION, Report
-    from hostagent.report.facts import facts_schema
+    from hostagent.engine.report import SCHEMA_VERSION, Report
+    from hostagent.engine.report.facts import facts_schema
     from hostagent.setup.document import SetUp
 
     body = schema(Report, texts=field_texts)
@@ -57,13 +57,13 @@ def _fill(body: dict[str, Any], **shapes: Mapping[str, Any]) -> None:
 
 def _explained(body: Any) -> Any:
     """With the texts of facts, and of values that could not be read."""
-    from hostagent.report.facts.described import described
+    from hostagent.engine.report.facts_described import described
 
     return described(body)
 
 
 def _summary() -> dict[str, Any]:
-    from hostagent.report.summary import SCHEMA_VERSION, summary_schema
+    from hostagent.engine.report.summary import SCHEMA_VERSION, summary_schema
 
     body = summary_schema()
     _fill(body, schema_version={"const": SCHEMA_VERSION})
@@ -94,8 +94,8 @@ def _profile() -> dict[str, Any]:
 
 def profile_body(renames: "Iterable[Rename]") -> dict[str, Any]:
     """What a layer may hold: today's keys and, deprecated, those that `renames` still lets in."""
-    from hostagent.profile import Profile
     from hostagent.profiles.format import SCHEMA_VERSION, VERSION_PATTERN, keys
+    from hostagent.profiles.profile import Profile
 
     body = schema(Profile, partial=True)
     body["properties"]["schema_version"] = {"anyOf": [{"const": SCHEMA_VERSION}, {"type": "string", "pattern": f"^{VERSION_PATTERN}$"}]}
@@ -131,8 +131,8 @@ def _snapshot() -> dict[str, Any]:
 
 
 def _topology() -> dict[str, Any]:
-    from hostagent.report import Judgement, Report
-    from hostagent.report.facts import facts_schema
+    from hostagent.engine.report import Judgement, Report
+    from hostagent.engine.report.facts import facts_schema
     from hostagent.topology.document import PARTS, SCHEMA_VERSION, Document, Found
 
     body = schema(Document, texts=_like({Document: Report, Found: Judgement}))
@@ -204,9 +204,9 @@ def _answer(name: str, version: int, text: str, kind: type) -> dict[str, Any]:
 
 
 def _plan() -> dict[str, Any]:
+    from hostagent.engine.report import Judgement, Report
     from hostagent.plan.document import SCHEMA_VERSION, Document
     from hostagent.plan.model import OPERATIONS, Refusal
-    from hostagent.report import Judgement, Report
 
     body = _extensible(schema(Document, texts=_like({Document: Report, Refusal: Judgement})))
     body["properties"]["schema_version"] |= {"const": SCHEMA_VERSION}

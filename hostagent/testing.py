@@ -15,17 +15,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple, get_args, get_type_hints
 
-from hostagent.check import Check
 from hostagent.core.answers import Answer
 from hostagent.core.typed import ShapeError, build
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
 from hostagent.core.yamlfile import load_yaml
-from hostagent.evaluate import evaluate
+from hostagent.engine.check import Check
+from hostagent.engine.evaluate import evaluate
+from hostagent.engine.report import Judgement
 from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.host.source import Source
-from hostagent.profile import Profile, load
-from hostagent.report import Judgement
+from hostagent.profiles.profile import Profile, load
 
 _CASE_BYTES = 256 * 1024
 _PROFILES: dict[str, Profile] = {}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hostagent.catalogue import OURS, load
+from hostagent.engine.catalogue import OURS, load
 from hostagent.testing import Case, cases
 
 FOLDER = Path(__file__).parent / "cases"

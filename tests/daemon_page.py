@@ -13,18 +13,18 @@ from typing import get_args
 
 import click
 
-from hostagent.catalogue import OURS, load
 from hostagent.cli.daemon import command
 from hostagent.daemon import record, statedir
 from hostagent.daemon.conditions import TYPES, measured
 from hostagent.daemon.labels import labels
 from hostagent.daemon.told import advance, at_once, first
 from hostagent.domains.nccl.class_inputs import CLASS_INPUTS, HOST_INPUTS
+from hostagent.engine.catalogue import OURS, load
+from hostagent.engine.report import daemon_lock
+from hostagent.engine.report.node_status import Transition
+from hostagent.engine.report.summary import Coverage
 from hostagent.install import clearing
 from hostagent.log import Log
-from hostagent.report import daemonlock
-from hostagent.report.nodewords import Transition
-from hostagent.report.summary import Coverage
 from tests import recorded
 from tests.readme import ROOT, output
 
@@ -93,7 +93,7 @@ _FILES = {
     statedir.TOLD: "what is told of each condition, and since when",
     statedir.HISTORY: "faults, lost links and loads of the driver in this boot",
     statedir.RECORD: "transitions and critical faults, over boots; in the folder of `--history-dir`",
-    daemonlock.NAME: "held by the daemon at work",
+    daemon_lock.NAME: "held by the daemon at work",
     statedir.LOCK: "held while one of the daemon's two processes writes",
     statedir.CLEARED: "what an administrator cleared; it is always in `/run/hostagent` of the judged host",
     clearing.LOCK: "held while that is written; in the same directory",
@@ -243,7 +243,7 @@ def _plain(value: object) -> str:
 
 
 def _files() -> str:
-    modes = {**statedir.MODES, daemonlock.NAME: 0o600, statedir.LOCK: 0o600, statedir.CLEARED: 0o644, clearing.LOCK: 0o600}
+    modes = {**statedir.MODES, daemon_lock.NAME: 0o600, statedir.LOCK: 0o600, statedir.CLEARED: 0o644, clearing.LOCK: 0o600}
     return "\n".join(f"| `{name}` | {mode:04o} | {_FILES[name]} |" for name, mode in modes.items())
 
 

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from hostagent.catalogue import OURS, load
-from hostagent.catalogue_pages import render_index, render_page
-from hostagent.check import Check
+from hostagent.engine.catalogue import OURS, load
+from hostagent.engine.catalogue_pages import render_index, render_page
+from hostagent.engine.check import Check
 from tests import daemon_page, fabric_page, fleet_page, install_page, nccl_page, requirements, tao_page, topology_page, words
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -2,8 +2,8 @@
 
 import re
 
-from hostagent.catalogue import OURS, load
 from hostagent.domains.network.tables.numbers import ACTIVE_MTUS, ROCE_HEADERS
+from hostagent.engine.catalogue import OURS, load
 from tests.readme import output
 
 PAGE = "docs/fabric.md"

@@ -2,8 +2,8 @@
 
 import re
 
-from hostagent.report import Report
-from hostagent.report.told import NOTHING, groups
+from hostagent.engine.report import Report
+from hostagent.engine.report.grouping import NOTHING, groups
 
 
 def first_cause(report: Report) -> tuple[str, ...]:

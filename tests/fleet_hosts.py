@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hostagent.report import Report
-from hostagent.report.nodewords import compact
-from hostagent.report.summarized import summary
+from hostagent.engine.report import Report
+from hostagent.engine.report.node_status import compact
+from hostagent.engine.report.node_summary import summary
 from tests.recorded import report_of
 
 FOLDER = Path(__file__).parent / "fleet"

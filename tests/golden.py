@@ -10,14 +10,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hostagent.app import prepare
 from hostagent.cli.plan import planned_document
 from hostagent.cli.topology import FAMILIES, mapped, with_map
 from hostagent.domains.kubelet.placement import parse_shape
-from hostagent.evidence import Evidence
+from hostagent.engine.collection import InProcess
+from hostagent.engine.pipeline import prepare
+from hostagent.engine.target import Evidence
 from hostagent.host.recording import ReplayBackend
 from hostagent.plan.model import Asked
-from hostagent.reading import InProcess
 from hostagent.sinks import render
 from hostagent.sinks.plan import render_plan
 from hostagent.sinks.topology import Format, render_topology

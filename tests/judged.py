@@ -2,11 +2,11 @@
 
 import contextlib
 
-from hostagent.app import examine, prepare
 from hostagent.core.deadline import within
-from hostagent.reading import InProcess
+from hostagent.engine.collection import InProcess
+from hostagent.engine.pipeline import examine, prepare
+from hostagent.engine.questions import DOMAINS, live_backend
 from hostagent.sandbox.worker import Worker
-from hostagent.source.questions import DOMAINS, live_backend
 
 
 def judged(backend, loaded, only=(), **options):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hostagent.core.steps import Step
 from hostagent.core.unread import Unread
-from hostagent.report import HostIdentity, ProfileIdentity, Tool
+from hostagent.engine.report import HostIdentity, ProfileIdentity, Tool
 from hostagent.topology.document import Document, Fix, Found, Placeable
 
 UNREAD = {"unread": "denied", "detail": "EACCES"}

@@ -3,7 +3,7 @@
 import copy
 
 from hostagent.domains.nccl.node import parse_node
-from hostagent.report.summarized import summary_of_report
+from hostagent.engine.report.node_summary import summary_of_report
 
 UNREAD = {"unread": "denied", "detail": "EACCES"}
 NOT_SUPPORTED = {"unread": "not-supported", "detail": "does not apply"}

@@ -4,16 +4,16 @@ import copy
 from dataclasses import replace
 from pathlib import Path
 
-from hostagent import profile
-from hostagent.catalogue import OURS, explaining, load
 from hostagent.domains.nccl.agreement import ROWS
 from hostagent.domains.nccl.environment import derive
 from hostagent.domains.nccl.logs.chunks import blocks
 from hostagent.domains.nccl.logs.explanation import GOOD, Job
 from hostagent.domains.nccl.tables.causes import CAUSES
+from hostagent.engine.catalogue import OURS, explaining, load
+from hostagent.engine.report.log_correlation import joined
 from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend
-from hostagent.report.hostcauses import joined
+from hostagent.profiles import profile
 from hostagent.sinks.nccl import render_explanation
 from hostagent.sinks.ncclenv import render_environment
 from tests.judged import judged

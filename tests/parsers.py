@@ -5,7 +5,7 @@ import inspect
 import pkgutil
 import typing
 
-import hostagent.collect
+import hostagent.engine.collect
 import hostagent.source
 from hostagent.core import yamlfile
 from hostagent.domains.kubelet.placement import parse_shape, pods_in
@@ -102,7 +102,7 @@ def parse_apt_fault(text: str):
 
 def _parsers():
     """Every ``parse_*`` of the collectors and sources: a new one is tried without being listed."""
-    for package in (hostagent.collect, hostagent.source):
+    for package in (hostagent.engine.collect, hostagent.source):
         for entry in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             module = importlib.import_module(entry.name)
             for name, function in vars(module).items():

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from hostagent import profile
 from hostagent.domains.packages.tables.names import driver_part
 from hostagent.facts.driver import Library
 from hostagent.facts.installation import ConfigFile, InstalledPackage
@@ -11,6 +10,7 @@ from hostagent.facts.version import upstream
 from hostagent.plan.driver import choose, driver_steps
 from hostagent.plan.model import Asked, Given, Write
 from hostagent.plan.offers import Candidate, Moved, Offers, Transaction
+from hostagent.profiles import profile
 from tests.plan_hosts import made_view
 
 CUDA = "https://developer.download.nvidia.com/compute/cuda/repos/x/x86_64/"

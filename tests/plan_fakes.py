@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from hostagent import profile
 from hostagent.plan.making import Deciders, make
 from hostagent.plan.model import Asked, DriverChoice, Given, PlanStep, Portion, Probe, Run, ToolkitChoice, Undo
 from hostagent.plan.offers import NOT_ASKED
+from hostagent.profiles import profile
 from tests.plan_hosts import made_view
 
 PROFILE = profile.load("default", site_file="").profile

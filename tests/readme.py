@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from hostagent.catalogue import OURS, load
+from hostagent.engine.catalogue import OURS, load
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", ROOT / "docs/reference.md")

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from hostagent import profile
+from hostagent.engine.report import Report
 from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend, Tape
-from hostagent.report import Report
+from hostagent.profiles import profile
 from tests.judged import judged
 
 HOSTS = Path(__file__).parent / "hosts"

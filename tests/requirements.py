@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
-from hostagent.catalogue import OURS, load
-from hostagent.check import Check
+from hostagent.engine.catalogue import OURS, load
+from hostagent.engine.check import Check
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "docs/dev/requirements.yaml"

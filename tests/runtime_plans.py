@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from hostagent import profile
 from hostagent.core.tables import daemons
 from hostagent.core.unread import Unread
 from hostagent.domains.runtime.read_runtimes import read_runtimes
@@ -13,6 +12,7 @@ from hostagent.facts.runtime import Launcher
 from hostagent.plan.model import Asked, Choices, DriverChoice, Given, ToolkitChoice, Write
 from hostagent.plan.offers import NOT_ASKED
 from hostagent.plan.runtime import runtime_steps
+from hostagent.profiles import profile
 from hostagent.testing import host
 from tests.plan_hosts import made_view
 

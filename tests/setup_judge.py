@@ -9,14 +9,14 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from hostagent import profile
-from hostagent.app import judge, policy_of, prepare
 from hostagent.cli.setup import command
 from hostagent.cli.setuprequest import asked_for
-from hostagent.collect import READERS
+from hostagent.engine.collect import READERS
+from hostagent.engine.collection import InProcess
+from hostagent.engine.pipeline import judge, policy_of, prepare
 from hostagent.host.caller_tools import Wanted, asked
 from hostagent.host.recording import ReplayBackend
-from hostagent.reading import InProcess
+from hostagent.profiles import profile
 from hostagent.setup import KINDS
 from hostagent.setup.tools import Said, answered, asks
 from hostagent.setup.verdict import verdict

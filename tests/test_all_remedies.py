@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.catalogue import OURS, load
 from hostagent.core.tables.recovery_actions import ENDS_JOBS
 from hostagent.domains.gpu.tables.xids import CATALOGUE, meaning
+from hostagent.engine.catalogue import OURS, load
+from hostagent.engine.judgements import _HEADLINE_CHARS
+from hostagent.engine.report.grouping import groups, steps
 from hostagent.host.recording import ReplayBackend
-from hostagent.judgements import _HEADLINE_CHARS
-from hostagent.report.told import groups, steps
 from hostagent.testing import run_case
 from tests.checkcases import CASES, CHECKS
 from tests.commands import NOT_LOOKED_AT, PACKAGES, WORDS, programs
@@ -216,8 +216,8 @@ def _names(todo, verb):
 
 @functools.cache
 def _held(name):
-    from hostagent.collect import collect
     from hostagent.core.unread import Unread
+    from hostagent.engine.collect import collect
     from hostagent.facts.packages import Packages
     from hostagent.host.source import Source
 
@@ -229,8 +229,8 @@ def _held(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_virtual_machine_s_board_is_left_alone(name):
     """Nobody reseats or resets what somebody else's machine has."""
-    from hostagent.collect import collect
     from hostagent.core.unread import Unread
+    from hostagent.engine.collect import collect
     from hostagent.facts.platform import Platform
     from hostagent.host.source import Source
 

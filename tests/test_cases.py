@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.catalogue import OURS
-from hostagent.evaluate import evaluate
+from hostagent.engine.catalogue import OURS
+from hostagent.engine.evaluate import evaluate
+from hostagent.engine.lint import lint
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.lint import lint
 from hostagent.testing import mismatch, run_case, without_one_field
 from tests.checkcases import CASES, CHECKS
 from tests.over import over

@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from hostagent import profile
 from hostagent.cli import run as run_module
 from hostagent.core.typed import plain
+from hostagent.engine.report import state
 from hostagent.host import recording
-from hostagent.profiles import files
-from hostagent.report import state
+from hostagent.profiles import files, profile
 from tests.judged import judged
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
@@ -191,7 +190,7 @@ def test_a_check_by_a_built_in_profile_imports_no_yaml():
     code = f"import sys; sys.argv = ['hostagent', 'check', '--from', {NO_GPU!r}, '--profile', 'tao-7.1']\n"
     code += "from hostagent.cli import cli\n"
     code += "try: cli(standalone_mode=False)\nexcept SystemExit: pass\n"
-    code += "print([name for name in sys.modules if name.split('.')[0] in ('yaml', '_yaml')], 'hostagent.evaluate' in sys.modules)"
+    code += "print([name for name in sys.modules if name.split('.')[0] in ('yaml', '_yaml')], 'hostagent.engine.evaluate' in sys.modules)"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.splitlines()[-1] == "[] True"
 
@@ -500,7 +499,9 @@ class TestStatus:
     def test_it_imports_no_collector(self):
         code = "import sys; sys.argv = ['hostagent', 'status']\nfrom hostagent.cli import cli\n"
         code += "try: cli(standalone_mode=False)\nexcept SystemExit: pass\n"
-        code += "print([name for name in sys.modules if name.startswith(('hostagent.collect', 'hostagent.source', 'psutil', 'yaml'))])"
+        code += (
+            "print([name for name in sys.modules if name.startswith(('hostagent.engine.collect', 'hostagent.source', 'psutil', 'yaml'))])"
+        )
         loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         assert loaded.splitlines()[-1] == "[]"
 

@@ -17,8 +17,8 @@ from hostagent.cli.debug import source_of
 from hostagent.cli.options import PROFILE
 from hostagent.core.deadline import within
 from hostagent.core.unread import Unread
-from hostagent.forked import Forked, Place
-from hostagent.report import state
+from hostagent.engine.collector_process import Forked, Place
+from hostagent.engine.report import state
 from tests import stub_nvml
 from tests.real.conftest import need_real
 

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 
-from hostagent.catalogue import OURS, load
+from hostagent.engine.catalogue import OURS, load
 from tests import hostlist, requirements
 from tests.docs import FOLDER, ROOT, pages
 from tests.over import over

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from hostagent.collect import collect
 from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.domains.nccl.fabric_class import fabric_class, host_class, inputs
 from hostagent.domains.nccl.fabric_node import Wanted, node
 from hostagent.domains.network.devices import Devices
+from hostagent.engine.collect import collect
+from hostagent.engine.report.node_summary import summary
+from hostagent.engine.report.summary import summary_schema
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
@@ -19,8 +21,6 @@ from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.topology import Nic, Topology
 from hostagent.host.recording import ReplayBackend
 from hostagent.host.source import Source
-from hostagent.report.summarized import summary
-from hostagent.report.summary import summary_schema
 from tests import recorded
 from tests.judged import judged
 from tests.over import over

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hostagent.core.typed import plain
-from hostagent.report.summarized import summary_of_report
+from hostagent.engine.report.node_summary import summary_of_report
 from tests import recorded
 
 BASE = json.dumps(plain(recorded.report_of("hgx-h100-roce")))

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from hostagent.cli import cli
+from hostagent.engine.report.exit_code import Asked
 from hostagent.host.recording import ReplayBackend
-from hostagent.report.exitcode import Asked
 from hostagent.sinks import render
 from tests import recorded
 from tests.judged import judged

@@ -16,20 +16,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hostagent import catalogue, profile
-from hostagent.check import check, fail
-from hostagent.collect import ALL_READERS, collect
 from hostagent.core.errors import HostagentError
 from hostagent.core.escape import visible
 from hostagent.core.frozen import frozen
 from hostagent.core.steps import Step
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.evaluate import evaluate
+from hostagent.engine import catalogue
+from hostagent.engine.check import check, fail
+from hostagent.engine.collect import ALL_READERS, collect
+from hostagent.engine.evaluate import evaluate
+from hostagent.engine.report import HostIdentity
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.host import recording
 from hostagent.host.source import Source
-from hostagent.report import HostIdentity
+from hostagent.profiles import profile
 from hostagent.sinks import FORMATS, render
 from tests.cpu import within
 from tests.damage import JUNK, mutated, with_another_value

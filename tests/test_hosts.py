@@ -12,20 +12,21 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from hostagent import profile, snapshot
-from hostagent.catalogue import OURS, load
+from hostagent import snapshot
 from hostagent.cli import LazyGroup
-from hostagent.collect import ALL_READERS, READERS, collect
 from hostagent.core.tables.platforms import owners_way, repairs_itself
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.evaluate import evaluate, proved
+from hostagent.engine.catalogue import OURS, load
+from hostagent.engine.collect import ALL_READERS, READERS, collect
+from hostagent.engine.collection import InProcess
+from hostagent.engine.evaluate import evaluate, proved
+from hostagent.engine.report import PLACEABLE, verdicts
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Platform
 from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend
 from hostagent.host.source import Source
-from hostagent.reading import InProcess
-from hostagent.report import PLACEABLE, verdicts
+from hostagent.profiles import profile
 from tests.firsts import first_cause, holds, told
 from tests.judged import judged
 from tests.over import over

@@ -5,12 +5,12 @@ import shutil
 
 import pytest
 
-from hostagent import profile
 from hostagent.core.unread import Unread
-from hostagent.evidence import Evidence, open_host
+from hostagent.engine.questions import live_backend
+from hostagent.engine.target import Evidence, open_host
 from hostagent.facts.os import Os
 from hostagent.host.source import Source
-from hostagent.source.questions import live_backend
+from hostagent.profiles import profile
 from tests.judged import judged
 from tests.trees import driver, grub, hosts, nccl, others, packages, serving, system
 from tests.trees.staged import stage

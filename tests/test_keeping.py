@@ -10,7 +10,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hostagent import snapshot
-from hostagent.collect import ALL_READERS, collect
 from hostagent.core.retention import WHOLE, Filtered, Keep, merged
 from hostagent.core.unread import Unread
 from hostagent.domains.driver.read_ld_cache import parse_ldcache
@@ -23,10 +22,11 @@ from hostagent.domains.runtime.read_containerd import effective
 from hostagent.domains.system.read_boot_menu import ENTRY, ENVIRONMENT, parse_entry, parse_grubenv
 from hostagent.domains.system.read_modprobe import blacklists_nouveau, parse_options
 from hostagent.domains.system.unit_file import parse_unit
+from hostagent.engine.collect import ALL_READERS, collect
+from hostagent.engine.collection import InProcess
 from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend
 from hostagent.host.source import Source
-from hostagent.reading import InProcess
 from hostagent.snapshot.keeping import KINDS, filtered, kept
 from hostagent.testing import TreeBackend, host
 from tests import recorded

@@ -5,12 +5,12 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from hostagent.catalogue import load
-from hostagent.collect import READERS
 from hostagent.core.retention import Filtered
 from hostagent.core.tables.platforms import CONTAINER_FILE, IN_CONTAINERS, OPERATOR_DRIVER, OPERATOR_TOOLKIT, OPERATORS_MARK, ROWS
 from hostagent.core.unread import Unread
-from hostagent.evaluate import evaluate, proved
+from hostagent.engine.catalogue import load
+from hostagent.engine.collect import READERS
+from hostagent.engine.evaluate import evaluate, proved
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.host.recording import ReplayBackend
 from tests.recorded import NAMES, profile_of, tape_of

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from hostagent import profile
 from hostagent.core.unread import Unread
 from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend
+from hostagent.profiles import profile
 from tests.firsts import holds, told
 from tests.judged import judged
 from tests.recorded import NAMES, expectation_of, profile_of, report_of, tape_of

@@ -2,15 +2,15 @@
 
 from functools import cache
 
-from hostagent.catalogue import OURS, load
-from hostagent.collect import collect
 from hostagent.domains.nccl.tables.variables import variables
-from hostagent.evaluate import evaluate
+from hostagent.engine.catalogue import OURS, load
+from hostagent.engine.collect import collect
+from hostagent.engine.evaluate import evaluate
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.nccl import Nccl, NcclLibrary, NcclSetting
 from hostagent.host.recording import ReplayBackend
 from hostagent.host.source import Source
-from hostagent.profile import load as profile
+from hostagent.profiles.profile import load as profile
 from hostagent.testing import input_kinds
 from tests.over import over
 from tests.recorded import NAMES, expectation_of, tape_of

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from hostagent.core.unread import Unread
+from hostagent.engine.report import PLACEABLE
 from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend
-from hostagent.report import PLACEABLE
 from tests.judged import judged
 from tests.over import over
 from tests.recorded import NAMES, expectation_of, profile_of, tape_of

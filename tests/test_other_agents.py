@@ -15,10 +15,10 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from hostagent import profile
 from hostagent.cli import cli
 from hostagent.cli import npd as npd_module
-from hostagent.report.state import SCHEMA_VERSION
+from hostagent.engine.report.state import SCHEMA_VERSION
+from hostagent.profiles import profile
 
 SHIPPED = Path(__file__).parent.parent / "daemonset"
 NPD = json.loads((SHIPPED / "npd/hostagent.json").read_text())

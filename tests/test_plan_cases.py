@@ -12,10 +12,10 @@ import jsonschema
 import pytest
 import yaml
 
-from hostagent import profile
 from hostagent.core.unread import need
 from hostagent.plan.model import Asked, DockerAsked, Given, Renamed, Write
 from hostagent.plan.offers import NOT_ASKED
+from hostagent.profiles import profile
 from hostagent.schemas import published
 from hostagent.sinks.plan import render_plan
 from tests import recorded

@@ -5,13 +5,13 @@ import json
 
 import jsonschema
 
-from hostagent import app
 from hostagent.cli.plan import documented
-from hostagent.collect import ALL_READERS
-from hostagent.evidence import Evidence
+from hostagent.engine import pipeline
+from hostagent.engine.collect import ALL_READERS
+from hostagent.engine.collection import InProcess
+from hostagent.engine.target import Evidence
 from hostagent.host.recording import ReplayBackend
 from hostagent.plan.model import Asked
-from hostagent.reading import InProcess
 from hostagent.schemas import published
 from hostagent.sinks.plan import render_plan
 from tests import recorded
@@ -25,11 +25,11 @@ FAMILIES = ("os", "kernel", "driver", "nvswitch", "toolkit", "runtime", "cdi")
 @functools.cache
 def judged(name):
     """The report and the plan of one pass."""
-    prepared = app.prepare(recorded.profile_of(name))
+    prepared = pipeline.prepare(recorded.profile_of(name))
     tape = recorded.tape_of(name)
     reading = InProcess(ReplayBackend(tape), tuple(ALL_READERS), replayed=True, recorded_at=tape.recorded_at)
-    collected = reading.collect(app.policy_of(prepared))
-    report = app.judge(collected, reading, prepared)
+    collected = reading.collect(pipeline.policy_of(prepared))
+    report = pipeline.judge(collected, reading, prepared)
     return report, *documented(collected.facts, report, prepared.loaded, Asked(), Evidence(snapshot=str(recorded.HOSTS / name)))
 
 

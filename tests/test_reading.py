@@ -12,32 +12,34 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from hostagent import evaluate, profile, reading
-from hostagent.app import HEAD, Prepared, judge, prepare
-from hostagent.check import check
 from hostagent.cli.check import rendered
-from hostagent.collect import ALL_READERS, READERS, collect, lanes
 from hostagent.core.answers import MIB
 from hostagent.core.deadline import COMPUTING_S, processor_limit, time_limit, within
 from hostagent.core.errors import HostagentError, OutOfTime
 from hostagent.core.unread import Unread
 from hostagent.domains.gpu.read_nvidia_worker import NVIDIA
-from hostagent.evidence import Evidence, open_host
+from hostagent.engine import collection as reading
+from hostagent.engine import evaluate
+from hostagent.engine.check import check
+from hostagent.engine.collect import ALL_READERS, READERS, collect, lanes
+from hostagent.engine.collection import Collected, InProcess
+from hostagent.engine.collector_process import Forked, Place
+from hostagent.engine.pipeline import HEAD, Prepared, judge, prepare
+from hostagent.engine.questions import DOMAINS
+from hostagent.engine.target import Evidence, open_host
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Identity, Machine, Storage
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
-from hostagent.forked import Forked, Place
 from hostagent.host import recording
 from hostagent.host.source import Source
 from hostagent.host.worker_reading import read_lane
-from hostagent.reading import Collected, InProcess
+from hostagent.profiles import profile
 from hostagent.sandbox import child
 from hostagent.sandbox.worker import Worker
 from hostagent.sandbox.worker_spec import CALL_S, Lane
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS
-from hostagent.source.questions import DOMAINS
 from tests.children import children, running, until
 from tests.judged import judged
 
@@ -426,8 +428,12 @@ def test_every_reader_declares_what_it_is_read_from_and_which_lanes_it_asks():
         backend, facts = replay(path), {}
         for name in ALL_READERS:
             _read(name, backend, facts, needs[name], asked[name])
-    assert needs == {name: set(reader.needs) for name, reader in ALL_READERS.items()}, "say it in READERS, hostagent/collect/__init__.py"
-    assert asked == {name: set(reader.lanes) for name, reader in ALL_READERS.items()}, "say it in READERS, hostagent/collect/__init__.py"
+    assert needs == {name: set(reader.needs) for name, reader in ALL_READERS.items()}, (
+        "say it in READERS, hostagent/engine/collect/__init__.py"
+    )
+    assert asked == {name: set(reader.lanes) for name, reader in ALL_READERS.items()}, (
+        "say it in READERS, hostagent/engine/collect/__init__.py"
+    )
 
 
 def _read(name, backend, facts, needs, asked):

@@ -96,8 +96,9 @@ def test_each_decision_has_its_number_its_parts_and_a_line_in_the_list():
 
 
 def test_every_profile_key_and_check_of_the_site_file_example_exists(tmp_path):
-    from hostagent import catalogue, profile
-    from hostagent.evaluate import params
+    from hostagent.engine import catalogue
+    from hostagent.engine.evaluate import params
+    from hostagent.profiles import profile
 
     example = re.search(r"<!-- site file -->\n```yaml\n(.*?)```", REFERENCE, re.DOTALL)[1]
     (tmp_path / "profile.yaml").write_text(example)

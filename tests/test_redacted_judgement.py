@@ -6,8 +6,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from hostagent import profile
 from hostagent.host.recording import ReplayBackend
+from hostagent.profiles import profile
 from hostagent.snapshot.redact import Redactor, redacted
 from tests import recorded
 from tests.judged import judged

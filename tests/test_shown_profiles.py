@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hostagent import profile
 from hostagent.plan.model import Asked, Given
 from hostagent.plan.offers import NOT_ASKED
+from hostagent.profiles import profile
 from tests.plan_archives import Archive, planned
 from tests.plan_hosts import made_view
 

@@ -139,7 +139,7 @@ def test_a_run_by_another_profile_leaves_the_hosts_own_verdict(tree):
 def test_a_check_beside_a_daemon_writes_no_state_and_says_so():
     """In a mount namespace of its own, where a process holds what a daemon holds."""
     need_real("unshare", "apt-get install util-linux")
-    holder = "import sys, time; from hostagent.report import daemonlock; print(daemonlock.take('/run/hostagent') is not None, flush=True); time.sleep(50)"
+    holder = "import sys, time; from hostagent.engine.report import daemon_lock as daemonlock; print(daemonlock.take('/run/hostagent') is not None, flush=True); time.sleep(50)"
     check = f"{HOSTAGENT} check --save-state >/dev/null"
     script = f"""mkdir -p /run/hostagent; mount -t tmpfs -o mode=0755 none /run/hostagent
     {sys.executable} -c "{holder}" > /run/hostagent/began & holder=$!

@@ -7,26 +7,26 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from hostagent import reading
-from hostagent.app import examine, judge, policy_of, prepare
-from hostagent.check import check, fail
-from hostagent.collect import collect
 from hostagent.core.frozen import frozen
 from hostagent.core.unread import Unread
 from hostagent.daemon.conditions import measured
 from hostagent.daemon.documents import Documents
 from hostagent.daemon.told import at_once
-from hostagent.evaluate import evaluate
+from hostagent.engine import collection
+from hostagent.engine.check import check, fail
+from hostagent.engine.collect import collect
+from hostagent.engine.collection import InProcess
+from hostagent.engine.evaluate import evaluate
+from hostagent.engine.pipeline import examine, judge, policy_of, prepare
+from hostagent.engine.report.node_summary import summary
+from hostagent.engine.result_cache import Steady
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Platform
 from hostagent.host import recording
 from hostagent.host.source import Source
-from hostagent.profile import load
-from hostagent.reading import InProcess
-from hostagent.report.summarized import summary
+from hostagent.profiles.profile import load
 from hostagent.sinks.json import render_json
-from hostagent.steady import Steady
 from tests.damage import mutated
 
 HOSTS = sorted(path.parent for path in (Path(__file__).parent / "hosts").glob("*/tape.json"))
@@ -93,7 +93,7 @@ def test_only_who_has_the_clock_is_read_anew_when_nothing_but_time_passes():
         earlier, facts = {}, []
         for backend in (recording.ReplayBackend(recorded), recording.ReplayBackend(replace(recorded, answers=answers))):
             facts.append(collect(Source(backend), told=read.append, earlier=earlier)[0])
-            earlier = reading.earlier(read)
+            earlier = collection.earlier(read)
             unread = {one.name for one in read if isinstance(one.value, Unread)}
             read, was = [], read
         assert {one.name for one in was if one.is_new} - unread == {"Identity"}
@@ -111,7 +111,7 @@ def test_a_reader_that_crashed_or_could_not_read_is_tried_again_on_the_same_answ
     for _ in range(2):
         rows = []
         collect(Source(Nothing()), ["Clock"], reader, rows.append, earlier)
-        earlier = reading.earlier(rows)
+        earlier = collection.earlier(rows)
     assert len(tries) == 2
     assert "crashed" in rows[0].value.detail
 

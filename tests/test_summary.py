@@ -16,11 +16,11 @@ from hostagent.core.typed import plain
 from hostagent.core.unread import Unread
 from hostagent.domains.nccl.class_inputs import CLASS_INPUTS, HOST_INPUTS
 from hostagent.domains.nccl.fabric_class import fabric_class, host_class
-from hostagent.report import Verdicts
-from hostagent.report.nodewords import compact
-from hostagent.report.summarized import LONGEST, cut_at_names, summary, summary_of_report
-from hostagent.report.summary import summary_schema
-from hostagent.report.told import groups
+from hostagent.engine.report import Verdicts
+from hostagent.engine.report.grouping import groups
+from hostagent.engine.report.node_status import compact
+from hostagent.engine.report.node_summary import LONGEST, cut_at_names, summary, summary_of_report
+from hostagent.engine.report.summary import summary_schema
 from tests import recorded
 from tests.over import over
 from tests.unit.reports import HOSTILE

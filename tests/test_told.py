@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 from hostagent.core.vocabulary import ACTIONS
-from hostagent.report.told import NOTHING, groups, steps
+from hostagent.engine.report.grouping import NOTHING, groups, steps
 from hostagent.sinks import render
 from tests.over import over
 from tests.recorded import NAMES, expectation_of, report_of

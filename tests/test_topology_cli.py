@@ -13,13 +13,13 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from hostagent import profile
-from hostagent.app import prepare
 from hostagent.cli.topology import FAMILIES, mapped, with_map
 from hostagent.core.typed import plain
 from hostagent.domains.kubelet.placement import parse_shape
+from hostagent.engine.collection import InProcess
+from hostagent.engine.pipeline import prepare
 from hostagent.host.recording import ReplayBackend, load
-from hostagent.reading import InProcess
+from hostagent.profiles import profile
 from hostagent.schemas import published
 from hostagent.sinks.markup import escaped
 from hostagent.sinks.topology import FORMATS, render_topology

@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 
 from hostagent import __version__
-from hostagent.catalogue import OURS, load
 from hostagent.cli.demo import HOSTS
+from hostagent.engine.catalogue import OURS, load
 from hostagent.schemas import published
 
 ROOT = Path(__file__).parent.parent

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.catalogue import OURS, load
+from hostagent.engine.catalogue import OURS, load
 from tests.over import over
 from tests.words import ROOT, closed_lists, meanings
 

@@ -27,15 +27,15 @@ from hostagent.cli.outputs import deliver_all, one_form, output_options, outputs
 from hostagent.cli.streams import complain
 from hostagent.core.deadline import COMPUTING_S
 from hostagent.core.smallfile import reason
-from hostagent.evidence import Evidence, open_host
-from hostagent.reading import Reading
-from hostagent.report import Report, shortened, state
-from hostagent.report.exitcode import NAGIOS_CODES, Asked
+from hostagent.engine.collection import Reading
+from hostagent.engine.report import Report, shortened, state
+from hostagent.engine.report.exit_code import NAGIOS_CODES, Asked
+from hostagent.engine.target import Evidence, open_host
 from hostagent.sinks import FORMATS, Format, render
 
 if TYPE_CHECKING:
-    from hostagent.app import Prepared
-    from hostagent.profile import Loaded
+    from hostagent.engine.pipeline import Prepared
+    from hostagent.profiles.profile import Loaded
 
 _SCOPES: dict[str, Literal["single_node", "multi_node"]] = {"single": "single_node", "multi": "multi_node"}
 
@@ -173,11 +173,11 @@ def checked(place: Evidence, profile_name: str, only: tuple[str, ...] = (), skip
 
 
 def _examined(reading: Reading, prepared: "Prepared", place: Evidence) -> "tuple[Report, Loaded]":
-    from hostagent import app
+    from hostagent.engine import pipeline
 
     # A pod is told the name of its node; a recorded host and an image are none of this cluster's.
     node_name = "" if place.snapshot or place.root else os.environ.get("NODE_NAME", "")
-    return app.examine(reading, prepared, node_name), prepared.loaded
+    return pipeline.examine(reading, prepared, node_name), prepared.loaded
 
 
 def rendered(report: Report, form: Format, within_s: float = COMPUTING_S, **options: Any) -> str:

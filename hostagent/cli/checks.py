@@ -5,11 +5,11 @@ from collections.abc import Iterable
 
 import click
 
-from hostagent import catalogue
 from hostagent.cli import SETTINGS, Group, examples
 from hostagent.cli.options import completed, desired, json_option, profile_option, warn
 from hostagent.cli.streams import put, say
 from hostagent.core.errors import HostagentError
+from hostagent.engine import catalogue
 
 _PROFILE = profile_option("The profile whose catalogues are meant.")
 
@@ -56,7 +56,7 @@ def _list_installed() -> None:
 @_PROFILE
 def show_check(check_id: str, profile_name: str) -> None:
     """Explain one check: what it means, what it reads, what to do, which numbers a profile may change."""
-    from hostagent.catalogue_pages import render_page
+    from hostagent.engine.catalogue_pages import render_page
 
     loaded = desired(profile_name)
     warn(loaded.warnings)

@@ -12,10 +12,10 @@ from typing import Any, get_args
 import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete, get_completion_class
 
-from hostagent import catalogue, profile
 from hostagent.core.errors import HostagentError
 from hostagent.core.vocabulary import Extra
-from hostagent.profiles import files
+from hostagent.engine import catalogue
+from hostagent.profiles import files, profile
 
 #: What a shape of ``--pod`` may name, other than full resource names.
 _SHAPE_KEYS = ("gpus", "cpus", "memory", "nics", "hugepages-2Mi", "hugepages-1Gi")

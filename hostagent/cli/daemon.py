@@ -17,11 +17,11 @@ from hostagent.core.smallfile import reason
 from hostagent.daemon.settings import KEPT, RUN
 
 if TYPE_CHECKING:
-    from hostagent.app import Prepared
     from hostagent.daemon.loop import Listener, Load, Loop, Wake
     from hostagent.daemon.notify import Notify
     from hostagent.daemon.settings import Settings
     from hostagent.daemon.tellers import Teller
+    from hostagent.engine.pipeline import Prepared
     from hostagent.log import Log
 
 _LISTEN = "127.0.0.1:9476"
@@ -238,7 +238,7 @@ def _loop(settings: "Settings", told: "Listener", log: "Log", reload: Reload) ->
 
 
 def _once(loop: "Loop", wake: "Wake") -> int:
-    from hostagent.report.exitcode import Asked
+    from hostagent.engine.report.exit_code import Asked
 
     report = loop.once(wake)
     return 0 if Asked("single_node", "not-ready").succeeds(report) else 1
@@ -246,12 +246,12 @@ def _once(loop: "Loop", wake: "Wake") -> int:
 
 def _alone(folder: str, teller: "Teller", notify: "Notify", *, once: bool) -> int:
     """The lock of the state directory, waited for; a single pass waits for nobody. Raises ``HostagentError``."""
-    from hostagent.report import daemonlock, state
+    from hostagent.engine.report import daemon_lock, state
 
     why = f"another daemon keeps {folder}"
     try:
         state.make(folder)
-        while (lock := daemonlock.take(folder)) is None:
+        while (lock := daemon_lock.take(folder)) is None:
             if once:
                 raise HostagentError(f"found another daemon at work in {folder}", "Stop it, or give another --state-dir")
             teller.tell(("waiting", why), time.monotonic())

@@ -14,7 +14,7 @@ from hostagent.cli import SETTINGS, examples
 from hostagent.cli.streams import put, say
 from hostagent.core.errors import HostagentError
 from hostagent.daemon.settings import KEPT, RUN
-from hostagent.report.times import iso
+from hostagent.engine.report.times import iso
 
 _SPAN = re.compile(r"(\d{1,6})([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}

@@ -8,7 +8,7 @@ import click
 
 from hostagent.core.errors import HostagentError
 from hostagent.daemon.settings import KEPT, RUN, Settings
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.host.paths import Root
 
 #: What Kubernetes, which knows no capitals, and Slurm, which does, may call a host.

@@ -16,8 +16,8 @@ from hostagent.cli.outputs import deliver_all, output_options, outputs
 from hostagent.cli.streams import complain, say
 from hostagent.core.errors import HostagentError, did_you_mean
 from hostagent.core.smallfile import is_absent
-from hostagent.evidence import Evidence
-from hostagent.report import Report
+from hostagent.engine.report import Report
+from hostagent.engine.target import Evidence
 from hostagent.sinks import FORMATS, Format
 
 #: By name: its directory below tests/hosts of a checkout, and what it shows. The first one is shown where none is named.

@@ -10,7 +10,7 @@ from hostagent.cli.options import DEADLINE, evidence
 from hostagent.cli.streams import say
 from hostagent.core.errors import HostagentError
 from hostagent.core.escape import visible
-from hostagent.evidence import Evidence, open_host
+from hostagent.engine.target import Evidence, open_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

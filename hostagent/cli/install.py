@@ -11,13 +11,13 @@ from hostagent.cli.options import color_option, evidence, prepared_for, profile_
 from hostagent.cli.person import Person
 from hostagent.cli.plan import asked_of, asked_options, form_of, form_options, waiting, with_installation
 from hostagent.cli.streams import complain
-from hostagent.evidence import Evidence, open_host
+from hostagent.engine.target import Evidence, open_host
 from hostagent.install.outcome import Outcome
 from hostagent.plan.model import Asking
 from hostagent.sinks.plan import Format
 
 if TYPE_CHECKING:
-    from hostagent.app import Prepared
+    from hostagent.engine.pipeline import Prepared
     from hostagent.install.performing import Performance
 
 # A test runs each of them.
@@ -86,13 +86,13 @@ def _performed(performance: "Performance", place: Evidence, prepared: "Prepared"
 
 def _checked(place: Evidence, prepared: "Prepared", *, remember: bool) -> str:
     """After a run that changed this machine: the whole of it, as ``hostagent check`` judges it; its verdict on one line."""
-    from hostagent import app
     from hostagent.core.smallfile import reason
-    from hostagent.report import state
+    from hostagent.engine import pipeline
+    from hostagent.engine.report import state
     from hostagent.sinks import render
 
     with open_host(place) as reading:
-        report = app.examine(reading, prepared)
+        report = pipeline.examine(reading, prepared)
     if remember:
         try:
             state.save(report, prepared.loaded.files, quarantine=prepared.loaded.profile.quarantine)

@@ -25,7 +25,7 @@ from hostagent.sinks.nccl import FORMATS, Format, render_explanation
 
 if TYPE_CHECKING:
     from hostagent.domains.nccl.logs.explanation import Explanation
-    from hostagent.report import Report
+    from hostagent.engine.report import Report
 
 _EXPLAIN = examples(
     "hostagent nccl explain job.log",
@@ -106,8 +106,8 @@ def _explained(logs: tuple[str, ...], reports: "tuple[Report, ...]") -> "Explana
     found = job.explain()
     if not reports:
         return found
-    from hostagent.catalogue import OURS, explaining, load
-    from hostagent.report.hostcauses import joined
+    from hostagent.engine.catalogue import OURS, explaining, load
+    from hostagent.engine.report.log_correlation import joined
 
     return joined(found, reports, job.hosts, explaining(load([OURS])))
 
@@ -122,17 +122,17 @@ def _reports(
         raise click.UsageError(f"found {' and '.join(named)}, wanted at most one of them")
     if reports:
         from hostagent.cli.reports import read_reports
-        from hostagent.report.hostcauses import as_report
+        from hostagent.engine.report.log_correlation import as_report
 
         return tuple(replace(as_report(*one), facts={}) for one in read_reports(reports))
     if not named:
         return ()
-    from hostagent import app
-    from hostagent.evidence import open_host
+    from hostagent.engine import pipeline
+    from hostagent.engine.target import open_host
 
     place = evidence(None, None, "", snapshot, deadline_s)
     with open_host(place) as reading:
-        return (app.examine(reading, prepared_for(place, profile_name)),)
+        return (pipeline.examine(reading, prepared_for(place, profile_name)),)
 
 
 def _verdicts(text: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from hostagent.cli.streams import complain
 from hostagent.core.errors import HostagentError, did_you_mean
 from hostagent.core.escape import visible
 from hostagent.domains.nccl.quoting import FORMS, Form
-from hostagent.evidence import Evidence, open_host
+from hostagent.engine.target import Evidence, open_host
 from hostagent.sinks.ncclenv import apart_of, fitted, render_environment
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _as_text(report: Mapping[str, Any]) -> str:
 
 def _source(saved: _Saved) -> "Source":
     from hostagent.domains.nccl.summaries import Source
-    from hostagent.report.summarized import summary_of_report
+    from hostagent.engine.report.node_summary import summary_of_report
 
     if not isinstance(saved.document, str):
         return Source(saved.name, saved.document)
@@ -159,16 +159,16 @@ def _source(saved: _Saved) -> "Source":
 
 def _of_host(more: tuple[str, ...], place: Evidence, profile_name: str, version: "Version | None") -> "Environment":
     """A pass as that of ``hostagent check``."""
-    from hostagent import app
     from hostagent.core.typed import plain
     from hostagent.domains.nccl.environment import derive
     from hostagent.domains.nccl.node import parse_node
+    from hostagent.engine import pipeline
 
     if more:
         raise click.UsageError(f"found {more[0]!r:.60}, wanted --reports before it")
     prepared = prepared_for(place, profile_name)
     with open_host(place, prepared.kinds) as reading:
-        report = app.examine(reading, prepared)
+        report = pipeline.examine(reading, prepared)
     return derive([parse_node(plain(report))], version)
 
 

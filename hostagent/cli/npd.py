@@ -9,7 +9,7 @@ import click
 from hostagent.cli import SETTINGS, examples
 from hostagent.cli.streams import put
 from hostagent.core.escape import visible
-from hostagent.report import state
+from hostagent.engine.report import state
 
 #: As node-problem-detector takes it (max_output_length of a custom plugin).
 _BYTES = 80

@@ -12,11 +12,11 @@ from click.core import ParameterSource
 from hostagent.cli.streams import complain, put
 from hostagent.core.errors import HostagentError
 from hostagent.core.smallfile import reason
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 
 if TYPE_CHECKING:
-    from hostagent.app import Prepared
-    from hostagent.profile import Loaded
+    from hostagent.engine.pipeline import Prepared
+    from hostagent.profiles.profile import Loaded
 
 #: The variable that stands for ``--profile``.
 PROFILE = "HOSTAGENT_PROFILE"
@@ -178,13 +178,13 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Short for --
 
 
 def desired(name: str, **options: Any) -> "Loaded":
-    """The profile, as `hostagent.profile.load` gives it. Raises ``ProfileError`` with what is wrong in it, the checks it names included."""
-    from hostagent import profile
+    """The profile, as `hostagent.profiles.profile.load` gives it. Raises ``ProfileError`` with what is wrong in it, the checks it names included."""
+    from hostagent.profiles import profile
 
     try:
         return profile.load(name, **options)
     except HostagentError as error:
-        from hostagent import catalogue
+        from hostagent.engine import catalogue
         from hostagent.profiles.mistakes import ProfileError
 
         found = catalogue.with_unknown_ids(error) if isinstance(error, ProfileError) else error
@@ -201,10 +201,11 @@ def is_profile_of_the_variable() -> bool:
 
 def prepared_for(place: Evidence, profile_name: str, only: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> "Prepared":
     """What a pass over `place` is judged by: the profile, and those of its checks that are asked for."""
-    from hostagent import app, profile
+    from hostagent.engine import pipeline
+    from hostagent.profiles import profile
 
     # The site file is this machine's policy: a recorded host gives the same report on every laptop without it.
-    prepared = app.prepare(desired(profile_name, site_file="" if place.snapshot or place.root else profile.SITE_FILE), only, skip)
+    prepared = pipeline.prepare(desired(profile_name, site_file="" if place.snapshot or place.root else profile.SITE_FILE), only, skip)
     warn(prepared.loaded.warnings)
     if (only or skip) and not prepared.checks:
         raise click.UsageError("found --only and --skip that leave no check, wanted at least one")

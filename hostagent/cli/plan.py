@@ -22,18 +22,18 @@ from hostagent.cli.options import (
 from hostagent.cli.outputs import deliver_all, one_form, output_option, outputs
 from hostagent.cli.streams import complain
 from hostagent.core.vocabulary import Extra
-from hostagent.evidence import Evidence, open_host
+from hostagent.engine.target import Evidence, open_host
 from hostagent.plan.model import Asked, Asking
 from hostagent.plan.view import KINDS
 from hostagent.sinks.plan import FORMATS, Format, render_plan
 
 if TYPE_CHECKING:
-    from hostagent.app import Prepared
+    from hostagent.engine.pipeline import Prepared
+    from hostagent.engine.report import Report
     from hostagent.facts.hostfacts import HostFacts
     from hostagent.plan.document import Document
     from hostagent.plan.model import Plan
-    from hostagent.profile import Loaded
-    from hostagent.report import Report
+    from hostagent.profiles.profile import Loaded
 
 REFUSED = 4
 #: A plan has whole files of the host: nobody else reads what it is written to.
@@ -144,12 +144,12 @@ def command(
 
 def planned_document(place: Evidence, profile_name: str, asked: Asked) -> "tuple[Plan, Document]":
     """One pass over the host, and its plan. The package manager is asked once nothing of the pass is left."""
-    from hostagent import app
+    from hostagent.engine import pipeline
 
     prepared = with_installation(prepared_for(place, profile_name))
     with open_host(place, prepared.kinds) as reading:
-        collected = reading.collect(app.policy_of(prepared))
-        report = app.judge(collected, reading, prepared)
+        collected = reading.collect(pipeline.policy_of(prepared))
+        report = pipeline.judge(collected, reading, prepared)
     return documented(collected.facts, report, prepared.loaded, asked, place)
 
 
@@ -170,7 +170,7 @@ def waiting(text: str) -> None:
 
 def with_installation(prepared: "Prepared") -> "Prepared":
     """The checks that tell of advisories alone, what they need, and what a plan does."""
-    from hostagent.collect import HEAD
+    from hostagent.engine.collect import HEAD
 
     checks = tuple(one for one in prepared.checks if one.axis == "security")
     needed = (kind.__name__ for one in checks for kind in one.inputs.kinds)

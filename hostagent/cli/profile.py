@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from hostagent import __version__, catalogue, profile
+from hostagent import __version__
 from hostagent.cli import SETTINGS, Group, examples
 from hostagent.cli.options import PROFILE, STANDARD, completed, desired, json_option, warn, write
 from hostagent.cli.outputs import output_option
@@ -15,7 +15,8 @@ from hostagent.cli.streams import put, say
 from hostagent.core.errors import HostagentError
 from hostagent.core.smallfile import is_absent
 from hostagent.core.typed import plain
-from hostagent.profiles import files
+from hostagent.engine import catalogue
+from hostagent.profiles import files, profile
 
 
 @click.group(

@@ -8,8 +8,8 @@ from hostagent.cli.folders import files_of
 from hostagent.core.errors import HostagentError
 from hostagent.core.escape import visible
 from hostagent.core.smallfile import STANDARD_INPUT, read_small, read_standard_input, reason
+from hostagent.engine.report import SCHEMA_VERSION
 from hostagent.host.recording import MAX_BYTES, parse_tape
-from hostagent.report import SCHEMA_VERSION
 
 #: Reports of a set of hosts.
 _MOST = 10_000

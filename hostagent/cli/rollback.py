@@ -14,7 +14,7 @@ from hostagent.cli.changing import told as ended
 from hostagent.cli.options import evidence, terminal_width
 from hostagent.cli.progress import Progress
 from hostagent.cli.streams import say
-from hostagent.evidence import Evidence, open_host
+from hostagent.engine.target import Evidence, open_host
 
 if TYPE_CHECKING:
     from hostagent.install.runs import Run
@@ -69,8 +69,8 @@ def _look(place: Evidence) -> "View":
 
 def _lines(run: "Run", following: int) -> Iterator[str]:
     """Number, time and end; below it what it changed, and whether it is the one that is taken back next."""
+    from hostagent.engine.report.times import moment
     from hostagent.install.history import remembered
-    from hostagent.report.times import moment
 
     one, width = remembered(run), terminal_width()
     head = f"Run {one.number}, {moment(one.began)}: {one.ended}"

@@ -12,7 +12,7 @@ from hostagent.cli.plan import waiting, with_installation
 from hostagent.cli.progress import Progress
 from hostagent.cli.setuplines import Seen, looked, shown
 from hostagent.cli.streams import complain
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.install.asroot import again, is_root, sudo
 from hostagent.install.outcome import Outcome
 from hostagent.setup.distribution import distribution

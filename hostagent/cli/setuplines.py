@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hostagent.cli.options import prepared_for
 from hostagent.cli.streams import put, say
-from hostagent.evidence import Evidence, open_host
+from hostagent.engine.target import Evidence, open_host
 from hostagent.setup import KINDS
 
 if TYPE_CHECKING:
-    from hostagent.app import Prepared
+    from hostagent.engine.collection import Reading
+    from hostagent.engine.pipeline import Prepared
+    from hostagent.engine.report import Report
     from hostagent.facts.hostfacts import HostFacts
-    from hostagent.reading import Reading
-    from hostagent.report import Report
     from hostagent.setup.request import Request
     from hostagent.setup.told import Tools
     from hostagent.setup.verdict import Verdict
@@ -29,7 +29,7 @@ class Seen(NamedTuple):
 
 def looked(request: "Request", place: Evidence, profile_name: str, *, asking: bool = True) -> Seen:
     """One pass over the host, as ``check`` makes it, and meanwhile the tools: of this machine alone, and where they are asked."""
-    from hostagent.collect import READERS
+    from hostagent.engine.collect import READERS
     from hostagent.host.caller_tools import Wanted
     from hostagent.host.caller_tools import asked as running
     from hostagent.setup.tools import asks
@@ -48,10 +48,10 @@ def looked(request: "Request", place: Evidence, profile_name: str, *, asking: bo
 
 def _judged(reading: "Reading", prepared: "Prepared") -> "tuple[HostFacts, Report]":
     """The report of ``check``: by the whole of the profile."""
-    from hostagent import app
+    from hostagent.engine import pipeline
 
-    collected = reading.collect(app.policy_of(prepared))
-    return collected.facts, app.judge(collected, reading, prepared)
+    collected = reading.collect(pipeline.policy_of(prepared))
+    return collected.facts, pipeline.judge(collected, reading, prepared)
 
 
 def _names(facts: "HostFacts") -> tuple[str, ...]:

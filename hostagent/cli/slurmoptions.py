@@ -9,11 +9,11 @@ import click
 
 from hostagent.cli.options import Seconds, evidence, prepared_for, profile_option
 from hostagent.core.errors import HostagentError
-from hostagent.evidence import Evidence
-from hostagent.report import state
+from hostagent.engine.report import state
+from hostagent.engine.target import Evidence
 
 if TYPE_CHECKING:
-    from hostagent.app import Prepared
+    from hostagent.engine.pipeline import Prepared
     from hostagent.slurm.programs.verdict import Author
 
 #: Of the judged host.

@@ -22,10 +22,10 @@ from hostagent.cli.options import (
     write,
 )
 from hostagent.cli.streams import complain, put, say
-from hostagent.collect import ALL_READERS
 from hostagent.core.deadline import within
 from hostagent.core.errors import HostagentError, did_you_mean
-from hostagent.evidence import open_host
+from hostagent.engine.collect import ALL_READERS
+from hostagent.engine.target import open_host
 from hostagent.host import recording
 
 _MIN_KEY_BYTES = 16

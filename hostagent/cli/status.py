@@ -10,10 +10,10 @@ import click
 from hostagent.cli import SETTINGS, examples
 from hostagent.cli.exitcodes import exit_codes_option
 from hostagent.cli.streams import put, say
-from hostagent.report import state
-from hostagent.report.exitcode import NAGIOS_CODES
-from hostagent.report.hostcoverage import gap_in_words
-from hostagent.report.times import ago, moment
+from hostagent.engine.report import state
+from hostagent.engine.report.exit_code import NAGIOS_CODES
+from hostagent.engine.report.host_coverage import gap_in_words
+from hostagent.engine.report.times import ago, moment
 
 _SCOPES = {"single": "single_node", "multi": "multi_node"}
 _FORMATS = ("text", "json", "line")

@@ -23,14 +23,14 @@ from hostagent.cli.options import (
 )
 from hostagent.cli.outputs import deliver_all, one_form, output_options, outputs, within_time
 from hostagent.cli.pods import pods_of
-from hostagent.evidence import Evidence, open_host
-from hostagent.reading import Reading
+from hostagent.engine.collection import Reading
+from hostagent.engine.target import Evidence, open_host
 from hostagent.sinks.topology import FORMATS, Format, render_topology
 from hostagent.topology.document import PARTS, Document, document
 
 if TYPE_CHECKING:
-    from hostagent.app import Prepared
     from hostagent.domains.kubelet.placement.pods import Pod
+    from hostagent.engine.pipeline import Prepared
 
 #: The checks that run, and what the map needs whatever they read.
 FAMILIES = ("topology", "kubelet", "rdma", "network")
@@ -105,10 +105,10 @@ def with_map(prepared: "Prepared") -> "Prepared":
 
 def mapped(reading: Reading, prepared: "Prepared", pods: "tuple[Pod, ...]") -> Document:
     """One pass: read the host, judge it by the checks that are asked for, place the pods; those of the profile where there are none."""
-    from hostagent import app
+    from hostagent.engine import pipeline
 
-    collected = reading.collect(app.policy_of(prepared))
-    report = app.judge(collected, reading, prepared)
+    collected = reading.collect(pipeline.policy_of(prepared))
+    report = pipeline.judge(collected, reading, prepared)
     shapes = () if pods else tuple(one.text for one in prepared.loaded.profile.pods.values())
     return document(collected.facts, report, pods, shapes)
 

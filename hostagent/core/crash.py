@@ -40,7 +40,7 @@ def _lines(error: BaseException, seen: frozenset[int]) -> Iterator[str]:
 
 
 def _place(path: str, module: object) -> str:
-    """``hostagent/evaluate.py``: as much of a file's path as its module's name has parts."""
+    """``hostagent/engine/evaluate.py``: as much of a file's path as its module's name has parts."""
     parts = path.split("/")
     depth = str(module).count(".") + (2 if parts[-1] == "__init__.py" else 1)
     return "/".join(parts[-depth:])

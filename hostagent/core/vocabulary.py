@@ -9,7 +9,7 @@ from typing import Literal, get_args
 Outcome = Literal["pass", "warn", "fail", "unknown", "skip", "off"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-#: Those that a check itself can say; `hostagent.evaluate` decides the others.
+#: Those that a check itself can say; `hostagent.engine.evaluate` decides the others.
 Wrong = Literal["fail", "warn"]
 WRONG: tuple[Wrong, ...] = get_args(Wrong)
 

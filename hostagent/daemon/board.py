@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hostagent.daemon.saying import Saying
-from hostagent.report.nodewords import Transition
+from hostagent.engine.report.node_status import Transition
 
 
 class Delivery(NamedTuple):

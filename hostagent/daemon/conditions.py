@@ -7,11 +7,11 @@ from typing import Literal, get_args
 from hostagent.core.escape import visible
 from hostagent.core.frozen import frozen
 from hostagent.core.vocabulary import Verdict
-from hostagent.report import PLACEABLE, Judgement, Report, verdict_of
-from hostagent.report.devices import devices_of
-from hostagent.report.hostcoverage import gap_word
-from hostagent.report.nodewords import ConditionType, Device, Status, camel_case
-from hostagent.report.told import NOTHING, Group, first_steps, groups, headline, rank_of, subjects_of
+from hostagent.engine.report import PLACEABLE, Judgement, Report, verdict_of
+from hostagent.engine.report.devices import devices_of
+from hostagent.engine.report.grouping import NOTHING, Group, first_steps, groups, headline, rank_of, subjects_of
+from hostagent.engine.report.host_coverage import gap_word
+from hostagent.engine.report.node_status import ConditionType, Device, Status, camel_case
 
 TYPES: tuple[ConditionType, ...] = get_args(ConditionType)
 #: A condition that none of its checks applies to has no verdict.

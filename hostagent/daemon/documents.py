@@ -8,8 +8,8 @@ from typing import Any
 from hostagent.core.deadline import COMPUTING_S, processor_limit
 from hostagent.core.errors import OutOfTime
 from hostagent.daemon.told import State
-from hostagent.report import Judgement, Report, shortened
-from hostagent.report.summarized import of_now, summary
+from hostagent.engine.report import Judgement, Report, shortened
+from hostagent.engine.report.node_summary import of_now, summary
 from hostagent.sinks.json import render_json
 
 

@@ -14,7 +14,7 @@ from hostagent.daemon.passes import Pass
 from hostagent.daemon.saying import Trigger
 from hostagent.daemon.schedule import Buckets, Done, Schedule, after_pass
 from hostagent.domains.network.read_link_events import LinkEvents
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.host.kernel_watch import KernelWatch, News
 from hostagent.host.paths import Root
 from hostagent.host.uevents import Uevents

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hostagent.daemon.told import State
+from hostagent.engine.report.node_status import compact
 from hostagent.kube.labelsyntax import is_value
-from hostagent.report.nodewords import compact
 
 _WORDS = {"ready": "true", "degraded": "true", "not_ready": "false"}
 #: Seconds: each change of a label wakes every scheduler.

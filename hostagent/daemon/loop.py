@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from hostagent import __version__
-from hostagent.app import Prepared
 from hostagent.core.errors import HostagentError
 from hostagent.daemon import history, passes, record, said, statedir
 from hostagent.daemon.conditions import measured
@@ -18,13 +17,14 @@ from hostagent.daemon.saying import Saying, Trigger
 from hostagent.daemon.settings import Settings
 from hostagent.daemon.stuck import Stuck
 from hostagent.daemon.told import AGENT_STALE, CONFIRM_S, FIRST_PASS, State, advance, at_once, first, stale
+from hostagent.engine.pipeline import Prepared
+from hostagent.engine.report import Report, state
+from hostagent.engine.report.node_status import Transition
+from hostagent.engine.report.node_summary import class_in
+from hostagent.engine.result_cache import Steady
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.log import Log
-from hostagent.report import Report, state
-from hostagent.report.nodewords import Transition
-from hostagent.report.summarized import class_in
 from hostagent.sandbox import memory
-from hostagent.steady import Steady
 
 #: Transitions that go to the publisher with each pass: it may miss what came between.
 _NEWS = 32

@@ -14,9 +14,9 @@ from hostagent.daemon.board import Board
 from hostagent.daemon.metrics import metrics
 from hostagent.daemon.processes import used
 from hostagent.daemon.settings import Settings
+from hostagent.engine.report.node_status import compact
 from hostagent.http.answer import JSON, METRICS, Answer, Encoded
 from hostagent.kube.config import obeyed
-from hostagent.report.nodewords import compact
 
 _TOKEN_BYTES = 4096
 #: Seconds for which the file of the token is waited for.

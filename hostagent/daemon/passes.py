@@ -12,21 +12,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from hostagent.app import Prepared, judge, policy_of
 from hostagent.core.deadline import within
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
 from hostagent.daemon.stuck import Stuck
-from hostagent.evidence import Evidence, open_host
+from hostagent.engine.collection import InProcess
+from hostagent.engine.pipeline import Prepared, judge, policy_of
+from hostagent.engine.report import Report
+from hostagent.engine.report.times import iso
+from hostagent.engine.result_cache import Steady
+from hostagent.engine.target import Evidence, open_host
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.host.answer_file import Question
 from hostagent.host.stuck_processes import Left
-from hostagent.reading import InProcess
-from hostagent.report import Report
-from hostagent.report.times import iso
 from hostagent.sandbox import memory
-from hostagent.steady import Steady
 
 #: Facts of one pass, and now: the facts with what is remembered.
 Remember = Callable[[HostFacts, float], HostFacts]

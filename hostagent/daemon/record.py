@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from hostagent.core.frozen import frozen
 from hostagent.core.typed import plain
 from hostagent.daemon import statedir
-from hostagent.report import Report
-from hostagent.report.devices import address_of, uuids
-from hostagent.report.nodewords import Condition, Transition
+from hostagent.engine.report import Report
+from hostagent.engine.report.devices import address_of, uuids
+from hostagent.engine.report.node_status import Condition, Transition
 
 #: Transitions that are kept, and faults that have ended.
 MOST = 256

@@ -9,11 +9,11 @@ from hostagent.core.unread import Unread
 from hostagent.daemon.labels import annotations, labels, unknown_labels
 from hostagent.daemon.saying import Saying, Trigger, packed
 from hostagent.daemon.told import State
+from hostagent.engine.report import Report, Verdicts
+from hostagent.engine.report.devices import uuids
+from hostagent.engine.report.node_status import NodeWords, Transition
+from hostagent.engine.report.node_summary import beside as summary_beside
 from hostagent.facts.history import History
-from hostagent.report import Report, Verdicts
-from hostagent.report.devices import uuids
-from hostagent.report.nodewords import NodeWords, Transition
-from hostagent.report.summarized import beside as summary_beside
 from hostagent.sinks.prometheus import NOT_WELL, family, render_prometheus
 
 

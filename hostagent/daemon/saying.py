@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from hostagent.core.frozen import frozen
-from hostagent.report.nodewords import NodeWords, Transition
+from hostagent.engine.report.node_status import NodeWords, Transition
 
 #: What made a pass begin.
 Trigger = Literal["start", "interval", "kernel-log", "uevent", "link", "configuration", "confirm"]

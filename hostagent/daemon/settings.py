@@ -3,7 +3,7 @@
 from typing import Literal
 
 from hostagent.core.frozen import frozen
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 
 #: Where its files are, and its record, if nothing else is said. The second has nothing of an installation: its folder is closed to
 #: everybody but root.

@@ -7,8 +7,8 @@ from typing import Any
 from hostagent.core.escape import visible
 from hostagent.daemon.saying import Saying
 from hostagent.daemon.settings import Settings
+from hostagent.engine.report.node_status import NodeWords
 from hostagent.kube.nodestatus import body
-from hostagent.report.nodewords import NodeWords
 
 _WIDTHS = (15, 8, 24)
 

@@ -10,9 +10,9 @@ from hostagent.daemon.labels import annotations, unknown_labels
 from hostagent.daemon.saying import Saying
 from hostagent.daemon.settings import Settings
 from hostagent.daemon.told import AGENT_STALE, State, stale, stale_text
-from hostagent.report import Verdicts
-from hostagent.report.nodewords import Condition, NodeWords, Transition
-from hostagent.report.summarized import beside
+from hostagent.engine.report import Verdicts
+from hostagent.engine.report.node_status import Condition, NodeWords, Transition
+from hostagent.engine.report.node_summary import beside
 
 _UNKNOWN = Verdicts("unknown", "unknown")
 _VERDICT = re.compile(r'^(hostagent_verdict\{.*verdict="(\w+)"\}) .*$', re.MULTILINE)

@@ -20,8 +20,8 @@ from hostagent.core.smallfile import read_small, reason
 from hostagent.core.typed import ShapeError, build, plain
 from hostagent.daemon.conditions import TYPES
 from hostagent.daemon.told import State
-from hostagent.report import Report, state
-from hostagent.report.nodewords import Transition, compact
+from hostagent.engine.report import Report, state
+from hostagent.engine.report.node_status import Transition, compact
 
 STATE, SUMMARY, REPORT, TOLD, HISTORY, CLEARED = "state.json", "summary.json", "report.json", "told.json", "history.json", "cleared.json"
 RECORD = "record.json"

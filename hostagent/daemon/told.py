@@ -10,9 +10,9 @@ from typing import Literal
 
 from hostagent.core.frozen import frozen
 from hostagent.daemon.conditions import LONGEST, TYPES, Measure, Measured, cut, status_of
-from hostagent.report import Verdicts
-from hostagent.report.nodewords import Condition, ConditionType, Device
-from hostagent.report.times import iso
+from hostagent.engine.report import Verdicts
+from hostagent.engine.report.node_status import Condition, ConditionType, Device
+from hostagent.engine.report.times import iso
 
 #: Seconds after a pass whose finding has to be confirmed until the one that confirms it.
 CONFIRM_S = 5.0

@@ -19,7 +19,7 @@ def parent_of(one: object) -> str:
 
 
 class Earlier(NamedTuple):
-    """A fact of an earlier pass, and what it was read from, as `hostagent.collect.again` writes it."""
+    """A fact of an earlier pass, and what it was read from, as `hostagent.engine.fact_cache` writes it."""
 
     value: Any
     asked: bytes

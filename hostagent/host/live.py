@@ -33,7 +33,7 @@ _NEVER_ABSENT = frozenset({"/proc/devices", "/proc/stat", "/proc/cmdline", "/sys
 
 
 class Domains:
-    """What the domains answer: questions of their lanes, and others by name. `hostagent.source.questions` has all there are."""
+    """What the domains answer: questions of their lanes, and others by name. `hostagent.engine.questions` has all there are."""
 
     def __init__(self, lanes: Iterable[Lane], answers: "Mapping[str, Callable[..., Answer | Unread]]") -> None:
         """An answer is made by ``(backend, *arguments)``."""
@@ -183,7 +183,7 @@ class LiveBackend:
         return controls(self.files, addresses)
 
     def _environment(self) -> Answer:
-        """Of no job: one that was given is answered before, see `hostagent.evidence`."""
+        """Of no job: one that was given is answered before, see `hostagent.engine.target`."""
         return {}
 
     def _kernel_log(self) -> Answer:

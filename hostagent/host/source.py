@@ -77,7 +77,7 @@ class Source:
         return usable(answer, keep, " ".join(question)) if type(answer) is Filtered else answer
 
     def answer(self, question: tuple[str, ...]) -> "Answer | Unread":
-        """As it came, to a question as it was asked: what `hostagent.collect.again` compares."""
+        """As it came, to a question as it was asked: what `hostagent.engine.fact_cache` compares."""
         share = self.budget.share
         share.asked.append(question)
         answer = self._answers.get(question, _UNASKED)

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable
 
-from hostagent import app
-from hostagent.app import Prepared
-from hostagent.evidence import Evidence, open_host
+from hostagent.engine import pipeline
+from hostagent.engine.pipeline import Prepared
+from hostagent.engine.target import Evidence, open_host
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.install.performing import Looks
 from hostagent.install.planning import planned
 from hostagent.plan.document import Document, document
 from hostagent.plan.model import Asked, Plan
 from hostagent.plan.view import KINDS, View, view
-from hostagent.profile import Loaded
+from hostagent.profiles.profile import Loaded
 
 Make = Callable[[HostFacts, Loaded, Asked, Evidence, Callable[[str], None]], Plan]
 
@@ -23,13 +23,13 @@ def looks_at(
 
     def plan() -> tuple[Plan, Document]:
         with open_host(place, prepared.kinds) as reading:
-            collected = reading.collect(app.policy_of(prepared))
-            report = app.judge(collected, reading, prepared)
+            collected = reading.collect(pipeline.policy_of(prepared))
+            report = pipeline.judge(collected, reading, prepared)
         made = make(collected.facts, prepared.loaded, asked, place, told)
         return made, document(made, report)
 
     def look() -> View:
         with open_host(place, KINDS) as reading:
-            return view(reading.collect(app.policy_of(prepared)).facts)
+            return view(reading.collect(pipeline.policy_of(prepared)).facts)
 
     return Looks(plan, look)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hostagent.core.unread import Unread
 from hostagent.domains.packages.commands import program_of
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.install.offers.session import Host, Session
 from hostagent.install.remembered import unfinished
@@ -16,7 +16,7 @@ from hostagent.plan.offers import NOT_ASKED, Offers
 from hostagent.plan.refusals.system import of_manager
 from hostagent.plan.repositories import laid
 from hostagent.plan.view import View, view
-from hostagent.profile import Loaded
+from hostagent.profiles.profile import Loaded
 
 #: Candidates, transactions, and what their answers bring up. A plan that still asks then is a bug.
 _ROUNDS = 5

@@ -17,7 +17,7 @@ from hostagent.core.frozen import frozen
 from hostagent.core.smallfile import read_small, reason
 from hostagent.core.typed import ShapeError, build, shown
 from hostagent.core.vocabulary import StepState, UndoKind
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.install.runs import Run, to_continue
 from hostagent.install.target import Target
 from hostagent.plan.model import OPERATIONS

@@ -8,7 +8,7 @@ from hostagent.core.errors import HostagentError
 from hostagent.core.smallfile import reason
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.host.host_binaries import program
 from hostagent.host.paths import Root
 

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hostagent.core.hashes import short_digest
-from hostagent.report.nodewords import Condition, NodeWords, Transition
+from hostagent.engine.report.node_status import Condition, NodeWords, Transition
 
 #: Where Events about nodes live: the API server takes no other namespace for them.
 EVENTS = "default"

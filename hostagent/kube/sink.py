@@ -6,9 +6,9 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+from hostagent.engine.report.node_status import NodeWords
 from hostagent.kube.nodestatus import body
 from hostagent.kube.pacing import ALL, TEXTS, Bucket, next_heartbeat, pause
-from hostagent.report.nodewords import NodeWords
 
 Draw = Callable[[], float]
 

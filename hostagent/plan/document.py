@@ -15,10 +15,10 @@ from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Ending, Kind, StepKind, StepState, UndoKind, UnitChange
 from hostagent.domains.driver.tables.packages import belongs
 from hostagent.domains.packages.tables.names import TOOLKIT_PACKAGES, driver_part
+from hostagent.engine.report import HostIdentity, ProfileIdentity, Report, Security, Tool, head_of
 from hostagent.facts.version import upstream
 from hostagent.plan.model import FileDiff, Part, Plan, PlannedPackage, PlanStep, Reboot, Refusal, Run, Undo, plain_operation
 from hostagent.plan.view import View
-from hostagent.report import HostIdentity, ProfileIdentity, Report, Security, Tool, head_of
 
 SCHEMA_VERSION = 1
 #: What systemctl does to a unit, in words of the document; whatever else it is asked for (daemon-reload) is no change of a unit.

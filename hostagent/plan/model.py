@@ -9,7 +9,7 @@ from hostagent.core.unread import UnreadError
 from hostagent.core.vocabulary import Action, Extra, PlanPart, StepKind, UndoKind
 from hostagent.plan.offers import Offers, Question
 from hostagent.plan.view import View
-from hostagent.profile import Profile
+from hostagent.profiles.profile import Profile
 
 Part = PlanPart
 #: What ``--only`` takes: the repositories serve both.

@@ -170,7 +170,7 @@ def _without(data: dict[Any, Any], dropped: Collection[tuple[Any, ...]], path: t
 
 
 def impossible(profile: Any) -> Iterator[Mistake]:
-    """What a merged `hostagent.profile.Profile` says that no host can meet, or that says two things."""
+    """What a merged `hostagent.profiles.profile.Profile` says that no host can meet, or that says two things."""
     yield from _constraints(profile)
     for check_id, policy in profile.checks.items():
         if "" in policy.excepted:

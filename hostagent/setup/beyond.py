@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from hostagent.core.escape import cut
 from hostagent.core.text import counted
-from hostagent.report import Report
-from hostagent.report.told import NOTHING, Group, groups, headline
+from hostagent.engine.report import Report
+from hostagent.engine.report.grouping import NOTHING, Group, groups, headline
 from hostagent.setup.line import Line
 
 #: Causes that are told one by one.

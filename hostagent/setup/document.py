@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hostagent.core.typed import plain
-from hostagent.report import Report
+from hostagent.engine.report import Report
 from hostagent.setup.request import Backend, Generation, Request
 from hostagent.setup.verdict import Verdict
 

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from hostagent.core.escape import visible
+from hostagent.engine.report import Report
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.report import Report
 from hostagent.setup.beyond import beyond
 from hostagent.setup.containertoolkit import container_toolkit
 from hostagent.setup.cudatoolkit import cuda_toolkit

@@ -10,7 +10,7 @@ from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.version import upstream, wish
 from hostagent.plan.model import Asked, DockerAsked, Renamed
-from hostagent.profile import CudaPolicy, DriverPolicy, Loaded, RuntimePolicy, ToolkitPolicy
+from hostagent.profiles.profile import CudaPolicy, DriverPolicy, Loaded, RuntimePolicy, ToolkitPolicy
 from hostagent.setup.distribution import distribution
 from hostagent.setup.request import Names, Request
 

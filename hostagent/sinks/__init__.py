@@ -2,8 +2,8 @@
 
 from typing import Any, Literal, get_args
 
-from hostagent.report import Report
-from hostagent.report.exitcode import Asked
+from hostagent.engine.report import Report
+from hostagent.engine.report.exit_code import Asked
 
 Format = Literal["text", "json", "html", "junit", "prometheus", "line", "summary"]
 FORMATS: tuple[Format, ...] = get_args(Format)

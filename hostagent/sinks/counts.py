@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from hostagent.report import Judgement, Report
+from hostagent.engine.report import Judgement, Report
 
 #: What a check counts as, the worst first; and the order in which people read it.
 _KINDS = ("failed", "unknown", "to look at", "worth knowing", "passed", "off", "not applicable")

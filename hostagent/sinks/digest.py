@@ -9,11 +9,11 @@ from typing import NamedTuple, Protocol
 from hostagent.core.escape import visible
 from hostagent.core.text import counted
 from hostagent.core.vocabulary import Kind, Verdict
-from hostagent.report import PLACEABLE, Judgement, Report
-from hostagent.report.hostcoverage import gap_in_words, gap_word
-from hostagent.report.inventory import gpus, inventory
-from hostagent.report.times import ago, moment
-from hostagent.report.told import NOTHING, Group, Told, devices, first_steps, groups, headline, rank_of, steps
+from hostagent.engine.report import PLACEABLE, Judgement, Report
+from hostagent.engine.report.grouping import NOTHING, Group, Told, devices, first_steps, groups, headline, rank_of, steps
+from hostagent.engine.report.host_coverage import gap_in_words, gap_word
+from hostagent.engine.report.inventory import gpus, inventory
+from hostagent.engine.report.times import ago, moment
 from hostagent.sinks.counts import counts
 from hostagent.sinks.words import SAID, WORDS
 

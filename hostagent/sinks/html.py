@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from hostagent.core.text import counted
 from hostagent.core.vocabulary import Outcome, Verdict
-from hostagent.report import Report
-from hostagent.report.inventory import GPU_FIELDS, gpus, inventory
-from hostagent.report.told import Group, Told, concerned, devices, headline
+from hostagent.engine.report import Report
+from hostagent.engine.report.grouping import Group, Told, concerned, devices, headline
+from hostagent.engine.report.inventory import GPU_FIELDS, gpus, inventory
 from hostagent.sinks import digest
 from hostagent.sinks.counts import kinds, summary
 from hostagent.sinks.digest import short, short_name

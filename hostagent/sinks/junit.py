@@ -9,9 +9,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from hostagent.core.steps import in_words
-from hostagent.report import Judgement, Report
-from hostagent.report.exitcode import Asked
-from hostagent.report.hostcoverage import gap_in_words, gap_word
+from hostagent.engine.report import Judgement, Report
+from hostagent.engine.report.exit_code import Asked
+from hostagent.engine.report.host_coverage import gap_in_words, gap_word
 from hostagent.sinks.markup import escaped
 
 _KINDS = (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))

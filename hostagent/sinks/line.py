@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from hostagent.core.escape import visible
 from hostagent.core.vocabulary import Verdict
-from hostagent.report import Report
-from hostagent.report.hostcoverage import gap_word
-from hostagent.report.inventory import inventory
-from hostagent.report.told import first_steps, first_that_counts
+from hostagent.engine.report import Report
+from hostagent.engine.report.grouping import first_steps, first_that_counts
+from hostagent.engine.report.host_coverage import gap_word
+from hostagent.engine.report.inventory import inventory
 from hostagent.sinks.digest import sentence, why_nothing
 from hostagent.sinks.words import WORDS
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hostagent.core.vocabulary import VERDICTS
-from hostagent.report import PLACEABLE, Report
-from hostagent.report.devices import address_of, uuids
-from hostagent.report.hostcoverage import coverage_of_report
+from hostagent.engine.report import PLACEABLE, Report
+from hostagent.engine.report.devices import address_of, uuids
+from hostagent.engine.report.host_coverage import coverage_of_report
 from hostagent.sinks.digest import short
 
 Sample = tuple[Mapping[str, str], float]

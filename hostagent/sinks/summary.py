@@ -1,8 +1,8 @@
 """The summary as one line of JSON."""
 
-from hostagent.report import Report
-from hostagent.report.nodewords import compact
-from hostagent.report.summarized import summary
+from hostagent.engine.report import Report
+from hostagent.engine.report.node_status import compact
+from hostagent.engine.report.node_summary import summary
 
 
 def render_summary(report: Report) -> str:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from hostagent.report import Judgement, Report
+from hostagent.engine.report import Judgement, Report
 from hostagent.sinks.digest import short, short_name
 
 

@@ -7,9 +7,9 @@
 from collections.abc import Iterable, Sequence
 
 from hostagent.core.text import counted
-from hostagent.report import Report
-from hostagent.report.inventory import inventory
-from hostagent.report.told import Told, concerned, devices, headline
+from hostagent.engine.report import Report
+from hostagent.engine.report.grouping import Told, concerned, devices, headline
+from hostagent.engine.report.inventory import inventory
 from hostagent.sinks import digest, tables
 from hostagent.sinks.counts import summary
 from hostagent.sinks.digest import short

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from hostagent import REPORT_BUGS_TO
 from hostagent.core.escape import visible
-from hostagent.report import Report
+from hostagent.engine.report import Report
 
 
 def tracebacks(report: Report) -> Iterator[str]:

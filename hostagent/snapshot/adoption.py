@@ -4,13 +4,13 @@ import os
 import shutil
 from typing import Any
 
-from hostagent.app import examine, prepare
 from hostagent.core.errors import HostagentError
+from hostagent.engine.collection import InProcess
+from hostagent.engine.pipeline import examine, prepare
+from hostagent.engine.report import Report
+from hostagent.engine.report.grouping import NOTHING, groups
 from hostagent.host.recording import ReplayBackend, Tape
-from hostagent.profile import Loaded
-from hostagent.reading import InProcess
-from hostagent.report import Report
-from hostagent.report.told import NOTHING, groups
+from hostagent.profiles.profile import Loaded
 
 
 def expectation(report: Report) -> dict[str, Any]:

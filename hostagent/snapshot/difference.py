@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any
 
 from hostagent.core.escape import visible
+from hostagent.engine.report.times import moment
 from hostagent.host.recording import Tape
-from hostagent.report.times import moment
 
 #: Lines of an answer that are compared one by one: what takes longer than a person waits for, nobody reads either.
 _MOST_LINES = 20_000

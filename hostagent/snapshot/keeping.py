@@ -7,13 +7,13 @@ used, its answers are read once more. An answer that nobody claims is left out: 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
-from hostagent.collect import ALL_READERS, collect
 from hostagent.core.answers import Answer
 from hostagent.core.errors import HostagentError
 from hostagent.core.retention import WHOLE, Filtered, Keep, merged
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
 from hostagent.domains.nccl.conf_text import conf_text
+from hostagent.engine.collect import ALL_READERS, collect
 from hostagent.host.answer_file import Question
 from hostagent.host.budget import weight
 from hostagent.host.recording import MAX_BYTES

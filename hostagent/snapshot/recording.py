@@ -10,9 +10,9 @@ from hostagent.core.deadline import Deadline, processor_limit
 from hostagent.core.errors import HostagentError, OutOfTime
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
+from hostagent.engine.collection import Reading
 from hostagent.host.answer_file import Question
 from hostagent.host.recording import RECORDED_BY, SCHEMA_VERSION, Tape, dumps, encode, question
-from hostagent.reading import Reading
 from hostagent.snapshot.keeping import kept, refuse_too_much
 from hostagent.snapshot.people import without_job_people
 from hostagent.snapshot.redact import redacted

@@ -15,12 +15,12 @@ from hostagent.core.unread import Unread, UnreadError
 from hostagent.core.vocabulary import Kind, Outcome, Severity
 from hostagent.domains.kubelet.placement.answers import Placed
 from hostagent.domains.kubelet.placement.pods import Pod
+from hostagent.engine.report import HostIdentity, ProfileIdentity, Report, Tool, head_of
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Topology
-from hostagent.report import HostIdentity, ProfileIdentity, Report, Tool, head_of
 from hostagent.topology.remedy import steps
 
 SCHEMA_VERSION = 1

@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 from hostagent.core.deadline import within
+from hostagent.engine.questions import live_backend
 from hostagent.host.source import Source
-from hostagent.source.questions import live_backend
 from tests.attack import spaces
 from tests.real import rpms
 

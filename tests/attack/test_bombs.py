@@ -28,12 +28,12 @@ print(peak.split()[1], repr(answer))
 #: Reads all there is to read in an image.
 COLLECT = """
 import sys
-from hostagent.collect import collect
+from hostagent.engine.collect import collect
 from hostagent.core.deadline import within
 from hostagent.facts.driver import Driver
 from hostagent.facts.packages import Packages
 from hostagent.host.source import Source
-from hostagent.source.questions import live_backend
+from hostagent.engine.questions import live_backend
 facts, _ = collect(Source(live_backend(sys.argv[1], "image", kernel="6.8.0", deadline=within(300))))
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(peak.split()[1], repr(facts.of(Packages)), repr(facts.of(Driver)))

@@ -7,15 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from hostagent import profile, snapshot
+from hostagent import snapshot
 from hostagent.core.unread import Unread
 from hostagent.domains.gpu.read_nvidia_worker import NVIDIA
+from hostagent.engine.collection import InProcess
+from hostagent.engine.questions import live_backend
 from hostagent.host.recording import ReplayBackend
 from hostagent.host.source import Source
-from hostagent.reading import InProcess
+from hostagent.profiles import profile
 from hostagent.sandbox.worker import Worker
 from hostagent.sinks import render
-from hostagent.source.questions import live_backend
 from tests import stub_nvml
 from tests.attack import spaces
 from tests.judged import judged

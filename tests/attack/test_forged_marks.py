@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from hostagent.daemon import statedir
-from hostagent.evidence import Evidence
+from hostagent.engine.report import daemon_lock
+from hostagent.engine.target import Evidence
 from hostagent.host import leftover
 from hostagent.host.paths import Root
 from hostagent.host.worker_locks import hold
@@ -24,7 +25,6 @@ from hostagent.install.lock import VARIABLE, Busy, take
 from hostagent.install.shims import write_shims
 from hostagent.install.target import Target
 from hostagent.install.worker import Worker
-from hostagent.report import daemonlock
 from tests.attack.spaces import NOBODY, end, mount, start, unshare
 from tests.real.conftest import need_real
 
@@ -240,7 +240,7 @@ class Host:
             return time.monotonic() - began > 0.1
 
     def begin(self):
-        descriptor = daemonlock.take(str(self.state))
+        descriptor = daemon_lock.take(str(self.state))
         assert descriptor is not None
         os.close(descriptor)
 

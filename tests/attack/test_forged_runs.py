@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from hostagent.core.errors import HostagentError
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.install import runs, state
 from hostagent.install.history import remembered as told
 from hostagent.install.leftovers import clear_half_written

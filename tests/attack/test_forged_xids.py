@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from hostagent import profile
+from hostagent.engine.questions import live_backend
 from hostagent.host import recording
-from hostagent.source.questions import live_backend
+from hostagent.profiles import profile
 from tests.judged import judged
 
 HOST = Path(__file__).parent.parent / "hosts/hgx-h100-ubuntu2404"

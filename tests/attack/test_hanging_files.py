@@ -6,7 +6,7 @@ import time
 import pytest
 
 from hostagent.core.errors import HostagentError
-from hostagent.evidence import Evidence, open_host
+from hostagent.engine.target import Evidence, open_host
 from hostagent.facts.host import Identity
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.nccl import Nccl

@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from hostagent import profile
-from hostagent.app import examine, prepare
 from hostagent.domains.gpu.read_nvidia_worker import NVIDIA
-from hostagent.evidence import Evidence, open_host
+from hostagent.engine.pipeline import examine, prepare
+from hostagent.engine.target import Evidence, open_host
+from hostagent.profiles import profile
 from hostagent.sandbox import landlock
 from hostagent.sandbox.worker import Worker
 from hostagent.sandbox.worker_spec import CALL_S

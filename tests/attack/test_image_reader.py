@@ -7,14 +7,14 @@ import time
 
 import pytest
 
-from hostagent import factdata
-from hostagent.collect import READERS, Fact
 from hostagent.core.deadline import within
 from hostagent.core.errors import HostagentError
 from hostagent.core.unread import Unread
-from hostagent.evidence import Evidence, open_host
+from hostagent.engine import fact_data
+from hostagent.engine.collect import READERS, Fact
+from hostagent.engine.collector_process import Forked, Place
+from hostagent.engine.target import Evidence, open_host
 from hostagent.facts.os import Os
-from hostagent.forked import Forked, Place
 from hostagent.host.answer_file import AnswerFile
 from hostagent.host.current_question import UnderWay
 from hostagent.host.encoding import STRICT
@@ -43,7 +43,7 @@ def said(*messages, raw=False):
         forked.close()
 
 
-GOOD = factdata.pack(Fact("Os", Unread("error", "x", "read /x"), b"", 1.0, is_new=True))
+GOOD = fact_data.pack(Fact("Os", Unread("error", "x", "read /x"), b"", 1.0, is_new=True))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_answers_that_are_none_end_what_is_read_of_them():
 
 
 def gaps(value):
-    return [(one.why, one.detail, one.question, one.evidence) for one in factdata._gaps(value)]
+    return [(one.why, one.detail, one.question, one.evidence) for one in fact_data._gaps(value)]
 
 
 @pytest.mark.parametrize("name", recorded.NAMES[::6])
@@ -143,8 +143,8 @@ def test_every_fact_crosses_as_it_was(name):
         facts = reading.collect().facts
     for one in READERS:
         value = facts._values[one]
-        crossed = factdata.unpack(json.loads(json.dumps(factdata.pack(Fact(one, value, b"", 1.5, is_new=True))))).value
-        assert isinstance(value, Unread) or isinstance(value, tuple) == (one in factdata.MANY)
+        crossed = fact_data.unpack(json.loads(json.dumps(fact_data.pack(Fact(one, value, b"", 1.5, is_new=True))))).value
+        assert isinstance(value, Unread) or isinstance(value, tuple) == (one in fact_data.MANY)
         assert (type(crossed), repr(crossed), gaps(crossed)) == (type(value), repr(value), gaps(value))
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from hostagent.core.unread import Unread
+from hostagent.engine.questions import live_backend
 from hostagent.host import programs
 from hostagent.host.kernel_log import kernel_log, parse_journal, parse_kmsg, parse_syslog
 from hostagent.host.paths import Root
-from hostagent.source.questions import live_backend
 from tests.attack.spaces import become, mount, unshare
 from tests.real.conftest import need_real
 

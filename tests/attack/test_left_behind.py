@@ -16,12 +16,12 @@ import pytest
 from hostagent.core.deadline import within
 from hostagent.core.unread import Unread
 from hostagent.domains.packages import read_rpm_copy
-from hostagent.forked import Forked, Place
+from hostagent.engine.collection import InProcess
+from hostagent.engine.collector_process import Forked, Place
+from hostagent.engine.questions import live_backend
 from hostagent.host import copies, leftover
 from hostagent.host.programs import run
-from hostagent.reading import InProcess
 from hostagent.sandbox import child
-from hostagent.source.questions import live_backend
 from tests.attack import rpmdb, spaces
 from tests.children import running, until
 from tests.real import rpms

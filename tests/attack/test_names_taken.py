@@ -6,9 +6,10 @@ import time
 
 import pytest
 
-from hostagent import profile, snapshot
+from hostagent import snapshot
+from hostagent.engine.collection import InProcess
 from hostagent.host import recording
-from hostagent.reading import InProcess
+from hostagent.profiles import profile
 from tests.judged import judged
 from tests.trees import hosts, system
 from tests.trees.staged import stage

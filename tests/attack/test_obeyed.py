@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.profile import SITE_FILE, load
-from hostagent.report import state
+from hostagent.engine.report import state
+from hostagent.profiles.profile import SITE_FILE, load
 from tests.attack import spaces
 from tests.real.conftest import need_real
 
@@ -199,7 +199,7 @@ def test_a_configmap_is_obeyed_because_its_volume_is_mounted_read_only(tmp_path,
 
 CHECK_MODULE = '''"""D."""
 
-from hostagent.check import Findings, check
+from hostagent.engine.check import Findings, check
 from hostagent.facts.host import Identity
 
 

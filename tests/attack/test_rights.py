@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from hostagent.domains.network.tables.numbers import JOB_PORTS
-from hostagent.evidence import Evidence, open_host
+from hostagent.engine.target import Evidence, open_host
 from hostagent.sandbox import least_privileges
 from tests.attack import fuse, spaces
 from tests.children import until

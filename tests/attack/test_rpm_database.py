@@ -9,11 +9,11 @@ import time
 
 import pytest
 
-from hostagent import profile
 from hostagent.core.unread import Unread
 from hostagent.domains.packages.read_rpm import read_rpm
+from hostagent.engine.questions import live_backend
+from hostagent.profiles import profile
 from hostagent.sandbox import landlock
-from hostagent.source.questions import live_backend
 from tests.attack import rpmdb, spaces
 from tests.judged import judged
 from tests.real import rpms

@@ -9,7 +9,7 @@ from hostagent.core.deadline import within
 from hostagent.core.errors import HostagentError
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread
-from hostagent.reading import InProcess
+from hostagent.engine.collection import InProcess
 from hostagent.snapshot.keeping import filtered
 from hostagent.snapshot.recording import _OWN_S
 from hostagent.testing import TreeBackend

@@ -21,7 +21,7 @@ from hostagent.daemon.board import Board
 from hostagent.daemon.page import Page
 from hostagent.daemon.settings import Settings
 from hostagent.domains.kubelet.read_configz import ask
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
 from hostagent.kube.client import PatchClient

@@ -7,11 +7,12 @@ import shutil
 
 import pytest
 
-from hostagent import profile, snapshot
+from hostagent import snapshot
 from hostagent.domains.nccl.env_file import parse_environment
+from hostagent.engine.collection import InProcess
 from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend
-from hostagent.reading import InProcess
+from hostagent.profiles import profile
 from hostagent.sinks import render
 from tests.attack.planted import DAMAGE, damage, plant
 from tests.judged import judged

@@ -11,7 +11,6 @@ import click
 import pytest
 import yaml
 
-from hostagent import profile
 from hostagent.cli import pods
 from hostagent.core.errors import HostagentError
 from hostagent.core.unread import UnreadError
@@ -23,6 +22,7 @@ from hostagent.domains.kubelet.config.goyaml import parse_go_yaml
 from hostagent.domains.runtime.cdi_spec import CdiError, parse_spec
 from hostagent.domains.system.read_cloud_init import parse_drivers
 from hostagent.kube.config import kubeconfig
+from hostagent.profiles import profile
 from hostagent.setup import requirements
 from hostagent.setup.request import RequestError
 from hostagent.snapshot.documents import yaml_document

@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 
 from hostagent.daemon import said, told
 from hostagent.daemon.conditions import TYPES, Measured
+from hostagent.engine.report.node_status import NodeWords
 from hostagent.kube.pacing import next_heartbeat
 from hostagent.kube.sink import Pace, Reply, Sink
-from hostagent.report.nodewords import NodeWords
 from tests.real.cluster import AS_ADMIN, GPU, STRATEGIC, Cluster, acting_as_agent
 from tests.real.controllerrun import ACCEPT, PREFIX, reply, summary
 

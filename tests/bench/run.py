@@ -124,8 +124,8 @@ STRICT = (
 def many_nodes(directory: str) -> Path:
     """A recorded host whose GPUs' memory makes 32 NUMA nodes more than its two sockets, and whose kubelet is strict."""
     from hostagent import snapshot
+    from hostagent.engine.collection import InProcess
     from hostagent.host import recording
-    from hostagent.reading import InProcess
     from tests.trees import kubelethost, topology
     from tests.trees.staged import stage
 
@@ -140,8 +140,8 @@ def many_nodes(directory: str) -> Path:
 def many_hcas(directory: str) -> Path:
     """A recorded host with 256 CPUs, eight GPUs and 16 RDMA devices: a rail for each GPU, and storage."""
     from hostagent import snapshot
+    from hostagent.engine.collection import InProcess
     from hostagent.host import recording
-    from hostagent.reading import InProcess
     from tests.trees import hosts, netdevs, pcibus, rails, rdma
     from tests.trees.staged import stage
     from tests.trees.tree import Tree

@@ -23,9 +23,9 @@ import requests
 
 from hostagent.daemon import said, told
 from hostagent.daemon.conditions import TYPES, Measured
+from hostagent.engine.report.node_status import NodeWords
 from hostagent.kube.nodestatus import body
 from hostagent.kube.sink import Reply
-from hostagent.report.nodewords import NodeWords
 from tests.real.cluster import STRATEGIC, Cluster, acting_as_agent, apply
 from tests.real.daemonrun import Service, eventually, port
 

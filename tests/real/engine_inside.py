@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from hostagent.cli.options import prepared_for
 from hostagent.cli.plan import with_installation
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.install.looking import looks_at
 from hostagent.install.performing import Performance, Wishes
 from hostagent.install.target import Target

@@ -14,14 +14,14 @@ import sys
 import tempfile
 import time
 
-from hostagent.collect import collect
 from hostagent.core.unread import Unread
+from hostagent.engine.collect import collect
+from hostagent.engine.questions import DOMAINS, live_backend, netaddresses, netlink, networkread
 from hostagent.facts.network import Network
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
 from hostagent.host.source import Source
 from hostagent.sandbox.worker import Worker
-from hostagent.source.questions import DOMAINS, live_backend, netaddresses, netlink, networkread
 
 _READINGS = 50
 

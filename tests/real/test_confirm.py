@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from hostagent.catalogue import OURS, load
+from hostagent.engine.catalogue import OURS, load
 from tests.over import over
 from tests.real.conftest import need_real
 

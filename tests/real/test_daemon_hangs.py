@@ -26,8 +26,8 @@ from hostagent.cli.options import prepared_for
 from hostagent.daemon import passes
 from hostagent.daemon.passes import Between
 from hostagent.daemon.stuck import Stuck
-from hostagent.evidence import Evidence
-from hostagent.steady import Steady
+from hostagent.engine.target import Evidence
+from hostagent.engine.result_cache import Steady
 place = Evidence(host_root=sys.argv[1])
 prepared, stuck, steady = prepared_for(place, ""), Stuck(), Steady()
 for _ in range(int(sys.argv[2])):

@@ -31,7 +31,7 @@ from hostagent.daemon.settings import Settings
 from hostagent.daemon.teller import serve
 from hostagent.daemon.tellers import Teller
 from hostagent.http.listening import listening
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 
 class OnWord(Events):
     def wait(self, confirm_s, tick):

@@ -12,13 +12,13 @@ import subprocess
 
 import pytest
 
-from hostagent import profile
-from hostagent.collect import collect
+from hostagent.engine.collect import collect
+from hostagent.engine.questions import live_backend
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
 from hostagent.host.source import Source
-from hostagent.source.questions import live_backend
+from hostagent.profiles import profile
 from tests.firsts import told
 from tests.judged import judged
 from tests.real.conftest import need_real

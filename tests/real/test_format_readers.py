@@ -16,7 +16,7 @@ from hostagent.daemon.said import Run, first_said, first_words, said
 from hostagent.daemon.said import metrics as of_report
 from hostagent.daemon.staleness import made_stale
 from hostagent.daemon.told import first
-from hostagent.report import HostIdentity
+from hostagent.engine.report import HostIdentity
 from hostagent.sinks import render
 from tests import golden, recorded
 from tests.daemon_page import page

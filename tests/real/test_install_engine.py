@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.install import runs
 from hostagent.install.target import Target
 from tests.real.conftest import need_module

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from hostagent.collect import collect
+from hostagent.engine.collect import collect
+from hostagent.engine.questions import live_backend
 from hostagent.facts.installation import Installation
 from hostagent.host.source import Source
-from hostagent.source.questions import live_backend
 from tests.real.conftest import need_real
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="makes namespaces: run the tests as root")

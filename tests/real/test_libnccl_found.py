@@ -10,8 +10,8 @@ import shutil
 import subprocess
 
 from hostagent.domains.nccl.read_libraries import read_found, read_libraries, read_plugins
+from hostagent.engine.questions import live_backend
 from hostagent.host.source import Source
-from hostagent.source.questions import live_backend
 from tests.real.conftest import need_real
 from tests.real.nccl import LIBRARIES, library
 from tests.trees.formats import linker_cache

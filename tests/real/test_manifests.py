@@ -235,7 +235,7 @@ def test_the_image_is_this_version():
 
 @pytest.mark.parametrize("overlay", ["observe", "observe-unprivileged"])
 def test_the_profile_of_an_overlay_is_taken(overlay, tmp_path):
-    from hostagent.profile import load
+    from hostagent.profiles.profile import load
 
     text = next(one for one in rendered(overlay) if one["kind"] == "ConfigMap")["data"]["profile.yaml"]
     (tmp_path / "profile.yaml").write_text(text)

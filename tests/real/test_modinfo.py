@@ -11,8 +11,8 @@ import pytest
 from hostagent.domains.driver.read_ld_cache import parse_ldcache
 from hostagent.domains.system.read_installed_kernels import parse_modules_dep
 from hostagent.domains.system.read_kernel import read_kernel
+from hostagent.engine.questions import live_backend
 from hostagent.host.source import Source
-from hostagent.source.questions import live_backend
 from tests import stub_nvml
 from tests.real.conftest import need_real
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.catalogue import OURS, load
 from hostagent.core.unread import Unread
 from hostagent.domains.network import read_netlink
 from hostagent.domains.network.read_interfaces import BY_WORD
+from hostagent.engine.catalogue import OURS, load
 from hostagent.testing import load_case, run_case
 from tests.real.conftest import need_real
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.report.state import SCHEMA_VERSION
+from hostagent.engine.report.state import SCHEMA_VERSION
 from tests.attack import spaces
 from tests.attack.everyone import Program
 from tests.children import until

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.collect import collect
 from hostagent.domains.packages.openpgp import parse_key_ids
 from hostagent.domains.packages.read_apt_conf import read_apt_settings
 from hostagent.domains.packages.read_packages import owners
 from hostagent.domains.packages.tables.names import FAMILIES
+from hostagent.engine.collect import collect
+from hostagent.engine.questions import live_backend
 from hostagent.facts.packages import Packages
 from hostagent.host.source import Source
-from hostagent.source.questions import live_backend
 from tests.real import rpms
 from tests.real.conftest import need_real
 

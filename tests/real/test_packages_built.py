@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent import profile
+from hostagent.profiles import profile
 from release import packages
 from tests.real.conftest import need_real
 from tests.real.daemonrun import eventually

@@ -7,10 +7,10 @@ import os
 
 import pytest
 
-from hostagent.collect import collect
 from hostagent.core.unread import Unread
 from hostagent.domains.gpu import read_nvml_library
 from hostagent.domains.gpu.read_nvml import DEVICE
+from hostagent.engine.collect import collect
 from hostagent.facts.gpu import Gpu
 from hostagent.host.policy import Policy
 from hostagent.host.source import Source

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from hostagent import profile
+from hostagent.profiles import profile
 from tests.firsts import told
 from tests.judged import judged
 from tests.real.conftest import need_real

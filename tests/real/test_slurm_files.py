@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
-from hostagent.collect import collect
 from hostagent.core.answers import Stat
 from hostagent.domains.slurm.conf import hosts, in_hostlist
+from hostagent.engine.collect import collect
 from hostagent.facts.slurm import SlurmNode
 from hostagent.testing import host
 from tests.real.conftest import need_real

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from hostagent.collect import Reader, collect
 from hostagent.core.retention import Filtered, Keep
 from hostagent.core.unread import Unread
+from hostagent.engine.collect import Reader, collect
 from hostagent.host.budget import LARGE_BYTES, MIB, MOST_BYTES, SHARE_BYTES, SHARE_QUESTIONS, weight
 from hostagent.host.recording import ReplayBackend, Tape, encode, question
 from hostagent.host.source import Source

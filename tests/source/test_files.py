@@ -8,8 +8,8 @@ import pytest
 
 from hostagent.core.deadline import within
 from hostagent.core.unread import Unread
+from hostagent.engine.questions import live_backend
 from hostagent.host.source import Source
-from hostagent.source.questions import live_backend
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from hostagent.core.unread import Unread
 from hostagent.domains.driver.read_gpu_users import gpu_users
 from hostagent.domains.driver.read_mok import certificate, enrolled
 from hostagent.domains.runtime.read_container_shims import shims
+from hostagent.engine.questions import live_backend
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
-from hostagent.source.questions import live_backend
 from tests.trees.system import Daemon, boot, enrol, hold, install_os, run
 from tests.trees.tree import Tree
 

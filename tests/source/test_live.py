@@ -5,8 +5,8 @@ import os
 import pytest
 
 from hostagent.core.unread import Unread
+from hostagent.engine.questions import live_backend
 from hostagent.host.source import Source
-from hostagent.source.questions import live_backend
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hostagent.core.unread import Unread
 from hostagent.domains.nccl.read_elf import parse_nccl_library
+from hostagent.engine.questions import live_backend
 from hostagent.host.source import Source
-from hostagent.source.questions import live_backend
 from tests.trees.formats import kernel_module, nccl_library, shared_library
 
 NAMES = st.from_regex(r"lib[a-z]{1,8}\.so\.[0-9]{1,2}", fullmatch=True)

@@ -3,9 +3,9 @@
 import pytest
 
 from hostagent.core.unread import Unread
+from hostagent.engine.questions import live_backend
 from hostagent.host.os_release import MAX_BYTES, os_release
 from hostagent.host.source import Source
-from hostagent.source.questions import live_backend
 from tests.cpu import within
 
 

@@ -5,10 +5,10 @@ import os
 import pytest
 
 from hostagent.core.unread import Unread
+from hostagent.engine.questions import live_backend
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
 from hostagent.host.pci_config import controls, settings
-from hostagent.source.questions import live_backend
 from tests.attack.spaces import become, start
 
 ADDRESS = "0000:17:00.0"

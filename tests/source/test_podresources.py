@@ -18,7 +18,7 @@ from hostagent.core.unread import Unread
 from hostagent.domains.kubelet.protobuf import parse_fields
 from hostagent.domains.kubelet.read_allocations import devices_of
 from hostagent.domains.kubelet.read_podresources import PATIENCE_S, parse_allocatable, parse_list
-from hostagent.source.questions import live_backend
+from hostagent.engine.questions import live_backend
 from tests.real.conftest import need_module
 from tests.trees import system
 from tests.trees.system import Daemon

@@ -9,14 +9,14 @@ import psutil
 import pytest
 
 from hostagent import snapshot
+from hostagent.engine.collection import InProcess
+from hostagent.engine.questions import live_backend
 from hostagent.host import processes as reading
 from hostagent.host import recording
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
 from hostagent.host.process import Host, Process, parse_arguments
 from hostagent.host.processes import processes
-from hostagent.reading import InProcess
-from hostagent.source.questions import live_backend
 
 KIB = 1024
 SERVICES = {

@@ -18,12 +18,12 @@ from hostagent.core.unread import Unread
 from hostagent.domains.gpu.read_nvidia_worker import NVIDIA
 from hostagent.domains.network import read_rdma_sysfs
 from hostagent.domains.network.read_rdma_worker import RDMA
-from hostagent.evidence import Evidence, open_host
+from hostagent.engine.questions import live_backend
+from hostagent.engine.target import Evidence, open_host
 from hostagent.host.attributes import Attributes
 from hostagent.sandbox import worker as worker_module
 from hostagent.sandbox.worker import Worker
 from hostagent.sandbox.worker_spec import CALL_S
-from hostagent.source.questions import live_backend
 from tests import stub_nvml, stub_verbs
 from tests.children import children
 from tests.real.conftest import need_real

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent import profile, snapshot
+from hostagent import snapshot
 from hostagent.core.errors import HostagentError
 from hostagent.core.unread import Unread
 from hostagent.host import recording
+from hostagent.profiles import profile
 from hostagent.snapshot.redact import Redactor
 
 JSON = st.recursive(

@@ -219,7 +219,7 @@ def test_a_killed_child_that_takes_its_time_to_die_is_reaped(monkeypatch):
 
 def test_a_hung_worker_dies_with_its_parent(tree):
     stub_nvml.install(tree, 1, {"Init *": "hang"})
-    script = f"import time; from hostagent.sandbox.worker import Worker as W; from hostagent.source.questions import DOMAINS; w = W(DOMAINS.lanes['nvidia'], {str(tree)!r}); w.start(); print(w.pid, flush=True); time.sleep(60)"
+    script = f"import time; from hostagent.sandbox.worker import Worker as W; from hostagent.engine.questions import DOMAINS; w = W(DOMAINS.lanes['nvidia'], {str(tree)!r}); w.start(); print(w.pid, flush=True); time.sleep(60)"
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     pid = int(parent.stdout.readline())
     while os.readlink(f"/proc/{pid}/root") == "/":  # it settles, then it changes root, then it hangs
@@ -279,7 +279,7 @@ def test_closing_what_was_inherited_takes_no_longer_with_a_high_limit():
 _FORKED_TWICE = """
 import atexit, os, sys
 from hostagent.sandbox import worker
-from hostagent.source.questions import DOMAINS
+from hostagent.engine.questions import DOMAINS
 atexit.register(print, "the end of", "the caller")
 sys.modules["hostagent.sandbox.privileges"] = None
 lane = worker.Worker(DOMAINS.lanes["nvidia"])
@@ -459,7 +459,7 @@ def test_a_right_that_cannot_be_given_up_keeps_nvml_unloaded(tree, x86_64, aarch
 
 #: With /dev of the tree and without the right to change root, as in a container that has neither.
 _WITHOUT_CHROOT = 'mount --bind "$1/dev" /dev && exec setpriv --bounding-set -sys_chroot "$2" -c "$3" "$1"'
-_ASK_NAME = f"import sys; from hostagent.sandbox.worker import Worker as W; from hostagent.source.questions import DOMAINS; w = W(DOMAINS.lanes['nvidia'], sys.argv[1]); w.start(); print(repr(w.ask(*{NAME!r}))); w.close()"
+_ASK_NAME = f"import sys; from hostagent.sandbox.worker import Worker as W; from hostagent.engine.questions import DOMAINS; w = W(DOMAINS.lanes['nvidia'], sys.argv[1]); w.start(); print(repr(w.ask(*{NAME!r}))); w.close()"
 
 
 def test_without_the_right_to_change_root_the_library_alone_is_taken_from_below_it(tree):

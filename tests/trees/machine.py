@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from hostagent import snapshot
-from hostagent.collect import ALL_READERS
 from hostagent.domains.packages.tables.names import FAMILIES
-from hostagent.evidence import Evidence, open_host
+from hostagent.engine.collect import ALL_READERS
+from hostagent.engine.target import Evidence, open_host
 from hostagent.host.recording import Tape
 from tests.trees import formats
 from tests.trees.record import KEY, adopt

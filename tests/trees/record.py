@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 import yaml
 
-from hostagent import profile, snapshot
-from hostagent.collect import ALL_READERS
+from hostagent import snapshot
 from hostagent.core.vocabulary import Kind
+from hostagent.engine.collect import ALL_READERS
+from hostagent.engine.collection import InProcess
 from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend, Tape
-from hostagent.reading import InProcess
+from hostagent.profiles import profile
 from tests.judged import judged
 from tests.trees import boards, boots, clouds, fabrics, field, gpuhosts, guests, hosts, layouts, others, placing, serving, tao, workers
 from tests.trees.claim import Claim, claim_of

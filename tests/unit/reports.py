@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hostagent.core.steps import Step
 from hostagent.core.vocabulary import ACTIONS
-from hostagent.report import (
+from hostagent.engine.report import (
     SCHEMA_VERSION,
     Cause,
     HostIdentity,
@@ -20,7 +20,7 @@ from hostagent.report import (
     security,
     verdicts,
 )
-from hostagent.report.told import with_headline
+from hostagent.engine.report.grouping import with_headline
 
 HOSTILE = "a\x00\x1b[2J\u202e<script>&\"'\\\n]]>\ud800\u2028é"
 GPUS = tuple(f"0000:{bus:02x}:00.0" for bus in range(0x10, 0x18))

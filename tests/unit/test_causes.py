@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent import catalogue
-from hostagent.causes import with_causes
-from hostagent.check import check, fail, warn
 from hostagent.core.errors import HostagentError
 from hostagent.core.frozen import frozen
 from hostagent.core.unread import Unread, need
-from hostagent.evaluate import evaluate
+from hostagent.engine import catalogue
+from hostagent.engine.check import check, fail, warn
+from hostagent.engine.evaluate import evaluate
+from hostagent.engine.report import Cause, verdicts
+from hostagent.engine.root_cause import with_causes
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.profile import load
-from hostagent.report import Cause, verdicts
+from hostagent.profiles.profile import load
 
 PROFILE = load("default", site_file="").profile
 NAMES = "abcdef"

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.check import check, fail, need, skip, warn
 from hostagent.core.errors import HostagentError, OutOfTime
 from hostagent.core.frozen import frozen
 from hostagent.core.steps import Step
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, Why
-from hostagent.evaluate import evaluate
+from hostagent.engine.check import check, fail, need, skip, warn
+from hostagent.engine.evaluate import evaluate
+from hostagent.engine.report import verdicts
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.profile import CheckPolicy, Profile, load
-from hostagent.report import verdicts
+from hostagent.profiles.profile import CheckPolicy, Profile, load
 from tests.over import over
 
 PROFILE = load("default", site_file="/nonexistent").profile
@@ -226,7 +226,7 @@ def test_a_crash_leaves_its_traceback_and_no_place_of_this_machine():
     (one,) = run(declare(crash), Clock(0.0))
     assert one.message.startswith("the check crashed: ZeroDivisionError: division by zero at test_evaluate.py:")
     assert [line.partition(":")[0] for line in one.evidence] == [
-        "hostagent/evaluate.py",
+        "hostagent/engine/evaluate.py",
         "test_evaluate.py",
         "test_evaluate.py",
         "ZeroDivisionError",
@@ -647,7 +647,7 @@ def test_an_endless_check_costs_its_own_judgement():
 
 
 def test_many_endless_checks_come_to_an_end(monkeypatch):
-    monkeypatch.setattr("hostagent.evaluate._REST_S", 0.1)
+    monkeypatch.setattr("hostagent.engine.evaluate._REST_S", 0.1)
     checks = [declare(endless)._replace(id=f"a.endless{number}") for number in range(20)]
     started = time.process_time()
     told = evaluate(checks, HostFacts({Clock: Clock(0.0)}), PROFILE, within_s=0.3)

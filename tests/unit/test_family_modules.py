@@ -4,14 +4,14 @@ import itertools
 
 import pytest
 
-from hostagent.catalogue import load
 from hostagent.core.errors import HostagentError
-from hostagent.lint import lint
+from hostagent.engine.catalogue import load
+from hostagent.engine.lint import lint
 
 NUMBERS = itertools.count()  # a name is imported once in a process
 CHECK = """\
 {imported}
-from hostagent.check import Findings, check, fail
+from hostagent.engine.check import Findings, check, fail
 from hostagent.facts.gpu import Gpu
 
 

@@ -60,7 +60,7 @@ def unused(modules: dict[str, ast.Module]) -> set[str]:
             continue  # knows no facts
         imported = known(name, modules)
         imported |= imports(modules[_VIEW]) if imported & {_VIEW, "hostagent.plan.model"} else set()
-        by_name = not name.startswith(("hostagent.collect", "hostagent.facts", "hostagent_checks"))
+        by_name = not name.startswith(("hostagent.engine.collect", "hostagent.facts", "hostagent_checks"))
         tables = [modules[one] for one in imported if by_name and one.startswith("hostagent.knowledge.") and one in modules]
         for module in imported:
             seen.setdefault(module, set()).update(words(tree, by_name=by_name), *(words(one, by_name=True) for one in tables))
@@ -92,8 +92,8 @@ def test_the_field_that_names_a_subject_is_used_and_its_other_fields_are_no_bett
 def test_a_constructor_and_another_module_s_attribute_are_no_use():
     sources = {
         "hostagent.facts.disk": "@frozen\nclass Disk:\n    total: int\n    free: int\n    label: str\n    kind: str\n",
-        "hostagent.collect.disk": "from hostagent.facts.disk import Disk\ndef read(x): return Disk(total=x, free=x, label='label', kind=x)\n",
-        "hostagent.report": "from hostagent.facts.disk import Disk\nNAMES = ('kind',)\n",
+        "hostagent.engine.collect.disk": "from hostagent.facts.disk import Disk\ndef read(x): return Disk(total=x, free=x, label='label', kind=x)\n",
+        "hostagent.engine.report": "from hostagent.facts.disk import Disk\nNAMES = ('kind',)\n",
         "hostagent_checks.host.space": "from hostagent.facts.disk import Disk\ndef space(disk: Disk): return disk.free\n",
         "hostagent_checks.host.other": "def other(one): return one.total\n",
     }

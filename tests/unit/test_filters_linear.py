@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.collect import ALL_READERS, collect
 from hostagent.core.retention import WHOLE, Filtered, Keep, merged
+from hostagent.engine.collect import ALL_READERS, collect
 from hostagent.host import recording
 from hostagent.host.source import Source
 from hostagent.snapshot.keeping import KINDS, filtered

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from hostagent.catalogue import OURS, load
 from hostagent.cli import npd, status
 from hostagent.daemon.conditions import LONGEST, measured
-from hostagent.report import state
-from hostagent.report.hostcoverage import coverage_of_report
+from hostagent.engine.catalogue import OURS, load
+from hostagent.engine.report import state
+from hostagent.engine.report.host_coverage import coverage_of_report
 from hostagent.sinks import FORMATS, render
 from tests.recorded import report_of
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from hostagent.check import check, fail, need
 from hostagent.core.frozen import frozen
 from hostagent.core.join import Join, cached
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.evaluate import evaluate
+from hostagent.engine.check import check, fail, need
+from hostagent.engine.evaluate import evaluate
+from hostagent.engine.inputs import Joined, resolve
+from hostagent.engine.lint import lint
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.inputs import Joined, resolve
-from hostagent.lint import lint
-from hostagent.profile import Profile, load
+from hostagent.profiles.profile import Profile, load
 
 PROFILE = load("default", site_file="/nonexistent").profile
 DENIED = Unread("denied", "open /clock")
@@ -195,7 +195,7 @@ def test_a_join_that_cannot_be_made_is_refused_where_a_check_takes_it(kind, mist
 
 
 TAKES = """
-from hostagent.check import Findings, check, fail
+from hostagent.engine.check import Findings, check, fail
 from hostagent.domains.network.rails import Rails
 
 @check(title="There is a rail", severity="info", since="0.1", remedy="Add one.")

@@ -11,8 +11,8 @@ import pytest
 
 import hostagent.facts
 import hostagent.knowledge
-from hostagent import lint as module
-from hostagent.lint import ALLOWED_STDLIB, lint
+from hostagent.engine import lint as module
+from hostagent.engine.lint import ALLOWED_STDLIB, lint
 from tests.over import over
 
 CLASS = "def f(): pass\nclass M(type):\n    def __instancecheck__(cls, value): return True\n"
@@ -46,7 +46,7 @@ WAYS = {
     "in a return": "import typing\ndef f() -> \"__import__('sys').exit\": pass\nway = typing.get_type_hints(f)['return']",
     "inside a type": "import typing\ndef f() -> 'tuple[__import__(\"sys\"), ...]': pass\nway = typing.get_type_hints(f)['return'].__args__[0]",
     "a class made by type": "def f(): pass\nX = type('X', (), {'way': f.__globals__})\nway = X.way['__builtins__']",
-    "the readers of a profile": "from hostagent.profile import Reader\nway = Reader.site.__globals__['os']",
+    "the readers of a profile": "from hostagent.profiles.profile import Reader\nway = Reader.site.__globals__['os']",
     "an attribute in a text": "def f(): pass\nway = builtins if '{0.__globals__}'.format(f) else 0",
     "an attribute in a mapped text": "def f(): pass\nway = builtins if '{f.__globals__}'.format_map({'f': f}) else 0",
     "base classes": "way = builtins if int.mro()[-1] is object else 0",
@@ -98,12 +98,12 @@ def test_a_way_out_that_works_is_refused(name):
         "import math\nmath.os",
         "from hostagent.facts import gpu",
         "from hostagent.domains.gpu.tables import xids",
-        "from hostagent.check import resolve",
+        "from hostagent.engine.check import resolve",
         "from hostagent.core.frozen import dataclass",
         "from hostagent.facts.nothing import x",
         "from hostagent.facts.gpu import Nothing",
-        "from hostagent.profile import load",
-        "from hostagent.profile import HostagentError",
+        "from hostagent.profiles.profile import load",
+        "from hostagent.profiles.profile import HostagentError",
         "def f(x: 'a.b'): pass",
         "def f(x: '__x'): pass",
         "def f(x: 'lambda: 1'): pass",
@@ -128,7 +128,7 @@ def test_so_is_what_ends_a_run_or_hands_a_module_on(line):
         "match 1:\n    case int(x) | {'a': x} | [x, *_]:\n        pass",
         "try:\n    pass\nexcept (ValueError, Exception):\n    pass",
         "x = f'{1:>{3}}' + '%s' % 2",
-        "from hostagent.core.unread import Unread, need\nfrom hostagent.domains.gpu.tables.xids import meaning\nfrom hostagent.profile import GpuPolicy, Profile",
+        "from hostagent.core.unread import Unread, need\nfrom hostagent.domains.gpu.tables.xids import meaning\nfrom hostagent.profiles.profile import GpuPolicy, Profile",
     ],
 )
 def test_what_honest_checks_say_is_allowed(text):
@@ -142,7 +142,7 @@ MODULES = [
 ]
 
 
-@over("name", [*MODULES, "hostagent.check", "hostagent.profile", *sorted(ALLOWED_STDLIB)])
+@over("name", [*MODULES, "hostagent.engine.check", "hostagent.profiles.profile", *sorted(ALLOWED_STDLIB)])
 def test_no_name_that_may_be_imported_is_a_module_or_reads_a_file(name):
     """What a check gets by its imports is made of facts, tables and types."""
     imported = importlib.import_module(name)

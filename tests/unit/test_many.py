@@ -6,8 +6,8 @@ import pytest
 from reports import judgement, report
 
 from hostagent.core.steps import Step
-from hostagent.report import HostIdentity
-from hostagent.report.told import with_headline
+from hostagent.engine.report import HostIdentity
+from hostagent.engine.report.grouping import with_headline
 from hostagent.sinks import FORMATS, render
 from tests.test_linear import is_linear
 

@@ -5,14 +5,14 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.catalogue import OURS, load
-from hostagent.catalogue_pages import render_page
-from hostagent.check import Findings, Step, check
 from hostagent.core.tables.documents import DOCUMENTS, MANUALS, REPOSITORIES
 from hostagent.core.tables.recovery_actions import ENDS_JOBS
+from hostagent.engine.catalogue import OURS, load
+from hostagent.engine.catalogue_pages import render_page
+from hostagent.engine.check import Findings, Step, check
+from hostagent.engine.links import parts
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Identity
-from hostagent.links import parts
 from tests.over import over
 
 CHECKS = {one.id: one for one in load([OURS])}

@@ -17,8 +17,8 @@ from hostagent.core.errors import HostagentError
 from hostagent.core.typed import plain
 from hostagent.core.yamlfile import YamlError, load_yaml, parse_yaml
 from hostagent.domains.kubelet.placement import parse_shape
-from hostagent.profile import PodPolicy, load, validate
 from hostagent.profiles.files import BUILT_IN, MAX_BYTES, names
+from hostagent.profiles.profile import PodPolicy, load, validate
 from tests.profiles import rendered
 
 NO_SITE = "/nonexistent/profile.yaml"
@@ -50,9 +50,7 @@ def test_what_a_profile_does_not_name_comes_from_what_it_extends():
 
 @pytest.mark.parametrize("content", ["", "\n", "# gpus: {count: 8}\n\n  # none\n"])
 def test_a_file_of_comments_overrides_nothing_and_costs_no_yaml(write, content):
-    program = (
-        "import sys; from hostagent.profile import load; print(load('', site_file=sys.argv[1]).profile.gpus.count, 'yaml' in sys.modules)"
-    )
+    program = "import sys; from hostagent.profiles.profile import load; print(load('', site_file=sys.argv[1]).profile.gpus.count, 'yaml' in sys.modules)"
     asked = [[sys.executable, "-c", program, path] for path in (write(content), NO_SITE)]
     of_comments, of_none = (subprocess.run(argv, capture_output=True, text=True, check=True).stdout for argv in asked)
     assert of_comments == of_none

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hostagent import __version__
 from hostagent.core.errors import HostagentError
 from hostagent.facts.version import compare_deb
-from hostagent.profile import load
 from hostagent.profiles.format import RENAMES, SCHEMA_MINOR, Rename, keys
+from hostagent.profiles.profile import load
 
 NO_SITE = "/nonexistent/profile.yaml"
 

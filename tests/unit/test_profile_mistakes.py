@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.catalogue import OURS, load, refuse_unknown_ids, with_unknown_ids
 from hostagent.core.errors import HostagentError
 from hostagent.core.typed import plain, schema
 from hostagent.core.yamlfile import parse_yaml, places
-from hostagent.profile import Profile
-from hostagent.profile import load as load_profile
+from hostagent.engine.catalogue import OURS, load, refuse_unknown_ids, with_unknown_ids
 from hostagent.profiles.files import names
 from hostagent.profiles.mistakes import ProfileError
+from hostagent.profiles.profile import Profile
+from hostagent.profiles.profile import load as load_profile
 
 CHECKS = load([OURS])
 
@@ -221,7 +221,7 @@ def test_a_key_or_a_value_of_any_length_makes_a_short_sentence(write):
 
 @pytest.mark.parametrize(("listed", "codes"), [("[62, 94]", (62, 94)), ('"62, 94"', (62, 94)), ("[]", ()), ('""', ()), ('"62,"', (62,))])
 def test_a_list_of_numbers_may_be_a_text_with_commas_as_before(write, listed, codes):
-    from hostagent.evaluate import params
+    from hostagent.engine.evaluate import params
 
     loaded = load_profile(write(f"checks: {{gpu.xid: {{params: {{ignore: {listed}}}}}}}\n"), site_file="")
     refuse_unknown_ids(CHECKS, loaded)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from reports import judgement, judgements, report
 
 from hostagent.core.vocabulary import OUTCOMES, SEVERITIES
-from hostagent.report import PLACEABLE, coverage, subject_order, verdicts
-from hostagent.report.inventory import inventory
+from hostagent.engine.report import PLACEABLE, coverage, subject_order, verdicts
+from hostagent.engine.report.inventory import inventory
 
 WORST_FIRST = ("not_ready", "unknown", "degraded", "ready")
 TABLE = {

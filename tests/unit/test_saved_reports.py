@@ -9,7 +9,7 @@ import pytest
 
 from hostagent.cli.reports import read_reports
 from hostagent.core.errors import HostagentError
-from hostagent.report import SCHEMA_VERSION
+from hostagent.engine.report import SCHEMA_VERSION
 
 ONE = {"schema_version": SCHEMA_VERSION, "findings": [], "host": {"hostname": "a"}}
 

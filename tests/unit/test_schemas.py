@@ -10,12 +10,13 @@ import pytest
 import yaml
 from reports import judgement, report
 
-from hostagent import profile
-from hostagent.catalogue import OURS
-from hostagent.catalogue import load as load_checks
 from hostagent.core.errors import HostagentError
 from hostagent.core.frozen import subject_kind
 from hostagent.core.unread import Unread
+from hostagent.engine.catalogue import OURS
+from hostagent.engine.catalogue import load as load_checks
+from hostagent.engine.report.facts import facts_schema, report_facts
+from hostagent.engine.report.facts_described import FACTS as TEXTS
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts, subject_key
@@ -30,9 +31,8 @@ from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.topology import Nic
 from hostagent.host.recording import SCHEMA_VERSION, ReplayBackend, Tape, dumps
 from hostagent.profiles import files as built_in
+from hostagent.profiles import profile
 from hostagent.profiles.format import Rename
-from hostagent.report.facts import facts_schema, report_facts
-from hostagent.report.facts.described import FACTS as TEXTS
 from hostagent.schemas import names, profile_body, published
 from hostagent.sinks import render
 from tests.judged import judged

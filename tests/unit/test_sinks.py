@@ -19,10 +19,10 @@ from reports import ATTRIBUTES, GPUS, HOSTILE, SAMPLE, TAGS, Tags, judgement, re
 from hostagent.core.escape import visible
 from hostagent.core.filewrite import deliver
 from hostagent.core.steps import Step
+from hostagent.engine.report import Cause
+from hostagent.engine.report.exit_code import Asked
+from hostagent.engine.report.facts import report_facts
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.report import Cause
-from hostagent.report.exitcode import Asked
-from hostagent.report.facts import report_facts
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS, render
 from hostagent.sinks.digest import gaps
@@ -278,7 +278,7 @@ def test_what_a_profile_excepts_is_named():
 
 
 def test_a_crash_is_told_once_with_where_to_report_it():
-    lines = ("hostagent/evaluate.py:1 in _run", f"KeyError: {HOSTILE}")
+    lines = ("hostagent/engine/evaluate.py:1 in _run", f"KeyError: {HOSTILE}")
     crashed = [
         judgement(name, "unknown", code="unread-error", message="could not read (error: x)", evidence=lines) for name in ("a.a", "b.b")
     ]
@@ -290,7 +290,7 @@ def test_a_crash_is_told_once_with_where_to_report_it():
     told = list(tracebacks(report(*crashed, *own, *quiet)))
     assert [text.splitlines()[0] for text in told] == ["a.a, b.b: could not read (error: x)", "c.c: the check crashed: KeyError"]
     assert all("please report it to" in text.splitlines()[-1] for text in told)
-    assert "  hostagent/evaluate.py:1 in _run" in told[0]
+    assert "  hostagent/engine/evaluate.py:1 in _run" in told[0]
     assert all(char.isprintable() or char == "\n" for text in told for char in text)
 
 

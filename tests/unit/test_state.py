@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from reports import judgement, report
 
-from hostagent import profile
-from hostagent.profiles import files
-from hostagent.report import state
+from hostagent.engine.report import state
+from hostagent.profiles import files, profile
 from tests.attack import spaces
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -213,7 +212,7 @@ import sys; sys.argv = ['hostagent', 'status', '--state-file', {path!r}]
 from hostagent.cli import cli
 try: cli(standalone_mode=False)
 except SystemExit: pass
-print([name for name in sys.modules if name.startswith(('hostagent.collect', 'hostagent.source', 'hostagent.profile.', 'yaml'))])
+print([name for name in sys.modules if name.startswith(('hostagent.engine.collect', 'hostagent.source', 'hostagent.profiles.profile.', 'yaml'))])
 """
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "has changed since" in printed

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hostagent.core.steps import Step
 from hostagent.core.tables.recovery_actions import ENDS_JOBS, TAKES_IN
 from hostagent.core.vocabulary import ACTIONS
-from hostagent.report.todo import to_do
+from hostagent.engine.report.remediation_plan import to_do
 
 STEPS = st.builds(Step, st.sampled_from(ACTIONS), st.sampled_from(["Do a.", "Do b."]), st.just(""), st.booleans())
 REMEDIES = st.lists(st.lists(STEPS, max_size=4).map(tuple), max_size=5)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from hostagent.core.typed import ShapeError, build, plain, schema
 from hostagent.core.unread import Unread
-from hostagent.profile import Profile
 from hostagent.profiles.files import BUILT_IN
+from hostagent.profiles.profile import Profile
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
 """The specifications that count on this host: those that a runtime which serves jobs reads."""
 
-from hostagent.check import Step, need, shell, skip
 from hostagent.core.unread import Unread
 from hostagent.domains.runtime.access import reads
 from hostagent.domains.runtime.serving import RuntimeChoice
+from hostagent.engine.check import Step, need, shell, skip
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Runtime
-from hostagent.profile import Profile
+from hostagent.profiles.profile import Profile
 
 
 def skip_without_cdi(profile: Profile) -> None:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from hostagent.check import need
 from hostagent.core.unread import NOT_APPLICABLE, Unread
+from hostagent.engine.check import need
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import InstalledKernel, Kernel
 

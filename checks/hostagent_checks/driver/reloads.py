@@ -6,8 +6,8 @@ keeps the loads that the kernel log has lost since.
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, Step, check, need, warn
 from hostagent.core.text import counted
+from hostagent.engine.check import Findings, Step, check, need, warn
 from hostagent.facts.history import History
 
 _HOUR_S = 3600

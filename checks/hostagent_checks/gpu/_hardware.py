@@ -1,7 +1,7 @@
 """Who looks after cooling and power."""
 
-from hostagent.check import Step
 from hostagent.core.unread import Unread
+from hostagent.engine.check import Step
 from hostagent.facts.platform import Platform
 
 

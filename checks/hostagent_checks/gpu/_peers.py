@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from hostagent.check import need, skip
 from hostagent.core.unread import NOT_APPLICABLE, Unread
+from hostagent.engine.check import need, skip
 from hostagent.facts.gpu import Gpu
 
 from ._judged import VFIO

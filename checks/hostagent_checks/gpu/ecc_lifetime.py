@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, Step, check, need, warn
 from hostagent.core.text import counted
+from hostagent.engine.check import Findings, Step, check, need, warn
 from hostagent.facts.gpu import Gpu
 
 

@@ -1,8 +1,8 @@
 """The host has GPUs of different products: a job on all of them is as slow, and has as little memory, as its weakest GPU."""
 
-from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.core.text import first_of
 from hostagent.core.unread import NOT_APPLICABLE, Unread
+from hostagent.engine.check import Findings, Step, check, need, skip, warn
 from hostagent.facts.gpu import Gpu
 
 

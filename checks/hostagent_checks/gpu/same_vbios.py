@@ -1,7 +1,7 @@
 """GPUs of one kind on this host have different VBIOS versions: worth knowing when only one of them misbehaves."""
 
-from hostagent.check import Findings, Step, check, need, warn
 from hostagent.core.text import first_of
+from hostagent.engine.check import Findings, Step, check, need, warn
 from hostagent.facts.gpu import Gpu
 
 from ._peers import peer_values

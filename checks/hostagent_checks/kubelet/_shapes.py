@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostagent.check import Finding, Severity, Step, fail, need, shell, skip
 from hostagent.core.text import counted
 from hostagent.core.unread import Unread
 from hostagent.domains.kubelet.tables.config_paths import STATE_FILES
+from hostagent.engine.check import Finding, Severity, Step, fail, need, shell, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
-from hostagent.profile import PodPolicy
+from hostagent.profiles.profile import PodPolicy
 
 from ._host import is_stopped, restart, skip_without, started_before_its_files, without_state
 

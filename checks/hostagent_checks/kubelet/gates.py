@@ -6,8 +6,8 @@ down after an upgrade.
 
 from itertools import takewhile
 
-from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.text import first_of
+from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.kubelet import Kubelet
 
 from ._host import accepted

@@ -4,9 +4,9 @@ With the static CPU manager a pod that asks for all CPUs near its GPUs then fits
 refused. Reserve as many of each node.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
 from hostagent.domains.topology.nodes import cpu_nodes
+from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology

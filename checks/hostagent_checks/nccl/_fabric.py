@@ -1,7 +1,7 @@
 """NVLink fabrics that GPUs join, as NCCL sees them: NVLink SHARP needs one, NVLink between hosts one of a cluster."""
 
-from hostagent.check import need, skip
 from hostagent.core.unread import Unread
+from hostagent.engine.check import need, skip
 from hostagent.facts.gpu import Gpu
 
 _NONE = "not-supported"

@@ -4,11 +4,11 @@ The setting is the index of the slot, not the key: who writes 0x8001 asks for sl
 limited members of a partition cannot talk to each other. Without the setting NCCL takes slot 0.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread, UnreadError
 from hostagent.domains.network.rails import JobRails
+from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.nccl import Nccl
-from hostagent.profile import Profile
+from hostagent.profiles.profile import Profile
 
 from ._job import job, weight
 from ._ports import verbs

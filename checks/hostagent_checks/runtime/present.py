@@ -5,10 +5,10 @@ unit is enabled, or that runs. A configuration that a removed runtime left behin
 start containers by programs that need no daemon: Enroot or Apptainer under slurmd, or podman with a CDI specification of the GPUs.
 """
 
-from hostagent.check import Finding, Findings, Step, check, fail, need, skip
 from hostagent.core.unread import Unread
 from hostagent.domains.runtime.access import podman_has_gpus, slurm_has_containers
 from hostagent.domains.runtime.serving import RuntimeChoice, is_there
+from hostagent.engine.check import Finding, Findings, Step, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Runtime
 

@@ -6,10 +6,10 @@ program never runs. Another program, or none, is worth knowing and counts in no 
 of them, and nothing is said of it.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.core.unread import Unread
+from hostagent.engine.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.slurm import SlurmNode
-from hostagent.profile import Profile
+from hostagent.profiles.profile import Profile
 
 _OURS = Step(
     "configure",

@@ -6,9 +6,9 @@ Advanced Error Reporting (AER). The counters start at zero with each boot.
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.core.text import counted
 from hostagent.core.unread import NOT_APPLICABLE, Unread
+from hostagent.engine.check import Findings, Step, check, need, skip, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic, Topology

@@ -5,9 +5,9 @@ without such a peer is judged where it has an RDMA device, and not in a virtual 
 the lanes that a link could have, so it does not see this.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.core.text import counted
 from hostagent.core.unread import NOT_APPLICABLE, Unread
+from hostagent.engine.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic
 

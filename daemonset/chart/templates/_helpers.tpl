@@ -50,7 +50,7 @@ where no cluster answers ("helm template") nothing is known of it. One that it h
 {{- .context.Files.Get .file | replace "system:serviceaccount:hostagent:hostagent" $account | replace "'hostagent.dev/'" (printf "'%s/'" .context.Values.prefix) }}
 {{- end }}
 
-{{- define "hostagent.profile" -}}
+{{- define "hostagent.profiles.profile" -}}
 {{- if .Values.profile }}{{ .Values.profile }}{{ else -}}
 schema_version: "1.5"
 name: cluster

@@ -24,7 +24,7 @@ from hostagent.facts.network import Netdev, Network, Priorities
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.topology import Nic, Topology
-from hostagent.profile import Profile
+from hostagent.profiles.profile import Profile
 
 
 class Wanted(NamedTuple):

@@ -9,7 +9,7 @@ from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
-from hostagent.profile import Profile
+from hostagent.profiles.profile import Profile
 
 
 @frozen

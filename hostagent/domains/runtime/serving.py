@@ -9,7 +9,7 @@ from hostagent.core.frozen import frozen
 from hostagent.core.join import Join, cached
 from hostagent.core.unread import Unread, need
 from hostagent.facts.runtime import Launcher, Launchers, Runtime
-from hostagent.profile import Profile
+from hostagent.profiles.profile import Profile
 
 #: Words of a profile that leave the choice to the host.
 _CHOSEN_HERE = ("auto", "any")

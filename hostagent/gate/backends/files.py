@@ -111,7 +111,7 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
 def _of_report(document: dict[str, Any]) -> dict[str, Any]:
     """Made anew from facts and verdict: what a report says of its class itself is not read."""
     from hostagent.core.unread import UnreadError
-    from hostagent.report.summarized import summary_of_report
+    from hostagent.engine.report.node_summary import summary_of_report
 
     version = document.get("schema_version")
     if type(version) is not int or version != _REPORT:

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from hostagent import __version__
-from hostagent.app import Prepared, policy_of
-from hostagent.collect import HEAD
 from hostagent.core.unread import Unread
 from hostagent.daemon import record
-from hostagent.evidence import Evidence, open_host
+from hostagent.engine.collect import HEAD
+from hostagent.engine.pipeline import Prepared, policy_of
+from hostagent.engine.report import SCHEMA_VERSION
+from hostagent.engine.target import Evidence, open_host
 from hostagent.facts.gpu import Gpu, GpuEvents
 from hostagent.facts.host import Identity
-from hostagent.report import SCHEMA_VERSION
 from hostagent.slurm.programs import jobfaults
 from hostagent.slurm.programs.spool import Spool
 from hostagent.slurm.programs.verdict import CONDITIONS, NodeVerdict

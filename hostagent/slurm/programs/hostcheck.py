@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from hostagent.app import Prepared
-    from hostagent.evidence import Evidence
-    from hostagent.report import Report
+    from hostagent.engine.pipeline import Prepared
+    from hostagent.engine.report import Report
+    from hostagent.engine.target import Evidence
     from hostagent.slurm.programs.verdict import Author
 
 
@@ -22,24 +22,24 @@ class Purpose(NamedTuple):
 
 def check_host(place: "Evidence", prepare: "Callable[[], Prepared]", purpose: Purpose) -> dict[str, Any]:
     """The document of the verdict. Whether slurmd runs is left out: it starts this program. Raises ``HostagentError`` as `prepare` and
-    `hostagent.evidence.open_host` do.
+    `hostagent.engine.target.open_host` do.
     """
-    from hostagent import app
-    from hostagent.evidence import open_host
+    from hostagent.engine import pipeline
+    from hostagent.engine.target import open_host
     from hostagent.slurm.programs.verdict import OF_SLURMD
 
     began = time.time()
     with open_host(place) as reading:
         whole = prepare()
         prepared = whole._replace(checks=tuple(one for one in whole.checks if one.id != OF_SLURMD))
-        report = app.examine(reading, prepared, purpose.node)
+        report = pipeline.examine(reading, prepared, purpose.node)
     return document(report, prepared, purpose, began)
 
 
 def document(report: "Report", prepared: "Prepared", purpose: Purpose, began: float) -> dict[str, Any]:
     """As of `began`, in seconds since the epoch, also for a recording: what was recorded is there now."""
     from hostagent.daemon.conditions import measured, status_of
-    from hostagent.report import state
+    from hostagent.engine.report import state
     from hostagent.slurm.programs.verdict import CONDITIONS
 
     profile = prepared.loaded.profile

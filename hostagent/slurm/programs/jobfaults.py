@@ -12,18 +12,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from hostagent.check import Check
 from hostagent.core.steps import Step
 from hostagent.core.unread import Unread
 from hostagent.daemon.record import Fault, Record
-from hostagent.evaluate import judge_each
+from hostagent.engine.check import Check
+from hostagent.engine.evaluate import judge_each
+from hostagent.engine.report import Judgement
+from hostagent.engine.report.node_status import camel_case
+from hostagent.engine.report.remediation_plan import DRAIN, to_do
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.profile import Profile
-from hostagent.report import Judgement
-from hostagent.report.nodewords import camel_case
-from hostagent.report.todo import DRAIN, to_do
+from hostagent.profiles.profile import Profile
 
 #: Seconds before the job's begin from which a line of the kernel log counts.
 SLACK_S = 1.0

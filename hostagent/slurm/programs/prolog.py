@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hostagent.core.errors import HostagentError, OutOfTime
-from hostagent.report import PLACEABLE
+from hostagent.engine.report import PLACEABLE
 from hostagent.slurm.programs.spool import Spool
 
 if TYPE_CHECKING:

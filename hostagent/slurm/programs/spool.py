@@ -13,7 +13,7 @@ from hostagent.core import lockfile
 from hostagent.core.filewrite import deliver
 from hostagent.core.frozen import frozen
 from hostagent.core.smallfile import read_small, reason
-from hostagent.report import state
+from hostagent.engine.report import state
 
 FOLDER, VERDICT = "slurm", "verdict.json"
 Program = Literal["prolog", "epilog"]

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from hostagent.core.frozen import frozen
 from hostagent.core.vocabulary import Verdict
-from hostagent.report import PLACEABLE, daemonlock, state
+from hostagent.engine.report import PLACEABLE, daemon_lock, state
 from hostagent.slurm.programs.spool import FOLDER, VERDICT, Spool
 
 Scope = Literal["single", "multi"]
@@ -24,7 +24,7 @@ OF_SLURMD = "slurm.slurmd_running"
 #: Reasons with which a daemon says that it does not know.
 _NOT_YET = {"AgentStale", "FirstPass"}
 _AUTHORS = get_args(Author)
-#: As `hostagent.evaluate`, `hostagent.collect` and `hostagent.forked` say it.
+#: As `hostagent.engine.evaluate`, `hostagent.engine.collect` and `hostagent.engine.collector_process` say it.
 _CRASHED = re.compile(r"(?:^the check|\breading \w+|\bthe (?:reading process|worker)) crashed: |^not judged \(timeout: ")
 #: Seconds for which the verdict of a daemon that no longer runs is taken: two of its intervals and a deadline, as it is by default. Later
 #: it would be silent about what has happened since.
@@ -88,7 +88,7 @@ def of_watching_daemon(state_dir: str, boot_id: "str | None", now: float) -> Nod
     if not found or now - found.observed_at <= _AFTER_END_S:
         return found
     try:
-        return found if daemonlock.is_held(state_dir) else None
+        return found if daemon_lock.is_held(state_dir) else None
     except OSError:  # it cannot be seen
         return found
 

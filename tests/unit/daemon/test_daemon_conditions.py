@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.catalogue import load
-from hostagent.collect import READERS
 from hostagent.daemon.conditions import LONGEST, TYPES, cut, measured
-from hostagent.profile import load as load_profile
-from hostagent.report import Cause, verdict_of
-from hostagent.report.nodewords import camel_case
-from hostagent.report.told import with_headline
+from hostagent.engine.catalogue import load
+from hostagent.engine.collect import READERS
+from hostagent.engine.report import Cause, verdict_of
+from hostagent.engine.report.grouping import with_headline
+from hostagent.engine.report.node_status import camel_case
+from hostagent.profiles.profile import load as load_profile
 from tests.unit.reports import judgement, report
 
 CHECKS = load(load_profile("default", site_file="").profile.catalogues, readable=READERS)

@@ -8,7 +8,7 @@ from hostagent.core.unread import Unread
 from hostagent.daemon.events import Events, pairs_of, taken_of
 from hostagent.daemon.passes import Pass
 from hostagent.daemon.schedule import BURST
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from tests.unit.reports import judgement, report
 
 LISTED = {("network", "devices"): ["lo", "eth0"], ("network", "others"): ["lo 1 loopback 1 65536 unknown 0x9 /"]}

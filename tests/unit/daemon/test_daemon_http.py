@@ -17,12 +17,12 @@ from hostagent.daemon.board import Board
 from hostagent.daemon.page import Page
 from hostagent.daemon.saying import Saying, packed
 from hostagent.daemon.settings import Settings
-from hostagent.evidence import Evidence
+from hostagent.engine.report.node_status import NodeWords, compact
+from hostagent.engine.target import Evidence
 from hostagent.http import server as http
 from hostagent.http.answer import Answer
 from hostagent.http.asker import Askers
 from hostagent.http.connection import Connection
-from hostagent.report.nodewords import NodeWords, compact
 from tests.real.conftest import need_real
 
 WORDS = NodeWords((), (), {}, {})

@@ -17,8 +17,8 @@ from hostagent.cli.npd import command
 from hostagent.daemon.notify import Notify
 from hostagent.daemon.outlets import features, written
 from hostagent.daemon.saying import Saying
-from hostagent.report.nodewords import NodeWords
-from hostagent.report.state import SCHEMA_VERSION
+from hostagent.engine.report.node_status import NodeWords
+from hostagent.engine.report.state import SCHEMA_VERSION
 
 ROOT = Path(__file__).parents[3]
 BOOT = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

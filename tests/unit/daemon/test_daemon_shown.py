@@ -5,8 +5,8 @@ import pytest
 from hostagent.daemon.saying import Saying, packed
 from hostagent.daemon.settings import Settings
 from hostagent.daemon.shown import Shown
-from hostagent.evidence import Evidence
-from hostagent.report.nodewords import NodeWords
+from hostagent.engine.report.node_status import NodeWords
+from hostagent.engine.target import Evidence
 
 
 @pytest.mark.parametrize("node", ["n\x1b[2J\x1b[31mx", "n\nNode other", "n\u202egnp", "n\r"])

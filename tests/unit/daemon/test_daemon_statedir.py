@@ -17,11 +17,11 @@ from hostagent.daemon.conditions import measured
 from hostagent.daemon.documents import Documents
 from hostagent.daemon.history import FRESH
 from hostagent.daemon.told import advance, at_once, first
+from hostagent.engine.report import Verdicts, daemon_lock, state
+from hostagent.engine.report.grouping import with_headline
+from hostagent.engine.report.node_summary import summary
 from hostagent.facts.gpu import Xid
 from hostagent.facts.history import Fault
-from hostagent.report import Verdicts, daemonlock, state
-from hostagent.report.summarized import summary
-from hostagent.report.told import with_headline
 from tests.unit.reports import judgement, report
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -163,42 +163,42 @@ def test_a_state_file_of_another_shape_is_damaged(tmp_path, change):
 class TestLock:
     """A daemon keeps a state directory."""
 
-    HOLDER = "import sys\nfrom hostagent.report import daemonlock\nprint(daemonlock.take(sys.argv[1]), flush=True)\n{}sys.stdin.read()\n"
+    HOLDER = "import sys\nfrom hostagent.engine.report import daemon_lock as daemonlock\nprint(daemonlock.take(sys.argv[1]), flush=True)\n{}sys.stdin.read()\n"
 
     def holder(self, folder, more=""):
         code = self.HOLDER.format(more)
         return subprocess.Popen([sys.executable, "-c", code, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def test_one_process_holds_it_and_its_end_frees_it(self, tmp_path):
-        assert not daemonlock.is_held(str(tmp_path))
+        assert not daemon_lock.is_held(str(tmp_path))
         with self.holder(tmp_path) as one:
             assert int(one.stdout.readline()) > 2
-            assert daemonlock.is_held(str(tmp_path))
-            assert daemonlock.take(str(tmp_path)) is None
+            assert daemon_lock.is_held(str(tmp_path))
+            assert daemon_lock.take(str(tmp_path)) is None
             assert stat.S_IMODE((tmp_path / "daemon.lock").stat().st_mode) == 0o600
             one.kill()
             one.wait()
-        assert not daemonlock.is_held(str(tmp_path))
+        assert not daemon_lock.is_held(str(tmp_path))
 
     def test_a_child_that_outlives_the_daemon_keeps_no_other_one_away(self, tmp_path):
         with self.holder(tmp_path, "import os\nif os.fork() == 0: sys.stdin.read(); os._exit(0)\n") as one:
             one.stdout.readline()
             one.kill()
             os.waitpid(one.pid, 0)
-            assert not daemonlock.is_held(str(tmp_path))
+            assert not daemon_lock.is_held(str(tmp_path))
             one.returncode = 0
 
     def test_a_look_at_it_frees_nothing(self, tmp_path):
         with self.holder(tmp_path) as one:
             one.stdout.readline()
-            assert [daemonlock.is_held(str(tmp_path)) for _ in range(3)] == [True] * 3
+            assert [daemon_lock.is_held(str(tmp_path)) for _ in range(3)] == [True] * 3
             one.stdin.close()
 
     @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/null")])
     def test_what_is_no_file_is_no_lock(self, tmp_path, make):
         make(tmp_path / "daemon.lock")
         with pytest.raises(OSError, match=r"directory|wanted a file"):
-            daemonlock.take(str(tmp_path))
+            daemon_lock.take(str(tmp_path))
 
     def test_nobody_else_writes_the_state_file_beside_a_daemon(self, tmp_path):
         with self.holder(tmp_path) as one:

@@ -9,7 +9,7 @@ import pytest
 from hostagent.cli.options import prepared_for
 from hostagent.daemon.loop import Load, Loop
 from hostagent.daemon.settings import Settings
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.log import Log
 
 HOSTS = Path(__file__).parents[2] / "hosts"

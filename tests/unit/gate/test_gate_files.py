@@ -7,9 +7,9 @@ import pytest
 
 from hostagent.core.errors import HostagentError
 from hostagent.core.typed import plain
+from hostagent.engine.report.node_summary import summary as summary_of
 from hostagent.gate.backends.files import MAX_BYTES, Documents
 from hostagent.gate.candidate import parse_candidate
-from hostagent.report.summarized import summary as summary_of
 from tests.gate_summaries import summary
 from tests.recorded import report_of
 

@@ -8,11 +8,11 @@ import pytest
 from hostagent.cli.changing import conclude, told
 from hostagent.cli.ending import Ended
 from hostagent.core.errors import HostagentError
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.install.outcome import CODES, Outcome
 from hostagent.install.performing import Looks, Performance, Wishes
 from hostagent.install.target import Target
-from hostagent.profile import load
+from hostagent.profiles.profile import load
 
 WRONG = [
     HostagentError("found that", "Do this"),

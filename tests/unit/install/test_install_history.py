@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from hostagent.cli import cli
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.install import runs
 from hostagent.install.target import Target
 

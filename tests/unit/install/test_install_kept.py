@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.install import leftovers, restoring, retained, runs, state
 from hostagent.install.jobs import Job
 from hostagent.install.target import Target

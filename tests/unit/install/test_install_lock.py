@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hostagent.core.errors import HostagentError
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.install import remembered, runs
 from hostagent.install.lock import VARIABLE, Busy, left_over, take
 from hostagent.install.target import Target

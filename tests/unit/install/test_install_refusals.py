@@ -13,7 +13,7 @@ from hostagent.cli.changing import told
 from hostagent.core.errors import HostagentError
 from hostagent.core.steps import Step
 from hostagent.core.unread import Unread
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.install import looking, performing, planning, remembered, runs
 from hostagent.install.outcome import RefusedError
@@ -21,7 +21,7 @@ from hostagent.install.performing import Looks, Performance, Wishes
 from hostagent.install.target import StrayLinkError, Target
 from hostagent.plan.document import document
 from hostagent.plan.model import Asked, Portion, Refusal, Run, Write
-from hostagent.profile import load
+from hostagent.profiles.profile import load
 from tests import recorded
 from tests.install_page import REFUSALS
 from tests.plan_archives import Archive

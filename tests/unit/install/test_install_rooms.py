@@ -8,7 +8,7 @@ import pytest
 
 _SCRIPT = """
 import os, shutil, sys
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.install import rooms
 from hostagent.install.target import Target
 from hostagent.sandbox import mounting

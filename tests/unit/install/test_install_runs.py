@@ -5,7 +5,7 @@ import os
 import pytest
 
 from hostagent.core.errors import HostagentError
-from hostagent.evidence import Evidence
+from hostagent.engine.target import Evidence
 from hostagent.install import runs, state
 from hostagent.install.target import Target
 from hostagent.install.undoing import Rollback

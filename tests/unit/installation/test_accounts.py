@@ -1,7 +1,7 @@
 """Users and the group docker, of the files of a host."""
 
-from hostagent.collect import collect
 from hostagent.core.unread import Unread
+from hostagent.engine.collect import collect
 from hostagent.facts.accounts import Accounts
 from hostagent.snapshot.keeping import kept
 from hostagent.testing import host

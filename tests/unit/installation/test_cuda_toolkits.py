@@ -7,10 +7,10 @@ import pytest
 
 from hostagent.core.unread import Unread
 from hostagent.domains.driver.read_cuda import read_cuda
+from hostagent.engine.questions import live_backend
 from hostagent.facts.cuda import Cuda, CudaToolkit
 from hostagent.facts.packages import Package, Packages
 from hostagent.host.source import Source
-from hostagent.source.questions import live_backend
 from hostagent.testing import host
 
 NOBODY = Unread("absent", "no packages")

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from hostagent.collect import ALL_READERS, CHANGE_READERS, READERS, collect, with_needs
 from hostagent.core.retention import Filtered, merged
 from hostagent.core.unread import Unread
 from hostagent.domains.driver.read_installation import read_installation
+from hostagent.engine.collect import ALL_READERS, CHANGE_READERS, READERS, collect, with_needs
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.packages import Packages
 from hostagent.facts.runtime import Runtime

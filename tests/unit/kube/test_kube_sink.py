@@ -5,10 +5,10 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostagent.engine.report.node_status import Condition, NodeWords
 from hostagent.kube.nodestatus import stamp
 from hostagent.kube.pacing import ALL, Bucket, next_heartbeat
 from hostagent.kube.sink import Pace, Reply, Sink
-from hostagent.report.nodewords import Condition, NodeWords
 
 PREFIX = "hostagent.dev"
 PACE = Pace(PREFIX, 300.0, lambda: 0.5)

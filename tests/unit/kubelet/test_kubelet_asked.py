@@ -9,16 +9,16 @@ import time
 
 import pytest
 
-from hostagent import profile
-from hostagent.app import policy_of, prepare
 from hostagent.core.unread import Unread, UnreadError
 from hostagent.domains.kubelet.config.effective import Machine, Told, effective
 from hostagent.domains.kubelet.read_configz import ask, parse_configz
 from hostagent.domains.kubelet.read_differences import differences, read_differences
+from hostagent.engine.pipeline import policy_of, prepare
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
 from hostagent.host.policy import Policy
 from hostagent.host.source import Source
+from hostagent.profiles import profile
 from hostagent.testing import TreeBackend
 from tests.real.conftest import need_real
 

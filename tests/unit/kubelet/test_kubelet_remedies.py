@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.catalogue import OURS, load
 from hostagent.core.unread import Unread
-from hostagent.evaluate import evaluate
+from hostagent.engine.catalogue import OURS, load
+from hostagent.engine.evaluate import evaluate
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.platform import Part, Platform

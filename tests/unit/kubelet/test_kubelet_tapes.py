@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from hostagent import snapshot
-from hostagent.app import policy_of, prepare
 from hostagent.domains.kubelet.config.documents import decode_error
-from hostagent.evaluate import evaluate
+from hostagent.engine.collection import InProcess
+from hostagent.engine.evaluate import evaluate
+from hostagent.engine.pipeline import policy_of, prepare
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.runtime import Launchers
 from hostagent.host.recording import ReplayBackend
 from hostagent.host.recording import load as load_tape
-from hostagent.profile import load
-from hostagent.reading import InProcess
+from hostagent.profiles.profile import load
 from hostagent.snapshot.flagwords import flags, typed_words
 from hostagent.snapshot.kubelets import kubelet_document
 from hostagent.testing import TreeBackend
@@ -125,11 +125,11 @@ def test_a_document_that_does_not_decode_is_its_error():
 TAPES = Path(__file__).parents[2] / "hosts"
 FULL_NODE = """
 import sys
-from hostagent import profile
-from hostagent.app import policy_of, prepare
-from hostagent.evaluate import evaluate
-from hostagent.profile import load
-from hostagent.reading import InProcess
+from hostagent.profiles import profile
+from hostagent.engine.pipeline import policy_of, prepare
+from hostagent.engine.evaluate import evaluate
+from hostagent.profiles.profile import load
+from hostagent.engine.collection import InProcess
 from hostagent.host import recording as tape
 
 prepared = prepare(profile.load(site_file=""), ["kubelet.full_node"])

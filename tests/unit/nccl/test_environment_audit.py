@@ -5,16 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from hostagent import app, profile
 from hostagent.core.typed import plain
 from hostagent.domains.nccl.environment import derive, variables_of
 from hostagent.domains.nccl.node import parse_node
 from hostagent.domains.nccl.preconditions import named as variables_named
+from hostagent.engine import pipeline
+from hostagent.engine.collection import Collected, InProcess
+from hostagent.engine.report import Report
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.nccl import Nccl, NcclLibrary, NcclSetting
 from hostagent.host.recording import ReplayBackend
-from hostagent.reading import Collected, InProcess
-from hostagent.report import Report
+from hostagent.profiles import profile
 from tests.recorded import tape_of
 
 #: InfiniBand, RoCE, a virtual machine with InfiniBand, EFA, bonds, and a host without RDMA.
@@ -26,7 +27,7 @@ BEFORE = ((), (("NCCL_SOCKET_IFNAME", "^docker0"), ("NCCL_IB_HCA", "mlx5_1"), ("
 
 @functools.cache
 def prepared(*only):
-    return app.prepare(profile.load("", site_file=""), only)
+    return pipeline.prepare(profile.load("", site_file=""), only)
 
 
 @functools.cache
@@ -53,7 +54,7 @@ def renamed(values):
 def judged(host, fact, *only, is_renamed=False):
     reading, found = collected(host)
     values = {**(renamed(found.facts._values) if is_renamed else found.facts._values), "Nccl": fact}
-    return app.judge(Collected(HostFacts(values, found.facts.kind), {}), reading, prepared(*only))
+    return pipeline.judge(Collected(HostFacts(values, found.facts.kind), {}), reading, prepared(*only))
 
 
 def named(report: Report, name: str):

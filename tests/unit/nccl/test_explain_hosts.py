@@ -13,17 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent import catalogue, profile
-from hostagent.collect import READERS
 from hostagent.core.errors import HostagentError
 from hostagent.core.vocabulary import NCCL_VERDICTS, TOPICS
 from hostagent.domains.nccl.logs.chunks import blocks
 from hostagent.domains.nccl.logs.explanation import Job as Reading
 from hostagent.domains.nccl.tables.causes import CAUSES
 from hostagent.domains.nccl.tables.host_topics import EXPLAINING, REASONS
+from hostagent.engine import catalogue
+from hostagent.engine.collect import READERS
+from hostagent.engine.report.log_correlation import as_report, joined
 from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend
-from hostagent.report.hostcauses import as_report, joined
+from hostagent.profiles import profile
 from hostagent.schemas import published
 from hostagent.sinks.json import render_json
 from hostagent.sinks.nccl import render_explanation

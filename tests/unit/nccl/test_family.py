@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from hostagent.core.unread import Unread
 from hostagent.domains.nccl.tables.variables import variables
-from hostagent.evaluate import evaluate
+from hostagent.engine.evaluate import evaluate
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.nccl import Nccl, NcclLibrary, NcclSetting
-from hostagent.profile import load as profile
+from hostagent.profiles.profile import load as profile
 from hostagent.testing import input_kinds
 from tests.checkcases import CASES as ALL_CASES
 from tests.checkcases import CHECKS

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect import collect
 from hostagent.core.unread import Unread
 from hostagent.domains.nccl.conf_text import conf_text
 from hostagent.domains.nccl.env_file import parse_environment
 from hostagent.domains.nccl.read_settings import files_there, has_environment, read_settings
 from hostagent.domains.nccl.settings import parse_conf
+from hostagent.engine.collect import collect
 from hostagent.facts.nccl import Nccl, NcclLibrary
 from hostagent.host.recording import ReplayBackend, Tape, encode, question
 from hostagent.host.source import Source

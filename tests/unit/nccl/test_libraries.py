@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hostagent.core.unread import Unread
 from hostagent.domains.nccl.read_libraries import read_found, read_libraries, read_plugins
 from hostagent.domains.nccl.read_nccl import read_nccl
+from hostagent.engine.questions import live_backend
 from hostagent.facts.nccl import NcclLibrary
 from hostagent.host.source import Source
-from hostagent.source.questions import live_backend
 from hostagent.testing import host
 from tests.trees.formats import linker_cache, nccl_library
 

@@ -3,8 +3,8 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hostagent.collect import collect
 from hostagent.domains.nccl.env_file import parse_environment
+from hostagent.engine.collect import collect
 from hostagent.facts.nccl import Nccl
 from hostagent.host.recording import ReplayBackend, Tape, encode, question
 from hostagent.host.source import Source

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.core.unread import Unread
-from hostagent.evaluate import evaluate
+from hostagent.engine.evaluate import evaluate
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.nccl import Nccl, NcclLibrary, NcclSetting
 from hostagent.facts.network import Address, Netdev, Network
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic
-from hostagent.profile import load as load_profile
+from hostagent.profiles.profile import load as load_profile
 from hostagent.testing import run_case
 from tests.checkcases import CASES as ALL_CASES
 from tests.checkcases import CHECKS

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hostagent.catalogue import OURS, load
+from hostagent.engine.catalogue import OURS, load
 from hostagent.testing import load_case, run_case
 
 CASES = str(Path(__file__).parents[2] / "cases")

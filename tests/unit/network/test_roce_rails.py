@@ -4,12 +4,12 @@ from dataclasses import fields
 
 import pytest
 
-from hostagent.check import NotApplicable
 from hostagent.core.unread import Unread, UnreadError
 from hostagent.domains.network.rails import Rails
+from hostagent.engine.check import NotApplicable
 from hostagent.facts.network import Netdev, Network
 from hostagent.facts.rdma import RdmaPort
-from hostagent.profile import load
+from hostagent.profiles.profile import load
 from hostagent_checks.network._rails import RoceRails
 
 UNKNOWN = Unread("not-recorded", "not named")

@@ -4,18 +4,19 @@ from dataclasses import fields, replace
 
 import pytest
 
-from hostagent import catalogue, profile
 from hostagent.core.tables.platforms import owners_way
 from hostagent.core.unread import Unread, UnreadError
 from hostagent.domains.driver.owned import brought_by
 from hostagent.domains.system.read_os import read_os
 from hostagent.domains.system.read_platform import read_platform
-from hostagent.evaluate import evaluate
+from hostagent.engine import catalogue
+from hostagent.engine.evaluate import evaluate
 from hostagent.facts.driver import Driver, Library
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Part, Platform
 from hostagent.facts.toolkit import Toolkit
 from hostagent.host.source import Source
+from hostagent.profiles import profile
 from hostagent.testing import TreeBackend
 from tests.firsts import told
 

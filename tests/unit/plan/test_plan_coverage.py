@@ -5,7 +5,7 @@ import functools
 import re
 from pathlib import Path
 
-from hostagent import catalogue
+from hostagent.engine import catalogue
 from tests.over import over
 
 ROOT = Path(__file__).parents[3]

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from hostagent import profile
 from hostagent.core.steps import Step as Remedy
 from hostagent.core.unread import Unread
 from hostagent.plan.model import Asked, Choices, DriverChoice, Given, Portion, Probe, Run, ToolkitChoice, Undo
@@ -13,6 +12,7 @@ from hostagent.plan.offers import NOT_ASKED, Moved, Offers, RefreshFault, Transa
 from hostagent.plan.preconditions import refused_after, refused_before
 from hostagent.plan.refusals.packages import held_lock
 from hostagent.plan.refusals.words import refusal
+from hostagent.profiles import profile
 from tests.plan_hosts import made_view
 
 DEFAULT = profile.load("default", site_file="").profile

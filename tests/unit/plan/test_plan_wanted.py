@@ -10,7 +10,7 @@ from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.plan.model import DockerAsked, Renamed
-from hostagent.profile import load
+from hostagent.profiles.profile import load
 from hostagent.setup.request import Minimums, Request
 from hostagent.setup.wanted import LAYER, wanted
 

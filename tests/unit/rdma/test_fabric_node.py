@@ -2,7 +2,7 @@
 
 from hostagent.core.unread import Unread
 from hostagent.domains.nccl.fabric_node import FabricNode
-from hostagent.profile import load
+from hostagent.profiles.profile import load
 
 PROFILE = load("default", site_file="/nonexistent").profile
 GAP = Unread("timeout", "no answer")

@@ -7,7 +7,7 @@ from hostagent.core.unread import Unread, UnreadError
 from hostagent.domains.network import rails
 from hostagent.domains.network.rails import JobRails, Rails
 from hostagent.facts.rdma import RdmaPort
-from hostagent.profile import load
+from hostagent.profiles.profile import load
 
 GAP = Unread("timeout", "no answer")
 

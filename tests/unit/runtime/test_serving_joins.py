@@ -8,7 +8,7 @@ from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
-from hostagent.profile import load
+from hostagent.profiles.profile import load
 
 UNKNOWN = Unread("not-recorded", "not named")
 

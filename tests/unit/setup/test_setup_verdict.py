@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 import pytest
 
 from hostagent.core.unread import Unread
+from hostagent.engine.report import Cause, Judgement
 from hostagent.facts.cuda import Cuda, CudaToolkit
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
@@ -15,7 +16,6 @@ from hostagent.facts.packages import Package
 from hostagent.facts.platform import Part, Platform
 from hostagent.facts.runtime import Handler, Runtime
 from hostagent.facts.toolkit import Toolkit
-from hostagent.report import Cause, Judgement
 from hostagent.setup.beyond import beyond
 from hostagent.setup.containertoolkit import container_toolkit
 from hostagent.setup.cudatoolkit import cuda_toolkit

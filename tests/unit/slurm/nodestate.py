@@ -9,8 +9,8 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from hostagent.cli import cli
-from hostagent.report import state
-from hostagent.report.told import with_headline
+from hostagent.engine.report import state
+from hostagent.engine.report.grouping import with_headline
 from tests.unit.reports import judgement, report
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from hostagent import snapshot
-from hostagent.collect import collect
 from hostagent.core.answers import Stat
 from hostagent.core.unread import Unread
+from hostagent.engine.collect import collect
+from hostagent.engine.collection import InProcess
 from hostagent.facts.slurm import Gres, SlurmNode
 from hostagent.host.recording import ReplayBackend
-from hostagent.reading import InProcess
 from hostagent.testing import TreeBackend, host
 from tests.trees.record import KEY, RECIPES
 from tests.trees.staged import stage

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.report import daemonlock
+from hostagent.engine.report import daemon_lock
 from tests.children import running, until
 
 ROOT = Path(__file__).parents[3]
@@ -82,7 +82,7 @@ def ready(place):
 
 
 def test_the_fresh_verdict_of_a_daemon_that_runs_is_taken(place, ready):
-    lock = daemonlock.take(str(place.state))
+    lock = daemon_lock.take(str(place.state))
     try:
         assert place.health().returncode == 0
     finally:

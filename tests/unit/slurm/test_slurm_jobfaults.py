@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from hostagent import profile
-from hostagent.catalogue import OURS
-from hostagent.catalogue import load as load_checks
 from hostagent.core.unread import Unread
 from hostagent.daemon.record import EMPTY, Fault
+from hostagent.engine.catalogue import OURS
+from hostagent.engine.catalogue import load as load_checks
 from hostagent.facts.gpu import Clearing, Gpu, GpuEvents, Mig, Xid
 from hostagent.facts.history import History
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.nvswitch import Fabric
+from hostagent.profiles import profile
 from hostagent.slurm.programs import jobfaults
 from hostagent.slurm.programs.jobfaults import Window
 

@@ -20,8 +20,8 @@ def folder(tmp_path):
 @pytest.fixture
 def checks(monkeypatch):
     """Counts the checks of the host; each is answered by what was put in: a report, or what it raises."""
-    from hostagent.app import prepare
-    from hostagent.profile import load
+    from hostagent.engine.pipeline import prepare
+    from hostagent.profiles.profile import load
     from hostagent.slurm.programs.hostcheck import Purpose, document
 
     asked, answers = [], []
@@ -209,7 +209,7 @@ def test_the_modules_that_read_a_host_are_not_imported_for_a_fresh_verdict(folde
 import sys
 from hostagent.cli.run import run
 code = run(["slurm", "prolog", "--node", "n1", "--state-dir", {str(folder)!r}])
-names = ("hostagent.collect", "hostagent.app", "hostagent.catalogue", "hostagent_checks", "hostagent.slurm.client", "yaml", "subprocess")
+names = ("hostagent.engine.collect", "hostagent.engine.pipeline", "hostagent.engine.catalogue", "hostagent_checks", "hostagent.slurm.client", "yaml", "subprocess")
 print(code, [name for name in sys.modules if name.startswith(names)])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])

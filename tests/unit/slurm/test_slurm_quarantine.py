@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from hostagent import catalogue
 from hostagent.cli import cli
 from hostagent.core.errors import HostagentError
-from hostagent.profile import load
+from hostagent.engine import catalogue
+from hostagent.engine.report import state
+from hostagent.engine.report.node_summary import class_in, summary
 from hostagent.profiles.mistakes import ProfileError
-from hostagent.report import state
-from hostagent.report.summarized import class_in, summary
+from hostagent.profiles.profile import load
 from hostagent.schemas import published
 from tests.recorded import report_of
 from tests.unit.reports import judgement, report

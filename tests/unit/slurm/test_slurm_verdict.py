@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.app import Prepared
-from hostagent.catalogue import load as catalogue
 from hostagent.daemon import statedir
 from hostagent.daemon.conditions import measured
 from hostagent.daemon.told import at_once, first
 from hostagent.domains.slurm import conf
-from hostagent.profile import load
-from hostagent.report import Verdicts, state
-from hostagent.report.told import with_headline
+from hostagent.engine.catalogue import load as catalogue
+from hostagent.engine.pipeline import Prepared
+from hostagent.engine.report import Verdicts, state
+from hostagent.engine.report.grouping import with_headline
+from hostagent.profiles.profile import load
 from hostagent.slurm.programs.hostcheck import Purpose, document
 from hostagent.slurm.programs.interval import interval_s
 from hostagent.slurm.programs.spool import Spool

@@ -2,8 +2,8 @@
 
 import pytest
 
+from hostagent.engine.collection import InProcess
 from hostagent.facts.host import Machine
-from hostagent.reading import InProcess
 from tests.trees import system
 from tests.trees.staged import stage
 from tests.trees.system import Daemon

@@ -11,7 +11,7 @@ from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, PciControl, PciPlace, Topology
-from hostagent.profile import load
+from hostagent.profiles.profile import load
 
 NAMED = load("default", site_file="/nonexistent", overlay={"rdma": {"hcas": "^=none"}}).profile
 UNKNOWN = Unread("not-recorded", "not named")

@@ -7,14 +7,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hostagent import catalogue, profile
-from hostagent.collect import collect
 from hostagent.core.unread import Unread
 from hostagent.domains.topology import report
-from hostagent.evaluate import evaluate
+from hostagent.engine import catalogue
+from hostagent.engine.collect import collect
+from hostagent.engine.evaluate import evaluate
+from hostagent.engine.questions import live_backend
 from hostagent.facts.topology import Nic, Topology
 from hostagent.host.source import Source
-from hostagent.source.questions import live_backend
+from hostagent.profiles import profile
 from hostagent.testing import host
 from tests.cpu import within
 from tests.trees import pcibus, topology

@@ -10,7 +10,7 @@ from types import ModuleType
 
 from hostagent.core.errors import HostagentError
 from hostagent.core.smallfile import NotOwnError, read_small, reason, refuse_others
-from hostagent.lint import problems
+from hostagent.engine.lint import problems
 from hostagent.profiles.files import obeyed
 
 _MAX_BYTES = 256 * 1024

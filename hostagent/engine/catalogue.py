@@ -9,11 +9,11 @@ from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from hostagent.check import UNTITLED, Check, Family, id_of
 from hostagent.core.errors import HostagentError, at_once, did_you_mean
 from hostagent.core.typed import MAX_MISTAKES, Mistake, ShapeError
-from hostagent.inputs import thresholds
-from hostagent.profile import Loaded, refuse_mistakes
+from hostagent.engine.check import UNTITLED, Check, Family, id_of
+from hostagent.engine.inputs import thresholds
+from hostagent.profiles.profile import Loaded, refuse_mistakes
 
 if TYPE_CHECKING:
     from hostagent.profiles.mistakes import ProfileError
@@ -90,7 +90,7 @@ def _refuse_unreadable(checks: Iterable[Check], readable: Collection[str]) -> No
             if kind.__name__ not in readable:
                 raise HostagentError(
                     f"the check {one.id} takes the fact {kind.__name__}, which no reader reads",
-                    "Write its reader and name it in READERS (hostagent/collect/__init__.py): see 'Add a fact' in CONTRIBUTING.md",
+                    "Write its reader and name it in READERS (hostagent/engine/collect/__init__.py): see 'Add a fact' in CONTRIBUTING.md",
                 )
 
 
@@ -244,7 +244,7 @@ def _import(module: str, catalogue: str, path: str = "") -> ModuleType:
         raise HostagentError(f"the profile names the catalogue {catalogue!r}, wanted the name of a package", "Take it out of 'catalogues'")
     try:
         if catalogue != OURS:
-            from hostagent.lawful import import_lawfully
+            from hostagent.engine.catalogue_import import import_lawfully
 
             return import_lawfully(module)
         return _load(module, path) if path and module not in sys.modules else importlib.import_module(module)

@@ -5,7 +5,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hostagent.report import Report
+from hostagent.engine.report import Report
 
 _GIB = 1024**3
 GPU_FIELDS = ("index", "pci", "name", "memory", "uuid", "serial")

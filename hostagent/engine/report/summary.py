@@ -1,4 +1,4 @@
-"""The summary: what whoever places jobs needs of a report, and its shape. `hostagent.report.summarized` makes it."""
+"""The summary: what whoever places jobs needs of a report, and its shape. `hostagent.engine.report.node_summary` makes it."""
 
 from collections.abc import Mapping
 from dataclasses import field

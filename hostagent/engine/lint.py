@@ -13,9 +13,9 @@ from types import ModuleType
 
 #: What the module of a check may import. The engine's collectors and sources are out of its reach.
 ALLOWED_ROOTS = (
-    "hostagent.check",
+    "hostagent.engine.check",
     "hostagent.facts",
-    "hostagent.profile",
+    "hostagent.profiles.profile",
     "hostagent.knowledge",
     "hostagent.derived",
     "hostagent.domains.kubelet.placement",
@@ -86,7 +86,7 @@ def _import(node: ast.Import) -> Problems:
 
 
 def _from(node: ast.ImportFrom) -> Problems:
-    """A name that is itself a module, or that another module made, is a way out: ``from hostagent.profile import os``."""
+    """A name that is itself a module, or that another module made, is a way out: ``from hostagent.profiles.profile import os``."""
     module = node.module or ""
     if not (_is_shared(node) if node.level else _allowed(module)):
         yield node.lineno, f"imports from {'.' * node.level}{module}"
@@ -115,7 +115,7 @@ def _public(module: str) -> frozenset[str]:
     except ImportError:
         return frozenset()
     listed = getattr(imported, "__all__", None)
-    if module == "hostagent.profile":
+    if module == "hostagent.profiles.profile":
         return frozenset(name for name in vars(imported) if name in {"Owner", "Profile"} or name.endswith("Policy"))
     if listed is not None:
         return frozenset(listed) - _EVALUATES

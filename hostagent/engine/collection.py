@@ -1,16 +1,16 @@
-"""One pass over one host: what it reads, and in which process. A snapshot in this one, see `hostagent.forked` for the others."""
+"""One pass over one host: what it reads, and in which process. A snapshot in this one, see `hostagent.engine.collector_process` for the others."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from hostagent.collect import READERS, Fact, collect, with_needs
 from hostagent.core.answers import Answer
 from hostagent.core.deadline import Deadline, time_limit, within
 from hostagent.core.errors import OutOfTime
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
+from hostagent.engine.collect import READERS, Fact, collect, with_needs
 from hostagent.facts.hostfacts import Earlier, HostFacts
 from hostagent.host.answer_file import Question
 from hostagent.host.policy import NO_POLICY, Policy

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from hostagent.report import Report
-    from hostagent.report.summary import Coverage
+    from hostagent.engine.report import Report
+    from hostagent.engine.report.summary import Coverage
 
 _LINK_LAYERS = ("InfiniBand", "Ethernet")
 _MEANT = {

@@ -13,8 +13,8 @@ from hostagent.core.steps import Step
 from hostagent.core.typed import ShapeError, build
 from hostagent.domains.nccl.logs.explanation import Explanation, HostCause, HostCauses
 from hostagent.domains.nccl.tables.host_topics import EXPLAINING, GRAVE
-from hostagent.report import Report
-from hostagent.report.told import Group, concerned, first_steps, groups, headline
+from hostagent.engine.report import Report
+from hostagent.engine.report.grouping import Group, concerned, first_steps, groups, headline
 
 #: The checks that name each topic.
 Explaining = Mapping[str, frozenset[str]]

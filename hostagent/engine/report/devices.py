@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hostagent.report import Report
-from hostagent.report.nodewords import Device
+from hostagent.engine.report import Report
+from hostagent.engine.report.node_status import Device
 
 _PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 

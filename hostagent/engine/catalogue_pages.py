@@ -9,14 +9,14 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from hostagent.check import Check, Step, id_of
 from hostagent.core.frozen import called_of
 from hostagent.core.steps import in_words
 from hostagent.core.tables.recovery_actions import ENDS_JOBS
 from hostagent.core.text import joined
+from hostagent.engine.check import Check, Step, id_of
+from hostagent.engine.inputs import made_of
+from hostagent.engine.links import parts
 from hostagent.facts.hostfacts import subject_key
-from hostagent.inputs import made_of
-from hostagent.links import parts
 
 _MEANS = {
     "critical": "critical: a failure makes the host not ready",

@@ -4,18 +4,18 @@ import re
 from dataclasses import replace
 from typing import NamedTuple
 
-from hostagent.check import Check, Finding
 from hostagent.core.escape import cut, visible
 from hostagent.core.frozen import called_of, subject_kind
 from hostagent.core.steps import Step
 from hostagent.core.tables.recovery_actions import where_it_runs
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import SEVERITIES, WRONG, Outcome, Severity, Virtual
+from hostagent.engine.check import Check, Finding
+from hostagent.engine.report import Cause, Judgement
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts, parent_of
 from hostagent.facts.platform import Platform
 from hostagent.facts.runtime import Runtime
-from hostagent.report import Cause, Judgement
 
 _HEADLINE_CHARS = 90
 _WHY = {"denied": "permission denied", "timeout": "no answer in time"}

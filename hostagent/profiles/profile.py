@@ -170,7 +170,7 @@ class Profile:
     pods: Mapping[str, PodPolicy]
     security: Literal["advisory", "warning", "critical"]
     report: ReportPolicy
-    quarantine: tuple[str, ...]  # ids of checks, see `hostagent.report.state.document`
+    quarantine: tuple[str, ...]  # ids of checks, see `hostagent.engine.report.state.document`
     checks: Mapping[str, CheckPolicy]
 
 

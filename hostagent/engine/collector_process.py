@@ -3,7 +3,7 @@
 The child announces each question before it asks it (`hostagent.host.current_question`), so that the parent can name the one it hangs in.
 It sends::
 
-    ("fact", DATA)                   a `hostagent.collect.Fact`; without its value where the parent has that from an earlier pass
+    ("fact", DATA)                   a `hostagent.engine.collect.Fact`; without its value where the parent has that from an earlier pass
     ("cage", LANE, CAGE)             in which a lane's library was asked, see `hostagent.sandbox.library_sandbox`
     ("refused", MESSAGE, NEXT_STEP)  a ``HostagentError``: what is there is not what was wanted
     ("crash", DETAIL, LINES)         what happened, and the traceback
@@ -12,7 +12,7 @@ It sends::
     ("done",)
 
 by marshal, DATA by pickle: both ends have the same rights. A child that reads an image has fewer, and gets none of its parent's by what
-it sends: from it comes JSON of a bounded size, DATA as `hostagent.factdata` has it. Answers go to a file in memory
+it sends: from it comes JSON of a bounded size, DATA as `hostagent.engine.fact_data` has it. Answers go to a file in memory
 (`hostagent.host.answer_file`): a snapshot is made of them, and a child that hangs in a question is replaced by one that has them.
 """
 
@@ -27,13 +27,15 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from hostagent.collect import READERS, Fact, collect, with_needs
 from hostagent.core.answers import Answer
 from hostagent.core.crash import crash_lines, crash_text
 from hostagent.core.deadline import Deadline
 from hostagent.core.errors import HostagentError
 from hostagent.core.unread import Unread, Why
 from hostagent.core.vocabulary import Kind
+from hostagent.engine.collect import READERS, Fact, collect, with_needs
+from hostagent.engine.collection import Collected, OnAnswer, Stopwatch, Told, earlier
+from hostagent.engine.timeouts import allowed_s
 from hostagent.facts.hostfacts import Earlier, HostFacts
 from hostagent.host.answer_file import AnswerFile, Question
 from hostagent.host.current_question import NOTHING, Asked, UnderWay
@@ -42,12 +44,10 @@ from hostagent.host.policy import NO_POLICY, Policy
 from hostagent.host.policy_pipe import PolicyPipe
 from hostagent.host.source import Backend, Source
 from hostagent.host.stuck_processes import Left
-from hostagent.reading import Collected, OnAnswer, Stopwatch, Told, earlier
 from hostagent.sandbox.child import Child, Send
 from hostagent.sandbox.mounts import mount_below
 from hostagent.sandbox.privileges import is_cage
 from hostagent.sandbox.worker import Hung, Worker
-from hostagent.source.patience import allowed_s
 
 #: Seconds after its deadline that the child gets for what it has read and not sent yet.
 _GRACE_S = 0.2
@@ -183,12 +183,12 @@ class Forked:
             import pickle
 
             return [Fact(*pickle.loads(one)) for one in self._facts]  # noqa: S301  by our own child, which has our rights
-        from hostagent import factdata
+        from hostagent.engine import fact_data
 
         rows = list[Fact]()
         for row in self._facts:
             try:
-                rows.append(factdata.unpack(row))
+                rows.append(fact_data.unpack(row))
             except (ValueError, TypeError, RecursionError, OverflowError) as error:
                 self._problem = Unread("error", f"the reading process sent no fact: {error!s:.200}")
         return [one for one in rows if one.name in self._kinds]
@@ -338,9 +338,9 @@ class Forked:
             if self._coding is FAST:
                 tell("fact", pickle.dumps(tuple(fact if fact.is_new else fact._replace(value=None, asked=b"")), protocol=5))
             else:
-                from hostagent import factdata
+                from hostagent.engine import fact_data
 
-                tell("fact", factdata.pack(fact))
+                tell("fact", fact_data.pack(fact))
 
         try:
             assert self._kept is not None

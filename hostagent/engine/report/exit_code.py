@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from hostagent.core.vocabulary import Verdict
-from hostagent.report import PLACEABLE, Judgement, Report
-from hostagent.report.told import NOTHING, rank_of
+from hostagent.engine.report import PLACEABLE, Judgement, Report
+from hostagent.engine.report.grouping import NOTHING, rank_of
 
 _DEGRADED = NOTHING - 1
 #: By verdict, as a plug-in of Nagios exits: OK, WARNING, CRITICAL, UNKNOWN.

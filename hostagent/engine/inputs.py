@@ -9,7 +9,7 @@ from hostagent.core.join import Join
 from hostagent.core.typed import ShapeError, build
 from hostagent.core.unread import Unread
 from hostagent.facts.hostfacts import HostFacts, subject_key
-from hostagent.profile import Profile
+from hostagent.profiles.profile import Profile
 
 _MAX_BITS = 64  # of a threshold: what is computed with it, and printed, stays small
 #: By the class of the join: each is resolved once, for all checks that take it.

@@ -11,8 +11,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from hostagent.causes import with_causes
-from hostagent.check import Check, NotApplicable
 from hostagent.core.crash import crash_lines, crash_text
 from hostagent.core.deadline import COMPUTING_S, processor_limit
 from hostagent.core.errors import HostagentError, OutOfTime
@@ -22,13 +20,15 @@ from hostagent.core.tables.platforms import NOWHERE, OWNERS, owners_way, repairs
 from hostagent.core.typed import ShapeError
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.core.vocabulary import Severity
+from hostagent.engine.check import Check, NotApplicable
+from hostagent.engine.inputs import Joined, thresholds
+from hostagent.engine.judgements import WHOLE_HOST, Subject, device, from_finding, judgement, why_unread
+from hostagent.engine.report import Judgement, subject_order
+from hostagent.engine.result_cache import Steady
+from hostagent.engine.root_cause import with_causes
 from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.facts.platform import Part, Platform
-from hostagent.inputs import Joined, thresholds
-from hostagent.judgements import WHOLE_HOST, Subject, device, from_finding, judgement, why_unread
-from hostagent.profile import CheckPolicy, Profile
-from hostagent.report import Judgement, subject_order
-from hostagent.steady import Steady
+from hostagent.profiles.profile import CheckPolicy, Profile
 
 #: Seconds of processor time for all checks that are left, each time that a check was cut: so often, then the rest is not judged.
 _REST_S, _MOST_CUT = 1.0, 5

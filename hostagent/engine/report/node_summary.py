@@ -14,14 +14,14 @@ from hostagent.core.escape import visible
 from hostagent.core.typed import ShapeError, build, plain
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, Why
 from hostagent.domains.nccl.class_inputs import CUT
+from hostagent.engine.report import SCHEMA_VERSION as REPORT_VERSION
+from hostagent.engine.report import Report, Verdicts
+from hostagent.engine.report.gpu_labels import product_label
+from hostagent.engine.report.grouping import NOTHING, groups
+from hostagent.engine.report.host_coverage import coverage_of
+from hostagent.engine.report.node_status import compact
+from hostagent.engine.report.summary import SCHEMA_VERSION, Advisories, Fabric, Gpus, Kubelet, Nccl, Numa, Reason, Summary
 from hostagent.facts.cpulist import parse_cpulist
-from hostagent.report import SCHEMA_VERSION as REPORT_VERSION
-from hostagent.report import Report, Verdicts
-from hostagent.report.gpulabels import product_label
-from hostagent.report.hostcoverage import coverage_of
-from hostagent.report.nodewords import compact
-from hostagent.report.summary import SCHEMA_VERSION, Advisories, Fabric, Gpus, Kubelet, Nccl, Numa, Reason, Summary
-from hostagent.report.told import NOTHING, groups
 
 #: Bytes of the whole, as compact JSON.
 LONGEST = 4096

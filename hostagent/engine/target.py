@@ -13,9 +13,9 @@ from hostagent.core.vocabulary import Kind
 from hostagent.host.stuck_processes import Left
 
 if TYPE_CHECKING:
+    from hostagent.engine.collection import Reading
     from hostagent.facts.hostfacts import Earlier
     from hostagent.host.answer_file import Question
-    from hostagent.reading import Reading
     from hostagent.sandbox.worker import Hung, Worker
 
 NOTHING_LEFT = Left()
@@ -31,7 +31,7 @@ class Evidence(NamedTuple):
     deadline_s: float = 30
     host_has: tuple[str, ...] = ("/proc", "/sys")  # what must be there below `host_root`
     environment: Mapping[str, Any] | None = None  # of the job that is judged, see `hostagent.domains.nccl.env_file`
-    on_answer: "Callable[[Question, str, float], None] | None" = None  # see `hostagent.reading.Stopwatch`
+    on_answer: "Callable[[Question, str, float], None] | None" = None  # see `hostagent.engine.collection.Stopwatch`
 
     @property
     def is_this_machine(self) -> bool:
@@ -71,8 +71,8 @@ def _replay(evidence: Evidence, kinds: tuple[str, ...], earlier: "Mapping[str, E
     """Loading counts: somebody else's snapshot may have millions of answers."""
     from dataclasses import replace
 
+    from hostagent.engine.collection import InProcess
     from hostagent.host import recording
-    from hostagent.reading import InProcess
 
     deadline = within(evidence.deadline_s)
     try:
@@ -93,13 +93,13 @@ def _replay(evidence: Evidence, kinds: tuple[str, ...], earlier: "Mapping[str, E
 def _forked(
     evidence: Evidence, kinds: tuple[str, ...], known: "Mapping[Question, Any]", left: Left, earlier: "Mapping[str, Earlier] | None"
 ) -> "Iterator[Reading]":
-    from hostagent.collect import READERS, lanes
-    from hostagent.forked import Forked, Place
+    from hostagent.engine.collect import READERS, lanes
+    from hostagent.engine.collector_process import Forked, Place
+    from hostagent.engine.questions import DOMAINS, live_backend
     from hostagent.host.files import Files
     from hostagent.host.live import LiveBackend, refuse_wrong_root
     from hostagent.host.paths import Root
     from hostagent.sandbox.worker import Hung, Worker
-    from hostagent.source.questions import DOMAINS, live_backend
 
     root, kind = _place(evidence)
     deadline = within(evidence.deadline_s)

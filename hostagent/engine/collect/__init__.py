@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from hostagent.collect import again
 from hostagent.core.crash import crash_lines, crash_text
 from hostagent.core.errors import OutOfTime
 from hostagent.core.unread import Unread, UnreadError
+from hostagent.engine import fact_cache
 from hostagent.facts.hostfacts import Earlier, HostFacts
 from hostagent.host.source import Source
 
@@ -17,7 +17,7 @@ Known = Callable[[type], Any]
 
 
 class Fact(NamedTuple):
-    """As it has been read. ``asked``: what it was read from, as `hostagent.collect.again` has it; b"" where no other pass is to know.
+    """As it has been read. ``asked``: what it was read from, as `hostagent.engine.fact_cache` has it; b"" where no other pass is to know.
     ``is_new``: it is not the fact of an earlier pass.
     """
 
@@ -169,7 +169,7 @@ class _Collecting:
         if before and not reader.has_clock:
             for need in reader.needs:
                 self.known(need)
-            if self._new.isdisjoint(reader.needs) and again.is_as_it_was(self._source, before):
+            if self._new.isdisjoint(reader.needs) and fact_cache.is_as_it_was(self._source, before):
                 return before.value
         self._new.add(name)
         value = _guarded(reader, name, self._source, self.known)
@@ -180,7 +180,7 @@ class _Collecting:
         """What could not be read is read anew each time."""
         if self._earlier is None or isinstance(self.values[name], Unread):
             return b""
-        return again.asked(self._source) if name in self._new else self._earlier[name].asked
+        return fact_cache.asked(self._source) if name in self._new else self._earlier[name].asked
 
 
 def _guarded(reader: Reader, name: str, source: Source, known: Known) -> Any:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from hostagent.collect import Fact
 from hostagent.core.typed import build, plain
 from hostagent.core.unread import Unread
+from hostagent.engine.collect import Fact
 
 _PACKAGE = "hostagent.facts."
 #: Fact types of which a host has several.

@@ -22,7 +22,7 @@ from hostagent.core.vocabulary import (
     Topic,
     Wrong,
 )
-from hostagent.inputs import Inputs, resolve
+from hostagent.engine.inputs import Inputs, resolve
 
 __all__ = ["Check", "Family", "Finding", "Findings", "Severity", "Step", "check", "fail", "need", "shell", "skip", "warn"]
 

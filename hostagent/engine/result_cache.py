@@ -1,18 +1,18 @@
 """What a host that does not change need not be judged for again: the daemon's passes put each question anew, and most answers are as they
 were.
 
-A fact follows from its answers (`hostagent.collect.again`), and a check is a pure function of its facts and the profile: of the same ones
+A fact follows from its answers (`hostagent.engine.fact_cache`), and a check is a pure function of its facts and the profile: of the same ones
 it says the same. What it found fault with is judged again all the same, because its words may be about any other fact, too.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from hostagent.check import Check
+from hostagent.engine.check import Check
+from hostagent.engine.report import Judgement
 from hostagent.facts.hostfacts import Earlier, HostFacts, Noted
 from hostagent.facts.platform import Platform
-from hostagent.profile import Profile
-from hostagent.report import Judgement
+from hostagent.profiles.profile import Profile
 
 _QUIET = frozenset({"pass", "skip", "off"})
 

@@ -43,7 +43,7 @@ def _rows(before: Earlier) -> "Iterable[tuple[tuple[str, ...], int]]":
 
 def _digest(source: Source, question: tuple[str, ...]) -> int:
     """Of the answer: 64 bits, keyed anew by each program that starts, so that nobody can make another answer that has the same. Without
-    the clock, which only `hostagent.collect.Reader.has_clock` takes.
+    the clock, which only `hostagent.engine.collect.Reader.has_clock` takes.
     """
     answer = source.answer(question)
     if isinstance(answer, dict) and question == _CLOCK:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from hostagent.check import Check, id_of
 from hostagent.core.vocabulary import SEVERITIES
-from hostagent.report import Cause, Judgement
+from hostagent.engine.check import Check, id_of
+from hostagent.engine.report import Cause, Judgement
 
 _FOUND = ("fail", "warn")
 _NO_PARENTS: Mapping[str, str] = MappingProxyType({})

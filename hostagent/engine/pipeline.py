@@ -5,24 +5,25 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
-from hostagent import __version__, catalogue
-from hostagent.check import Check
-from hostagent.collect import HEAD, READERS
+from hostagent import __version__
 from hostagent.core.unread import Unread
-from hostagent.evaluate import concluded, judge_each
+from hostagent.engine import catalogue
+from hostagent.engine.check import Check
+from hostagent.engine.collect import HEAD, READERS
+from hostagent.engine.collection import Collected, Reading
+from hostagent.engine.evaluate import concluded, judge_each
+from hostagent.engine.report import SCHEMA_VERSION, HostIdentity, ProfileIdentity, Report, Tool, coverage, security, verdicts
+from hostagent.engine.report.facts import report_facts
+from hostagent.engine.report.grouping import with_headline
+from hostagent.engine.report.times import iso
+from hostagent.engine.result_cache import Steady
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.platform import Platform
 from hostagent.host.policy import Policy
-from hostagent.profile import Loaded
-from hostagent.reading import Collected, Reading
-from hostagent.report import SCHEMA_VERSION, HostIdentity, ProfileIdentity, Report, Tool, coverage, security, verdicts
-from hostagent.report.facts import report_facts
-from hostagent.report.times import iso
-from hostagent.report.told import with_headline
-from hostagent.steady import Steady
+from hostagent.profiles.profile import Loaded
 
 
 class Prepared(NamedTuple):

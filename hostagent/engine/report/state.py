@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, get_args
 
 from hostagent.core.smallfile import NotOwnError, read_small, reason, refuse_others
 from hostagent.core.vocabulary import Verdict
+from hostagent.engine.report import PLACEABLE, SCHEMA_VERSION, Report, daemon_lock
+from hostagent.engine.report.grouping import first_steps, first_that_counts
+from hostagent.engine.report.host_coverage import coverage_of_report
 from hostagent.profiles import files
-from hostagent.report import PLACEABLE, SCHEMA_VERSION, Report, daemonlock
-from hostagent.report.hostcoverage import coverage_of_report
-from hostagent.report.told import first_steps, first_that_counts
 
 PATH = "/run/hostagent/state.json"
 _MAX_BYTES = 1024 * 1024
@@ -62,7 +62,7 @@ def save(report: Report, profile_files: Iterable[tuple[str, str]], path: str = P
 
     folder = os.path.dirname(path)
     make(folder)
-    if daemonlock.is_held(folder):
+    if daemon_lock.is_held(folder):
         raise OSError(errno.EBUSY, "found a daemon that keeps it")
     deliver(json.dumps(document(report, profile_files, quarantine), indent=1) + "\n", path, mode=0o644)
 
@@ -80,9 +80,9 @@ def document(
     `fabric_class`: where it is known already. `gpus`: how many the profile asks for.
     """
     if fabric_class is None:
-        from hostagent.report import summarized
+        from hostagent.engine.report import node_summary
 
-        fabric_class = summarized.fabric_class(report)
+        fabric_class = node_summary.fabric_class(report)
     reasons = [
         {key: getattr(one, key) for key in _REASON}
         for one in report.findings
@@ -121,7 +121,7 @@ def _quarantined(report: Report, quarantine: Iterable[str]) -> str:
     listed = tuple(quarantine)
     if not listed:
         return ""
-    from hostagent.report.nodewords import camel_case
+    from hostagent.engine.report.node_status import camel_case
 
     bad = {one.id for one in report.findings if one.outcome in ("fail", "warn")}
     return next((camel_case(name) for name in listed if name in bad), "")

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from hostagent.core.escape import visible
 from hostagent.core.steps import Step
-from hostagent.report import Cause, Judgement, Report, subject_order
-from hostagent.report.todo import DRAIN, to_do
+from hostagent.engine.report import Cause, Judgement, Report, subject_order
+from hostagent.engine.report.remediation_plan import DRAIN, to_do
 
 _FOUND = ("fail", "warn")
 #: How much a finding counts, the most first: not ready, unknown, degraded, nothing.

@@ -2,9 +2,9 @@
 
 import math
 
+from hostagent.engine.questions import DOMAINS
 from hostagent.host.answer_file import Question
 from hostagent.host.live import PROGRAM_TIMEOUT_S
-from hostagent.source.questions import DOMAINS
 
 #: Seconds that the host gets for one question that the kernel answers: a healthy one takes less than a millisecond.
 _QUESTION_S = 2.0
