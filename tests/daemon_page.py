@@ -24,7 +24,7 @@ from hostagent.engine.report import daemon_lock
 from hostagent.engine.report.node_status import Transition
 from hostagent.engine.report.summary import Coverage
 from hostagent.install import clearing
-from hostagent.log import Log
+from hostagent.outputs.log import Log
 from tests import recorded
 from tests.readme import ROOT, output
 

@@ -12,9 +12,9 @@ from hostagent.core.text import counted
 from hostagent.gate.answer import Code
 from hostagent.gate.described import CODES
 from hostagent.gate.fleet import Fleet, State, fleet
-from hostagent.sinks.fleethtml import SIGNS
-from hostagent.sinks.fleetwords import WORDS, differences, headline
-from hostagent.sinks.gate import ADVICE, IN_CLUSTER
+from hostagent.gate.fleet_html import SIGNS
+from hostagent.gate.fleet_words import WORDS, differences, headline
+from hostagent.gate.text import ADVICE, IN_CLUSTER
 from tests.fleet_hosts import VALID_UNTIL, summaries
 from tests.readme import output
 

@@ -17,10 +17,10 @@ from hostagent.engine.collection import InProcess
 from hostagent.engine.pipeline import prepare
 from hostagent.engine.target import Evidence
 from hostagent.host.recording import ReplayBackend
+from hostagent.outputs import render
+from hostagent.outputs.plan import render_plan
+from hostagent.outputs.topology import Format, render_topology
 from hostagent.plan.model import Asked
-from hostagent.sinks import render
-from hostagent.sinks.plan import render_plan
-from hostagent.sinks.topology import Format, render_topology
 from tests.recorded import HOSTS, NAMES, profile_of, report_of, tape_of
 
 GOLDEN = Path(__file__).parent / "golden"

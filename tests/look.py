@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from hostagent.sinks import render
+from hostagent.outputs import render
 from tests.golden import MAPPED, NAMED, recorded_map
 from tests.recorded import report_of
 

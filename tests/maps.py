@@ -5,7 +5,7 @@ from dataclasses import replace
 from hostagent.core.steps import Step
 from hostagent.core.unread import Unread
 from hostagent.engine.report import HostIdentity, ProfileIdentity, Tool
-from hostagent.topology.document import Document, Fix, Found, Placeable
+from hostagent.outputs.topology.document import Document, Fix, Found, Placeable
 
 UNREAD = {"unread": "denied", "detail": "EACCES"}
 

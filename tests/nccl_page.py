@@ -13,9 +13,9 @@ from hostagent.engine.catalogue import OURS, explaining, load
 from hostagent.engine.report.log_correlation import joined
 from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend
+from hostagent.outputs.job_environment import render_environment
+from hostagent.outputs.job_log import render_explanation
 from hostagent.profiles import profile
-from hostagent.sinks.nccl import render_explanation
-from hostagent.sinks.ncclenv import render_environment
 from tests.judged import judged
 from tests.nccl_logs import TCP, V227
 from tests.nccl_logs import Job as Written

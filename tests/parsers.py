@@ -25,8 +25,8 @@ from hostagent.domains.nccl.tuning import WORDS, read
 from hostagent.domains.nccl.values import fault
 from hostagent.facts import cpulist
 from hostagent.install.offers import apttext, rpmtext, words
-from hostagent.sinks.nccl import render_explanation
-from hostagent.sinks.ncclenv import fitted, render_environment
+from hostagent.outputs.job_environment import fitted, render_environment
+from hostagent.outputs.job_log import render_explanation
 from tests.nccl_nodes import finding, report, setting
 
 

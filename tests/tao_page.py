@@ -10,7 +10,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from hostagent.knowledge import tao
+from hostagent.setup import tao
 from hostagent.setup.shimtext import FOLDERS, KEPT, NAME
 from tests.readme import ROOT, output
 

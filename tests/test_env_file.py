@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.sinks import FORMATS
+from hostagent.outputs import FORMATS
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
 JOB = "HOME=/home/tZqalice\nUSER=tZqalice\nNCCL_DEBUG=INFO\nNCCL_X_TOKEN=tZqtoken\nWANDB_API_KEY=tZqkey\nNCCL_IB_HCA==mlx5_0\n"

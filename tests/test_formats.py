@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from hostagent.cli import cli
 from hostagent.engine.report.exit_code import Asked
 from hostagent.host.recording import ReplayBackend
-from hostagent.sinks import render
+from hostagent.outputs import render
 from tests import recorded
 from tests.judged import judged
 from tests.over import over

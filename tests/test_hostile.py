@@ -30,8 +30,8 @@ from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.host import recording
 from hostagent.host.source import Source
+from hostagent.outputs import FORMATS, render
 from hostagent.profiles import profile
-from hostagent.sinks import FORMATS, render
 from tests.cpu import within
 from tests.damage import JUNK, mutated, with_another_value
 from tests.judged import judged

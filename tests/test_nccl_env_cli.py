@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
-from hostagent.schemas import published
+from hostagent.cli.schemas import published
 from tests.nccl_nodes import fleet, port, report, setting, summarized, whole
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))

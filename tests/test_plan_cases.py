@@ -12,12 +12,12 @@ import jsonschema
 import pytest
 import yaml
 
+from hostagent.cli.schemas import published
 from hostagent.core.unread import need
+from hostagent.outputs.plan import render_plan
 from hostagent.plan.model import Asked, DockerAsked, Given, Renamed, Write
 from hostagent.plan.offers import NOT_ASKED
 from hostagent.profiles import profile
-from hostagent.schemas import published
-from hostagent.sinks.plan import render_plan
 from tests import recorded
 from tests.plan_archives import Archive, planned, todo
 from tests.plan_hosts import installed, made_view, package

@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from hostagent.schemas import published
+from hostagent.cli.schemas import published
 from tests.cpu import least
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))

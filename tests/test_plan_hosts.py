@@ -6,14 +6,14 @@ import json
 import jsonschema
 
 from hostagent.cli.plan import documented
+from hostagent.cli.schemas import published
 from hostagent.engine import pipeline
 from hostagent.engine.collect import ALL_READERS
 from hostagent.engine.collection import InProcess
 from hostagent.engine.target import Evidence
 from hostagent.host.recording import ReplayBackend
+from hostagent.outputs.plan import render_plan
 from hostagent.plan.model import Asked
-from hostagent.schemas import published
-from hostagent.sinks.plan import render_plan
 from tests import recorded
 from tests.over import over
 

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 from hostagent.cli.check import rendered
+from hostagent.cli.schemas import published
 from hostagent.core.answers import MIB
 from hostagent.core.deadline import COMPUTING_S, processor_limit, time_limit, within
 from hostagent.core.errors import HostagentError, OutOfTime
@@ -34,12 +35,11 @@ from hostagent.facts.os import Os
 from hostagent.host import recording
 from hostagent.host.source import Source
 from hostagent.host.worker_reading import read_lane
+from hostagent.outputs import FORMATS
 from hostagent.profiles import profile
 from hostagent.sandbox import child
 from hostagent.sandbox.worker import Worker
 from hostagent.sandbox.worker_spec import CALL_S, Lane
-from hostagent.schemas import published
-from hostagent.sinks import FORMATS
 from tests.children import children, running, until
 from tests.judged import judged
 

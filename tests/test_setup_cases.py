@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from hostagent.cli import cli
-from hostagent.schemas import published
+from hostagent.cli.schemas import published
 from tests import recorded
 from tests.setup_cases import CASES, CUDA, DETECTED, DOCKER, DRIVER, HINT, NO_DOCKER, READY, TOOLKIT, cuda, driver, toolkit
 from tests.setup_judge import CLEAN, expected, laid, programs

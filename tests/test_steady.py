@@ -25,8 +25,8 @@ from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Platform
 from hostagent.host import recording
 from hostagent.host.source import Source
+from hostagent.outputs.json import render_json
 from hostagent.profiles.profile import load
-from hostagent.sinks.json import render_json
 from tests.damage import mutated
 
 HOSTS = sorted(path.parent for path in (Path(__file__).parent / "hosts").glob("*/tape.json"))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from hostagent.core.vocabulary import ACTIONS
 from hostagent.engine.report.grouping import NOTHING, groups, steps
-from hostagent.sinks import render
+from hostagent.outputs import render
 from tests.over import over
 from tests.recorded import NAMES, expectation_of, report_of
 

@@ -13,17 +13,17 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from hostagent.cli.schemas import published
 from hostagent.cli.topology import FAMILIES, mapped, with_map
 from hostagent.core.typed import plain
 from hostagent.domains.kubelet.placement import parse_shape
 from hostagent.engine.collection import InProcess
 from hostagent.engine.pipeline import prepare
 from hostagent.host.recording import ReplayBackend, load
+from hostagent.outputs.markup import escaped
+from hostagent.outputs.topology import FORMATS, render_topology
+from hostagent.outputs.topology.document import PARTS, Fix, Found, Placeable
 from hostagent.profiles import profile
-from hostagent.schemas import published
-from hostagent.sinks.markup import escaped
-from hostagent.sinks.topology import FORMATS, render_topology
-from hostagent.topology.document import PARTS, Fix, Found, Placeable
 from tests.maps import MADE, NO_RDMA, NONE, asked, device, hgx, mtu, nic, port
 from tests.trees import kubelethost
 

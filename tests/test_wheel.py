@@ -14,8 +14,8 @@ import pytest
 
 from hostagent import __version__
 from hostagent.cli.demo import HOSTS
+from hostagent.cli.schemas import published
 from hostagent.engine.catalogue import OURS, load
-from hostagent.schemas import published
 
 ROOT = Path(__file__).parent.parent
 KNOWN = re.compile(

@@ -31,7 +31,7 @@ from hostagent.engine.collection import Reading
 from hostagent.engine.report import Report, shortened, state
 from hostagent.engine.report.exit_code import NAGIOS_CODES, Asked
 from hostagent.engine.target import Evidence, open_host
-from hostagent.sinks import FORMATS, Format, render
+from hostagent.outputs import FORMATS, Format, render
 
 if TYPE_CHECKING:
     from hostagent.engine.pipeline import Prepared
@@ -134,7 +134,7 @@ def command(
     def written(kind: Format, path: str) -> str:
         if not is_nagios or kind != "line":
             return rendered(report, kind, colour=colour_wanted(path, colour), **told)
-        from hostagent.sinks.line import for_nagios, render_line
+        from hostagent.outputs.line import for_nagios, render_line
 
         line = within_time(lambda: render_line(report, asked.scope), lambda: render_line(shortened(report), asked.scope))
         return for_nagios(line)
@@ -186,7 +186,7 @@ def rendered(report: Report, form: Format, within_s: float = COMPUTING_S, **opti
 
 
 def _tell_crashes(report: Report) -> None:
-    from hostagent.sinks.tracebacks import tracebacks
+    from hostagent.outputs.tracebacks import tracebacks
 
     for text in tracebacks(report):
         complain(*text.split("\n"))

@@ -79,7 +79,7 @@ def command(kubeconfig: str, context: str, listen: str, log_format: Literal["tex
     from hostagent.core.secret.in_use import InUse
     from hostagent.http.listening import listening
     from hostagent.kube.api import Api
-    from hostagent.log import Log
+    from hostagent.outputs.log import Log
 
     settings = _settings(**given)
     secrets = InUse()

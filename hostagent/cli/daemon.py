@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hostagent.daemon.settings import Settings
     from hostagent.daemon.tellers import Teller
     from hostagent.engine.pipeline import Prepared
-    from hostagent.log import Log
+    from hostagent.outputs.log import Log
 
 _LISTEN = "127.0.0.1:9476"
 #: Seconds between two looks whether the other daemon of this state directory has ended; and that a teller gets to end.
@@ -167,7 +167,7 @@ def _run(settings: "Settings") -> int:
     from hostagent.daemon.teller import access_of, serve
     from hostagent.daemon.tellers import Teller
     from hostagent.http.listening import listening
-    from hostagent.log import Log
+    from hostagent.outputs.log import Log
 
     if settings.dry_run:
         from hostagent.daemon.shown import Shown

@@ -18,7 +18,7 @@ from hostagent.core.errors import HostagentError, did_you_mean
 from hostagent.core.smallfile import is_absent
 from hostagent.engine.report import Report
 from hostagent.engine.target import Evidence
-from hostagent.sinks import FORMATS, Format
+from hostagent.outputs import FORMATS, Format
 
 #: By name: its directory below tests/hosts of a checkout, and what it shows. The first one is shown where none is named.
 HOSTS = {

@@ -10,7 +10,7 @@ from hostagent.cli.options import color_option, colour_wanted, terminal_width
 from hostagent.cli.outputs import deliver_all, one_form, output_option, outputs
 from hostagent.gate.backends.files import Documents
 from hostagent.gate.fleet import fleet
-from hostagent.sinks.fleet import FORMATS, Format, render_fleet
+from hostagent.gate.fleet_text import FORMATS, Format, render_fleet
 
 _EXAMPLES = examples(
     "hostagent fleet reports/",

@@ -20,9 +20,9 @@ from hostagent.gate.answer import KINDS, Answer, Backend, Kind, Pin
 from hostagent.gate.emit.options import INTERFACE
 from hostagent.gate.emit.trainer import WITHOUT_AFFINITY
 from hostagent.gate.request import FieldError, Request
+from hostagent.gate.text import FIELDS, FORMATS, Format, render_answer, render_field
 from hostagent.gate.versions import parse_version
 from hostagent.gate.wording import names_of
-from hostagent.sinks.gate import FIELDS, FORMATS, Format, render_answer, render_field
 
 if TYPE_CHECKING:
     from hostagent.gate.emit import Options

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 from hostagent.cli.clusteroptions import CONTEXT, KUBECONFIG, PREFIX
 from hostagent.cli.options import Seconds
 from hostagent.gate.answer import BACKENDS, KINDS, PINS, Backend
-from hostagent.sinks.gate import FIELDS, FORMATS
+from hostagent.gate.text import FIELDS, FORMATS
 
 _MOST = 1_000_000
 _COUNT = click.IntRange(min=1, max=_MOST)

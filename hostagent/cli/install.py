@@ -13,8 +13,8 @@ from hostagent.cli.plan import asked_of, asked_options, form_of, form_options, w
 from hostagent.cli.streams import complain
 from hostagent.engine.target import Evidence, open_host
 from hostagent.install.outcome import Outcome
+from hostagent.outputs.plan import Format
 from hostagent.plan.model import Asking
-from hostagent.sinks.plan import Format
 
 if TYPE_CHECKING:
     from hostagent.engine.pipeline import Prepared
@@ -89,7 +89,7 @@ def _checked(place: Evidence, prepared: "Prepared", *, remember: bool) -> str:
     from hostagent.core.smallfile import reason
     from hostagent.engine import pipeline
     from hostagent.engine.report import state
-    from hostagent.sinks import render
+    from hostagent.outputs import render
 
     with open_host(place) as reading:
         report = pipeline.examine(reading, prepared)

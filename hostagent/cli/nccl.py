@@ -21,7 +21,7 @@ from hostagent.cli.options import (
 from hostagent.cli.outputs import deliver_all, one_form, output_option, outputs
 from hostagent.core.errors import did_you_mean
 from hostagent.core.vocabulary import NCCL_VERDICTS
-from hostagent.sinks.nccl import FORMATS, Format, render_explanation
+from hostagent.outputs.job_log import FORMATS, Format, render_explanation
 
 if TYPE_CHECKING:
     from hostagent.domains.nccl.logs.explanation import Explanation

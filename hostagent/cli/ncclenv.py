@@ -27,7 +27,7 @@ from hostagent.core.errors import HostagentError, did_you_mean
 from hostagent.core.escape import visible
 from hostagent.domains.nccl.quoting import FORMS, Form
 from hostagent.engine.target import Evidence, open_host
-from hostagent.sinks.ncclenv import apart_of, fitted, render_environment
+from hostagent.outputs.job_environment import apart_of, fitted, render_environment
 
 if TYPE_CHECKING:
     from hostagent.domains.nccl.environment import Environment

@@ -12,7 +12,7 @@ from hostagent.cli.plan import PRIVATE
 from hostagent.cli.progress import Progress
 from hostagent.cli.streams import complain, say
 from hostagent.core.filewrite import has_place
-from hostagent.sinks.plan import Format, render_plan
+from hostagent.outputs.plan import Format, render_plan
 
 if TYPE_CHECKING:
     from hostagent.install.outcome import Outcome

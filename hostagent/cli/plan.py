@@ -23,9 +23,9 @@ from hostagent.cli.outputs import deliver_all, one_form, output_option, outputs
 from hostagent.cli.streams import complain
 from hostagent.core.vocabulary import Extra
 from hostagent.engine.target import Evidence, open_host
+from hostagent.outputs.plan import FORMATS, Format, render_plan
 from hostagent.plan.model import Asked, Asking
 from hostagent.plan.view import KINDS
-from hostagent.sinks.plan import FORMATS, Format, render_plan
 
 if TYPE_CHECKING:
     from hostagent.engine.pipeline import Prepared

@@ -100,7 +100,7 @@ def _failed(
         return code
     if is_plugin(arguments):
         with contextlib.suppress(Exception, Ended):
-            from hostagent.sinks.line import for_nagios, one_line
+            from hostagent.outputs.line import for_nagios, one_line
 
             put(for_nagios(one_line(f"UNKNOWN: {why}")))
         return UNKNOWN

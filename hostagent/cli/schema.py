@@ -5,8 +5,8 @@ import json
 import click
 
 from hostagent.cli import SETTINGS, examples
+from hostagent.cli.schemas import names, published
 from hostagent.cli.streams import put
-from hostagent.schemas import names, published
 
 
 @click.command(

@@ -101,7 +101,7 @@ class _Person:
         self._progress = Progress()
 
     def show(self, document: "Document") -> None:
-        from hostagent.sinks.plan import render_plan
+        from hostagent.outputs.plan import render_plan
 
         self.refusals = [
             Why(one.headline, *((one.remedy[0].text, one.remedy[0].command) if one.remedy else ("",))) for one in document.refusals

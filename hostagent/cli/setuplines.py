@@ -73,8 +73,8 @@ def told(request: "Request", seen: Seen, *, as_json: bool = False) -> int:
 
 def shown(request: "Request", found: "Verdict", report: "Report", *, as_json: bool) -> int:
     if as_json:
+        from hostagent.outputs.json import render_json
         from hostagent.setup.document import document
-        from hostagent.sinks.json import render_json
 
         put(render_json(document(request, found, report)))
     else:

@@ -50,7 +50,7 @@ def command(scope: str, form: str | None, as_json: bool, exit_codes: str, state_
     placeable = found.placeable(_SCOPES[scope])
     changes = found.profile_changes()
     if form == "line":
-        from hostagent.sinks.line import for_nagios, one_line
+        from hostagent.outputs.line import for_nagios, one_line
 
         line = one_line(_line(found, _SCOPES[scope if is_nagios else "single"]))
         put(for_nagios(line) if is_nagios else line)
@@ -68,7 +68,7 @@ def _line(found: state.State, scope: str) -> str:
     """As ``hostagent check --format line`` has it; unknown where the verdict does not count."""
     if found.problem:
         return f"UNKNOWN: {found.problem}: {_next_step(found)}"
-    from hostagent.sinks.line import both
+    from hostagent.outputs.line import both
 
     verdict = found.data["verdict"]
     nothing = "Every check that counts passes" if verdict[scope] == "ready" else "'hostagent check' says why"

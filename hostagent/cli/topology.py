@@ -25,8 +25,8 @@ from hostagent.cli.outputs import deliver_all, one_form, output_options, outputs
 from hostagent.cli.pods import pods_of
 from hostagent.engine.collection import Reading
 from hostagent.engine.target import Evidence, open_host
-from hostagent.sinks.topology import FORMATS, Format, render_topology
-from hostagent.topology.document import PARTS, Document, document
+from hostagent.outputs.topology import FORMATS, Format, render_topology
+from hostagent.outputs.topology.document import PARTS, Document, document
 
 if TYPE_CHECKING:
     from hostagent.domains.kubelet.placement.pods import Pod

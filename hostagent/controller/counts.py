@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from hostagent.controller.fleet import STATES, State
-from hostagent.sinks.prometheus import family
+from hostagent.outputs.prometheus import family
 
 LIMITS = ("silent", "tainted", "no-agent")
 

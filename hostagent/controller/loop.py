@@ -15,7 +15,7 @@ from hostagent.controller.term import Term, Tools
 from hostagent.controller.writer import Dry, Live, Writer
 from hostagent.http.answer import METRICS, Answer, Encoded
 from hostagent.kube.api import Api
-from hostagent.log import Log
+from hostagent.outputs.log import Log
 
 #: Seconds: between two tries to get the lease; that the loop may be silent before it does not live.
 _TRY_S, _LIVES_S = 2.0, 120.0

@@ -10,7 +10,7 @@ from hostagent.controller.node import Whole
 from hostagent.controller.writer import Notice, NotLeader, Writer
 from hostagent.controller.writing import Change
 from hostagent.kube.api import ApiError
-from hostagent.log import Log
+from hostagent.outputs.log import Log
 
 #: Seconds: between two Events of a limit that stays reached, and of one that is reached again; between two counts of all nodes.
 _LIMIT_EVENT_S, _LIMIT_AGAIN_S, _STATES_S = 600.0, 60.0, 1.0

@@ -24,7 +24,7 @@ from hostagent.controller.writer import NotLeader, Writer
 from hostagent.controller.writing import Moment, Wish, change, closing
 from hostagent.kube.api import CONFLICT, INVALID, Api, ApiError
 from hostagent.kube.nodestatus import NODES, node_path
-from hostagent.log import Log
+from hostagent.outputs.log import Log
 
 #: Seconds: between two looks for silent nodes, and at what the limits keep open; between two full reads, and after one that failed; between
 #: two lists that are read anew because a watch is behind.

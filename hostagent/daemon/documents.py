@@ -10,7 +10,7 @@ from hostagent.core.errors import OutOfTime
 from hostagent.daemon.told import State
 from hostagent.engine.report import Judgement, Report, shortened
 from hostagent.engine.report.node_summary import of_now, summary
-from hostagent.sinks.json import render_json
+from hostagent.outputs.json import render_json
 
 
 class Documents:

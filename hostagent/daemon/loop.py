@@ -23,7 +23,7 @@ from hostagent.engine.report.node_status import Transition
 from hostagent.engine.report.node_summary import class_in
 from hostagent.engine.result_cache import Steady
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.log import Log
+from hostagent.outputs.log import Log
 from hostagent.sandbox import memory
 
 #: Transitions that go to the publisher with each pass: it may miss what came between.

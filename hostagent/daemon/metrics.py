@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from hostagent.daemon.board import Delivery
 from hostagent.daemon.saying import Saying
-from hostagent.sinks.prometheus import family
+from hostagent.outputs.prometheus import family
 
 
 def metrics(said: "Saying | None", deliveries: Mapping[str, Delivery], processes: Mapping[str, float]) -> str:

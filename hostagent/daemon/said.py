@@ -14,7 +14,7 @@ from hostagent.engine.report.devices import uuids
 from hostagent.engine.report.node_status import NodeWords, Transition
 from hostagent.engine.report.node_summary import beside as summary_beside
 from hostagent.facts.history import History
-from hostagent.sinks.prometheus import NOT_WELL, family, render_prometheus
+from hostagent.outputs.prometheus import NOT_WELL, family, render_prometheus
 
 
 def metrics(report: Report, history: History) -> str:

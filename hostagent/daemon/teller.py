@@ -17,7 +17,7 @@ from hostagent.daemon.metrics import of_node
 from hostagent.daemon.outlets import features, written
 from hostagent.daemon.saying import Saying
 from hostagent.daemon.settings import Settings
-from hostagent.log import Log
+from hostagent.outputs.log import Log
 from hostagent.sandbox import memory
 
 if TYPE_CHECKING:

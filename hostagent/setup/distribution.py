@@ -6,7 +6,7 @@ from hostagent.core.unread import Unread
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.os import Ancestry, Os
 from hostagent.facts.packages import Packages
-from hostagent.knowledge.distributions import FAMILIES, INSTALLABLE, LIKE, MANAGERS, WITH_YUM, Family
+from hostagent.setup.distributions import FAMILIES, INSTALLABLE, LIKE, MANAGERS, WITH_YUM, Family
 
 
 class Distribution(NamedTuple):

@@ -3,7 +3,7 @@
 Two things are left out: Docker where the backend needs none, and a tip about other skills that 7.0 ends with.
 """
 
-from hostagent.knowledge import tao
+from hostagent.setup import tao
 from hostagent.setup.distribution import Distribution
 from hostagent.setup.hints import CUDA_GUIDE, TOOLKIT_GUIDE
 from hostagent.setup.request import Request

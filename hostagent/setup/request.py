@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 from hostagent.core.errors import did_you_mean
-from hostagent.knowledge import tao
+from hostagent.setup import tao
 
 #: 7.0 (branch and versions exactly) and 7.1 (minimums) of the script.
 Generation = Literal["A", "B"]

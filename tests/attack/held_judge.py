@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 
 import jsonschema
 
+from hostagent.cli.schemas import published
 from hostagent.core.vocabulary import VERDICTS
-from hostagent.schemas import published
 from tests.attack.held_run import LIMIT_KIB
 
 PLACEABLE = ("ready", "degraded")

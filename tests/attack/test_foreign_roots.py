@@ -14,9 +14,9 @@ from hostagent.engine.collection import InProcess
 from hostagent.engine.questions import live_backend
 from hostagent.host.recording import ReplayBackend
 from hostagent.host.source import Source
+from hostagent.outputs import render
 from hostagent.profiles import profile
 from hostagent.sandbox.worker import Worker
-from hostagent.sinks import render
 from tests import stub_nvml
 from tests.attack import spaces
 from tests.judged import judged

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from hostagent.sinks import FORMATS
+from hostagent.outputs import FORMATS
 from tests import stub_nvml
 from tests.attack.held_judge import PLACEABLE, wrongs
 from tests.attack.held_run import Rows, some

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from hostagent.sinks import FORMATS
+from hostagent.outputs import FORMATS
 from tests.attack import held_tapes
 from tests.attack.held_judge import PLACEABLE, wrongs
 from tests.attack.held_run import HOSTS, Rows, some

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from hostagent.sinks import FORMATS
+from hostagent.outputs import FORMATS
 from tests.attack import held_trees
 from tests.attack.held_judge import PLACEABLE, wrongs
 from tests.attack.held_run import FULL, Rows, some

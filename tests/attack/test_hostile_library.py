@@ -13,11 +13,11 @@ import pytest
 from hostagent.domains.gpu.read_nvidia_worker import NVIDIA
 from hostagent.engine.pipeline import examine, prepare
 from hostagent.engine.target import Evidence, open_host
+from hostagent.outputs import render
 from hostagent.profiles import profile
 from hostagent.sandbox import landlock
 from hostagent.sandbox.worker import Worker
 from hostagent.sandbox.worker_spec import CALL_S
-from hostagent.sinks import render
 from tests import stub_nvml
 from tests.attack.livehost import enliven
 from tests.real.conftest import need_real

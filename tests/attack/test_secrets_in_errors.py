@@ -26,7 +26,7 @@ from hostagent.host.files import Files
 from hostagent.host.paths import Root
 from hostagent.kube.client import PatchClient
 from hostagent.kube.config import in_cluster, kubeconfig
-from hostagent.log import Log
+from hostagent.outputs.log import Log
 from tests.apiserver import Api, config, make_keys, program
 
 SECRET = "Zq7hunter/2Xw9Kd"

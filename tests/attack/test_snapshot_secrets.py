@@ -12,8 +12,8 @@ from hostagent.domains.nccl.env_file import parse_environment
 from hostagent.engine.collection import InProcess
 from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend
+from hostagent.outputs import render
 from hostagent.profiles import profile
-from hostagent.sinks import render
 from tests.attack.planted import DAMAGE, damage, plant
 from tests.judged import judged
 from tests.trees.hosts import hgx_h100

@@ -24,7 +24,7 @@ LOOP = """
 import sys, time
 from hostagent.cli.daemon import Reload, _load
 from hostagent.daemon.events import Events
-from hostagent.log import Log
+from hostagent.outputs.log import Log
 from hostagent.daemon.loop import Loop
 from hostagent.daemon.notify import Notify
 from hostagent.daemon.settings import Settings

@@ -17,7 +17,7 @@ from hostagent.daemon.said import metrics as of_report
 from hostagent.daemon.staleness import made_stale
 from hostagent.daemon.told import first
 from hostagent.engine.report import HostIdentity
-from hostagent.sinks import render
+from hostagent.outputs import render
 from tests import golden, recorded
 from tests.daemon_page import page
 from tests.real.conftest import need_real

@@ -14,7 +14,7 @@ from hostagent.daemon.conditions import LONGEST, measured
 from hostagent.engine.catalogue import OURS, load
 from hostagent.engine.report import state
 from hostagent.engine.report.host_coverage import coverage_of_report
-from hostagent.sinks import FORMATS, render
+from hostagent.outputs import FORMATS, render
 from tests.recorded import report_of
 
 HOST = "hgx-h100-ubuntu2404"

@@ -10,10 +10,10 @@ from reports import report
 
 from hostagent.cli.changing import conclude, told
 from hostagent.cli.person import Person
+from hostagent.cli.schemas import published
 from hostagent.install.outcome import CODES, Outcome
 from hostagent.plan.document import document
 from hostagent.plan.model import Portion
-from hostagent.schemas import published
 from tests.plan_fakes import made, step
 
 VALIDATE = jsonschema.Draft202012Validator(published("plan"))

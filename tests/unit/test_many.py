@@ -8,7 +8,7 @@ from reports import judgement, report
 from hostagent.core.steps import Step
 from hostagent.engine.report import HostIdentity
 from hostagent.engine.report.grouping import with_headline
-from hostagent.sinks import FORMATS, render
+from hostagent.outputs import FORMATS, render
 from tests.test_linear import is_linear
 
 GPUS, CHECKS = 512, 8

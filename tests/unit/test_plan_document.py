@@ -10,11 +10,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from reports import HOSTILE, report
 
+from hostagent.cli.schemas import published
 from hostagent.core.steps import Step
+from hostagent.outputs.plan import render_plan
 from hostagent.plan.document import document, version_of
 from hostagent.plan.model import Key, PlannedPackage, Portion, Refusal, Remove, Run, Undo, Write
-from hostagent.schemas import published
-from hostagent.sinks.plan import render_plan
 from tests.plan_fakes import given, made, step
 from tests.plan_hosts import made_view
 

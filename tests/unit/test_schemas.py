@@ -10,6 +10,7 @@ import pytest
 import yaml
 from reports import judgement, report
 
+from hostagent.cli.schemas import names, profile_body, published
 from hostagent.core.errors import HostagentError
 from hostagent.core.frozen import subject_kind
 from hostagent.core.unread import Unread
@@ -30,11 +31,10 @@ from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.topology import Nic
 from hostagent.host.recording import SCHEMA_VERSION, ReplayBackend, Tape, dumps
+from hostagent.outputs import render
 from hostagent.profiles import files as built_in
 from hostagent.profiles import profile
 from hostagent.profiles.format import Rename
-from hostagent.schemas import names, profile_body, published
-from hostagent.sinks import render
 from tests.judged import judged
 from tests.over import over
 from tests.recorded import NAMES, PAIRED, each_host, report_of, tape_of

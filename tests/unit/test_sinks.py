@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reports import ATTRIBUTES, GPUS, HOSTILE, SAMPLE, TAGS, Tags, judgement, report, reports
 
+from hostagent.cli.schemas import published
 from hostagent.core.escape import visible
 from hostagent.core.filewrite import deliver
 from hostagent.core.steps import Step
@@ -23,10 +24,9 @@ from hostagent.engine.report import Cause
 from hostagent.engine.report.exit_code import Asked
 from hostagent.engine.report.facts import report_facts
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.schemas import published
-from hostagent.sinks import FORMATS, render
-from hostagent.sinks.digest import gaps
-from hostagent.sinks.tracebacks import tracebacks
+from hostagent.outputs import FORMATS, render
+from hostagent.outputs.digest import gaps
+from hostagent.outputs.tracebacks import tracebacks
 
 VALIDATE = jsonschema.Draft202012Validator(published("report"))
 RED = "\x1b[1;31m"

@@ -8,7 +8,7 @@ from hostagent.core.tables.platforms import KUBELET_PLACES
 from hostagent.core.unread import Unread
 from hostagent.facts.kubelet import Kubelet, KubeletConfig
 from hostagent.facts.platform import Part, Platform
-from hostagent.topology.remedy import drop_in, steps
+from hostagent.outputs.topology.remedy import drop_in, steps
 
 GAP = Unread("denied", "EACCES")
 DROP_INS = ("/var/lib/kubelet/config.yaml", "/etc/kubernetes/kubelet.conf.d/10-size.conf")

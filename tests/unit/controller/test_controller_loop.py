@@ -15,7 +15,7 @@ from hostagent.controller.node import NOT_READY
 from hostagent.controller.settings import Settings, default_selectors
 from hostagent.kube.api import ApiError
 from hostagent.kube.api import Page as ListPage
-from hostagent.log import Log
+from hostagent.outputs.log import Log
 from tests.fakecluster import PREFIX, Cluster, made_node
 
 LEASES = "/apis/coordination.k8s.io/"

@@ -19,7 +19,7 @@ from hostagent.controller.term import Term, Tools
 from hostagent.controller.watching import Changed, Listed, Prober, Ruled
 from hostagent.controller.writer import Live
 from hostagent.kube.api import ApiError
-from hostagent.log import Log
+from hostagent.outputs.log import Log
 from tests.fakecluster import GPU, PREFIX, Cluster, made_node, metadata_of, selected
 
 NOT_READY, MULTI = "readiness.k8s.io/hostagent-not-ready", "readiness.k8s.io/hostagent-multi-node-not-ready"

@@ -16,7 +16,7 @@ from hostagent.controller.term import Term, Tools
 from hostagent.controller.watching import Changed, Listed, Prober, Ruled
 from hostagent.controller.writer import Live
 from hostagent.kube.api import ApiError
-from hostagent.log import Log
+from hostagent.outputs.log import Log
 from tests.fakecluster import GPU, NODES, PREFIX, Cluster, made_node, metadata_of
 
 SELECTOR = f"{GPU}=true"

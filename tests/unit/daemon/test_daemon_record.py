@@ -16,7 +16,7 @@ from hostagent.daemon.settings import KEPT
 from hostagent.engine.report.node_status import Condition, Device, Transition
 from hostagent.install.runs import FOLDER
 from hostagent.kube.nodestatus import event
-from hostagent.log import Log
+from hostagent.outputs.log import Log
 from tests.unit.reports import judgement, report
 
 GPU = Device("0000:9d:00.0", "GPU-11111111-2222-3333-4444-555555555555")

@@ -10,7 +10,7 @@ from hostagent.cli.options import prepared_for
 from hostagent.daemon.loop import Load, Loop
 from hostagent.daemon.settings import Settings
 from hostagent.engine.target import Evidence
-from hostagent.log import Log
+from hostagent.outputs.log import Log
 
 HOSTS = Path(__file__).parents[2] / "hosts"
 HEALTHY, BROKEN = "hgx-h100-roce", "hgx-h100-links-down"

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from hostagent.gate.answer import CODES
-from hostagent.sinks.gate import ADVICE
+from hostagent.gate.text import ADVICE
 from tests import fleet_page
 from tests.fleet_hosts import FOLDER, summaries
 

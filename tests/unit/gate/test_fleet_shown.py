@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 import jsonschema
 import pytest
 
+from hostagent.cli.schemas import published
 from hostagent.gate.fleet import fleet
-from hostagent.schemas import published
-from hostagent.sinks.fleet import FORMATS, render_fleet
+from hostagent.gate.fleet_text import FORMATS, render_fleet
 from tests.fleet_hosts import FOLDER
 
 NOW = 1_795_900_000.0

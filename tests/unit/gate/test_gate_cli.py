@@ -11,12 +11,12 @@ import jsonschema
 import pytest
 import yaml
 
+from hostagent.cli.schemas import published
 from hostagent.gate import Request, place
 from hostagent.gate.answer import CODES
 from hostagent.gate.candidate import parse_candidate
 from hostagent.gate.described import CODES as DESCRIBED
-from hostagent.schemas import published
-from hostagent.sinks.gate import ADVICE, render_answer
+from hostagent.gate.text import ADVICE, render_answer
 from tests.gate_summaries import NOW, summary
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))

@@ -13,7 +13,7 @@ from hostagent.gate import Request, parse_candidate
 from hostagent.gate.answer import Reason
 from hostagent.gate.placing import place
 from hostagent.gate.request import FieldError
-from hostagent.sinks.gate import render_answer
+from hostagent.gate.text import render_answer
 from tests.gate_summaries import NOW, summary
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))

@@ -10,7 +10,7 @@ from hostagent.domains.nccl import preconditions
 from hostagent.domains.nccl.environment import derive, variables_of
 from hostagent.domains.nccl.quoting import FORMS
 from hostagent.domains.nccl.summaries import Source, derive_from_summaries
-from hostagent.sinks.ncclenv import fitted, render_environment
+from hostagent.outputs.job_environment import fitted, render_environment
 from tests.nccl_nodes import LIBRARY, fleet, nic, node, port, report, setting, summarized
 
 NOW = 1_500_000_000.0

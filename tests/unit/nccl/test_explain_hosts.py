@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hostagent.cli.schemas import published
 from hostagent.core.errors import HostagentError
 from hostagent.core.vocabulary import NCCL_VERDICTS, TOPICS
 from hostagent.domains.nccl.logs.chunks import blocks
@@ -24,10 +25,9 @@ from hostagent.engine.collect import READERS
 from hostagent.engine.report.log_correlation import as_report, joined
 from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend
+from hostagent.outputs.job_log import render_explanation
+from hostagent.outputs.json import render_json
 from hostagent.profiles import profile
-from hostagent.schemas import published
-from hostagent.sinks.json import render_json
-from hostagent.sinks.nccl import render_explanation
 from tests.judged import judged
 from tests.nccl_logs import CASES, TCP, V227, Job
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hostagent.cli.schemas import published
 from hostagent.core.vocabulary import NCCL_VERDICTS
 from hostagent.domains.nccl.logs.chunks import BombError, blocks, unpacked
 from hostagent.domains.nccl.logs.explanation import Job as Reading
-from hostagent.schemas import published
-from hostagent.sinks.nccl import render_explanation
+from hostagent.outputs.job_log import render_explanation
 from tests.nccl_logs import CASES, V227, Job
 
 SCHEMA = jsonschema.Draft202012Validator(published("nccl"))

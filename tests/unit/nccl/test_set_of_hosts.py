@@ -17,7 +17,7 @@ from hostagent.domains.nccl.quoting import FORMS, holds, in_shell, in_yaml
 from hostagent.domains.nccl.settings import parse_conf
 from hostagent.domains.nccl.tables.changes import CUT
 from hostagent.domains.nccl.tables.variables import known_to
-from hostagent.sinks.ncclenv import fitted, render_environment
+from hostagent.outputs.job_environment import fitted, render_environment
 from tests.nccl_nodes import LIBRARY, NOT_SUPPORTED, UNREAD, finding, fleet, nic, node, port, report, setting
 
 V = (2, 27, 3)

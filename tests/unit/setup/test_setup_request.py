@@ -2,8 +2,8 @@
 
 import pytest
 
-from hostagent.knowledge import tao
 from hostagent.profiles import profile
+from hostagent.setup import tao
 from hostagent.setup.request import Flags, Minimums, Names, RequestError, request_of
 
 B = Minimums("580", "13.0", "1.19.0")

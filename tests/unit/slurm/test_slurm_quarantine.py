@@ -9,13 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from hostagent.cli import cli
+from hostagent.cli.schemas import published
 from hostagent.core.errors import HostagentError
 from hostagent.engine import catalogue
 from hostagent.engine.report import state
 from hostagent.engine.report.node_summary import class_in, summary
 from hostagent.profiles.mistakes import ProfileError
 from hostagent.profiles.profile import load
-from hostagent.schemas import published
 from tests.recorded import report_of
 from tests.unit.reports import judgement, report
 from tests.unit.slurm.nodestate import HOSTS

@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hostagent.core.escape import visible
-from hostagent.sinks import digest
-from hostagent.sinks.page import Page
-from hostagent.sinks.topology import parts, ports
-from hostagent.sinks.topology.parts import Device
-from hostagent.sinks.topology.ports import Port
-from hostagent.topology.document import Document, Placeable
-from hostagent.topology.remedy import lines_below
+from hostagent.outputs import digest
+from hostagent.outputs.page import Page
+from hostagent.outputs.topology import parts, ports
+from hostagent.outputs.topology.document import Document, Placeable
+from hostagent.outputs.topology.parts import Device
+from hostagent.outputs.topology.ports import Port
+from hostagent.outputs.topology.remedy import lines_below
 
-#: As `hostagent.sinks.page` colours verdicts.
+#: As `hostagent.outputs.page` colours verdicts.
 _STYLES = {"ADMITTED": "ready", "REJECTED": "not_ready", "NOT KNOWN": "unknown"}
 _HEADINGS = {"critical": "BLOCKS JOBS", "warning": "TO LOOK AT", "info": "WORTH KNOWING"}
 #: More NUMA nodes than these have their distances in the other forms alone.

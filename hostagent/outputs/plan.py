@@ -5,10 +5,10 @@ from typing import Literal, get_args
 
 from hostagent.core.escape import visible
 from hostagent.core.text import counted, size
+from hostagent.outputs import digest
+from hostagent.outputs.page import Page
 from hostagent.plan.document import Document, PackageDocument, version_of
 from hostagent.plan.model import FileDiff, Refusal
-from hostagent.sinks import digest
-from hostagent.sinks.page import Page
 
 Format = Literal["text", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -21,7 +21,7 @@ def render_plan(document: Document, form: Format, *, colour: bool = False, width
     stand as they are.
     """
     if form == "json":
-        from hostagent.sinks.json import render_json
+        from hostagent.outputs.json import render_json
 
         return render_json(document)
     page = Page(colour, width)

@@ -6,11 +6,11 @@
 from collections.abc import Iterator
 
 from hostagent.core.vocabulary import SEVERITIES
-from hostagent.sinks import digest
-from hostagent.sinks.markup import escaped
-from hostagent.sinks.topology import parts, ports
-from hostagent.sinks.topology.boxes import Box, boxes
-from hostagent.topology.document import Document
+from hostagent.outputs import digest
+from hostagent.outputs.markup import escaped
+from hostagent.outputs.topology import parts, ports
+from hostagent.outputs.topology.boxes import Box, boxes
+from hostagent.outputs.topology.document import Document
 
 _MARGIN, _GAP, _PAD = 12, 8, 8
 _LINE, _LEAF_LINE, _LETTER, _BOLD = 17, 14, 6.4, 0.9

@@ -133,7 +133,7 @@ def _snapshot() -> dict[str, Any]:
 def _topology() -> dict[str, Any]:
     from hostagent.engine.report import Judgement, Report
     from hostagent.engine.report.facts import facts_schema
-    from hostagent.topology.document import PARTS, SCHEMA_VERSION, Document, Found
+    from hostagent.outputs.topology.document import PARTS, SCHEMA_VERSION, Document, Found
 
     body = schema(Document, texts=_like({Document: Report, Found: Judgement}))
     facts = _explained({"properties": {"facts": facts_schema()}})["properties"]["facts"]["properties"]

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hostagent.core.text import counted
 from hostagent.gate.fleet import Cause, Class, Domain, Fleet, Node, State, WithoutClass
+from hostagent.gate.fleet_words import NAMES, WORDS, differences, headline, headline_of, in_words, reason_of, short, states_of
 from hostagent.gate.wording import names_of
-from hostagent.sinks.fleetwords import NAMES, WORDS, differences, headline, headline_of, in_words, reason_of, short, states_of
-from hostagent.sinks.markup import escaped
-from hostagent.sinks.stylesheet import STYLE
+from hostagent.outputs.markup import escaped
+from hostagent.outputs.stylesheet import STYLE
 
 #: The second lock, behind the escaping of every text: a browser runs and fetches nothing here.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

@@ -4,9 +4,9 @@ from typing import Literal, get_args
 
 from hostagent.core.text import counted
 from hostagent.gate.fleet import Fleet
+from hostagent.gate.fleet_words import NAMES, WORDS, differences, headline, headline_of, in_words, more, reason_of, short, states_of
 from hostagent.gate.wording import names_of
-from hostagent.sinks.fleetwords import NAMES, WORDS, differences, headline, headline_of, in_words, more, reason_of, short, states_of
-from hostagent.sinks.page import Page
+from hostagent.outputs.page import Page
 
 Format = Literal["text", "html", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -21,11 +21,11 @@ _BELOW = "    "
 def render_fleet(found: Fleet, form: Format, *, colour: bool = False, width: int = 100) -> str:
     """`colour` and `width` are for text."""
     if form == "json":
-        from hostagent.sinks.json import render_json
+        from hostagent.outputs.json import render_json
 
         return render_json(found)
     if form == "html":
-        from hostagent.sinks.fleethtml import render_html
+        from hostagent.gate.fleet_html import render_html
 
         return render_html(found)
     return _text(found, Page(colour, width))

@@ -10,10 +10,10 @@ from hostagent.core.text import counted
 from hostagent.engine.report import Report
 from hostagent.engine.report.grouping import Told, concerned, devices, headline
 from hostagent.engine.report.inventory import inventory
-from hostagent.sinks import digest, tables
-from hostagent.sinks.counts import summary
-from hostagent.sinks.digest import short
-from hostagent.sinks.page import Page
+from hostagent.outputs import digest, tables
+from hostagent.outputs.counts import summary
+from hostagent.outputs.digest import short
+from hostagent.outputs.page import Page
 
 #: Steps, rows and names of a list that are printed without -v, and commands of one step.
 _STEPS, _ROWS, _NAMES, _COMMANDS = 16, 12, 24, 8

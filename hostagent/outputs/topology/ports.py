@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from hostagent.domains.network.tables.rdma_devices import ETHERNET, INFINIBAND
-from hostagent.sinks.digest import short
-from hostagent.sinks.topology import parts
-from hostagent.sinks.topology.parts import UNREAD, rows, said, why
-from hostagent.topology.document import Document
+from hostagent.outputs.digest import short
+from hostagent.outputs.topology import parts
+from hostagent.outputs.topology.document import Document
+from hostagent.outputs.topology.parts import UNREAD, rows, said, why
 
 #: Characters of the MTU answer.
 _ANSWER = 200

@@ -2,7 +2,7 @@
 
 from typing import Literal, get_args
 
-from hostagent.topology.document import Document
+from hostagent.outputs.topology.document import Document
 
 Format = Literal["text", "json", "svg", "html"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -11,17 +11,17 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 def render_topology(document: Document, form: Format, *, colour: bool = False, width: int = 100) -> str:
     """`document` as text of one of the forms. `colour` and `width` are for ``text``."""
     if form == "json":
-        from hostagent.sinks.json import render_json
+        from hostagent.outputs.json import render_json
 
         return render_json(document)
     if form == "svg":
-        from hostagent.sinks.topology.svg import render_svg
+        from hostagent.outputs.topology.svg import render_svg
 
         return render_svg(document)
     if form == "html":
-        from hostagent.sinks.topology.html import render_html
+        from hostagent.outputs.topology.html import render_html
 
         return render_html(document)
-    from hostagent.sinks.topology.text import render_text
+    from hostagent.outputs.topology.text import render_text
 
     return render_text(document, colour=colour, width=width)

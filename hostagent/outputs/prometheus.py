@@ -8,7 +8,7 @@ from hostagent.core.vocabulary import VERDICTS
 from hostagent.engine.report import PLACEABLE, Report
 from hostagent.engine.report.devices import address_of, uuids
 from hostagent.engine.report.host_coverage import coverage_of_report
-from hostagent.sinks.digest import short
+from hostagent.outputs.digest import short
 
 Sample = tuple[Mapping[str, str], float]
 #: Outcomes of which single judgements are worth a series each.

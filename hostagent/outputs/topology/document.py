@@ -21,7 +21,7 @@ from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Topology
-from hostagent.topology.remedy import steps
+from hostagent.outputs.topology.remedy import steps
 
 SCHEMA_VERSION = 1
 #: The names that the document shares with ``facts.topology``.

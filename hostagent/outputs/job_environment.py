@@ -23,7 +23,7 @@ def fitted(environment: Environment, form: Form) -> Environment:
 def render_environment(environment: Environment, form: Form, node: str = "") -> str:
     """One text; "" where nothing is emitted, but in JSON. `node`: with what is that node's own; "" what all have in common."""
     if form == "json":
-        from hostagent.sinks.json import render_json
+        from hostagent.outputs.json import render_json
 
         return render_json(environment)
     if not environment.emitted:

@@ -10,7 +10,7 @@ from hostagent.domains.nccl.class_inputs import CLASS_INPUTS, HOST_INPUTS
 from hostagent.gate.answer import CODES, Answer, Backend, Code, Examined, Reason
 from hostagent.gate.classes import DIFFERS_IN_CUT, OTHER_RELEASE
 from hostagent.gate.wording import are, instant, names_of, shown
-from hostagent.sinks.page import Page
+from hostagent.outputs.page import Page
 
 Format = Literal["text", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -86,7 +86,7 @@ _BUILT_IN = ("gpu_product", "gpu_memory", "gpu_count", "gpus_per_numa", "link_la
 def render_answer(answer: Answer, form: Format, *, colour: bool = False, width: int = 100) -> str:
     """Text or JSON. `colour` and `width` are for the text."""
     if form == "json":
-        from hostagent.sinks.json import render_json
+        from hostagent.outputs.json import render_json
 
         return render_json(answer)
     page = Page(colour, width)
@@ -99,7 +99,7 @@ def render_answer(answer: Answer, form: Format, *, colour: bool = False, width: 
 
 def render_field(answer: Answer, name: Field) -> str:
     """That field of the answer as JSON, which YAML reads too."""
-    from hostagent.sinks.json import render_json
+    from hostagent.outputs.json import render_json
 
     return render_json(getattr(answer, name))
 

@@ -14,8 +14,8 @@ from hostagent.engine.report.grouping import NOTHING, Group, Told, devices, firs
 from hostagent.engine.report.host_coverage import gap_in_words, gap_word
 from hostagent.engine.report.inventory import gpus, inventory
 from hostagent.engine.report.times import ago, moment
-from hostagent.sinks.counts import counts
-from hostagent.sinks.words import SAID, WORDS
+from hostagent.outputs.counts import counts
+from hostagent.outputs.words import SAID, WORDS
 
 _READ_FROM = {"host-root": "a live host below another root", "image": "an image, which is not running"}
 #: Characters of one text, of a name and a command that a page shows: JSON has them whole.

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from hostagent.core.text import counted, joined
 from hostagent.core.unread import Unread
 from hostagent.domains.topology.tables.distance_classes import CLASSES, class_of
-from hostagent.sinks.digest import sentence, short
-from hostagent.topology.document import Document, Found, Placeable
+from hostagent.outputs.digest import sentence, short
+from hostagent.outputs.topology.document import Document, Found, Placeable
 
 UNREAD = "?"
 NO_FIX = "No change of the kubelet's policies or of the pod's own CPUs is known that admits it."

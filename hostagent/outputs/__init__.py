@@ -12,29 +12,29 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 def render(report: Report, form: Format, *, asked: Asked | None = None, **look: Any) -> str:
     """`report` as text of one of the forms. `asked` is for ``junit``: what fails there; `look` is that of `render_text`, for ``text``."""
     if form == "json":
-        from hostagent.sinks.json import render_json
+        from hostagent.outputs.json import render_json
 
         return render_json(report)
     if form == "html":
-        from hostagent.sinks.html import render_html
+        from hostagent.outputs.html import render_html
 
         return render_html(report)
     if form == "junit":
-        from hostagent.sinks.junit import render_junit
+        from hostagent.outputs.junit import render_junit
 
         return render_junit(report, asked or Asked())
     if form == "prometheus":
-        from hostagent.sinks.prometheus import render_prometheus
+        from hostagent.outputs.prometheus import render_prometheus
 
         return render_prometheus(report)
     if form == "line":
-        from hostagent.sinks.line import render_line
+        from hostagent.outputs.line import render_line
 
         return render_line(report)
     if form == "summary":
-        from hostagent.sinks.summary import render_summary
+        from hostagent.outputs.summary import render_summary
 
         return render_summary(report)
-    from hostagent.sinks.text import render_text
+    from hostagent.outputs.text import render_text
 
     return render_text(report, **look)

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
-from hostagent.sinks import digest
-from hostagent.sinks.html import POLICY, command, prose
-from hostagent.sinks.markup import escaped
-from hostagent.sinks.stylesheet import STYLE
-from hostagent.sinks.topology import parts, ports
-from hostagent.sinks.topology.parts import Device
-from hostagent.sinks.topology.svg import picture
-from hostagent.topology.document import Document, Found, Placeable
-from hostagent.topology.remedy import lines_below
+from hostagent.outputs import digest
+from hostagent.outputs.html import POLICY, command, prose
+from hostagent.outputs.markup import escaped
+from hostagent.outputs.stylesheet import STYLE
+from hostagent.outputs.topology import parts, ports
+from hostagent.outputs.topology.document import Document, Found, Placeable
+from hostagent.outputs.topology.parts import Device
+from hostagent.outputs.topology.remedy import lines_below
+from hostagent.outputs.topology.svg import picture
 
 _COLOURS = {"ADMITTED": "good", "REJECTED": "bad", "NOT KNOWN": "unknown"}
 _RANKS = {"critical": "bad", "warning": "warn", "info": "note"}

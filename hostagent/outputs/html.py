@@ -11,13 +11,13 @@ from hostagent.core.vocabulary import Outcome, Verdict
 from hostagent.engine.report import Report
 from hostagent.engine.report.grouping import Group, Told, concerned, devices, headline
 from hostagent.engine.report.inventory import GPU_FIELDS, gpus, inventory
-from hostagent.sinks import digest
-from hostagent.sinks.counts import kinds, summary
-from hostagent.sinks.digest import short, short_name
-from hostagent.sinks.markup import escaped
-from hostagent.sinks.stylesheet import STYLE
-from hostagent.sinks.tables import rows
-from hostagent.sinks.words import WORDS
+from hostagent.outputs import digest
+from hostagent.outputs.counts import kinds, summary
+from hostagent.outputs.digest import short, short_name
+from hostagent.outputs.markup import escaped
+from hostagent.outputs.stylesheet import STYLE
+from hostagent.outputs.tables import rows
+from hostagent.outputs.words import WORDS
 
 #: By how much a cause counts: its colour.
 _COLOURS = ("bad", "unknown", "warn", "note")

@@ -7,7 +7,7 @@ from hostagent.core.steps import Step
 from hostagent.domains.nccl.logs.explanation import GOOD, ChannelEnd, Explanation, HostCause
 from hostagent.domains.nccl.logs.findings import Finding
 from hostagent.domains.nccl.tables.host_topics import EXPLAINING, REASONS
-from hostagent.sinks.page import Page
+from hostagent.outputs.page import Page
 
 Format = Literal["text", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -18,7 +18,7 @@ _ROWS, _HOSTS = 40, 3
 def render_explanation(explanation: Explanation, form: Format, *, colour: bool = False, width: int = 100) -> str:
     """Text or JSON. `colour` and `width` are for the text."""
     if form == "json":
-        from hostagent.sinks.json import render_json
+        from hostagent.outputs.json import render_json
 
         return render_json(explanation)
     page = Page(colour, width)

@@ -12,7 +12,7 @@ from hostagent.core.steps import in_words
 from hostagent.engine.report import Judgement, Report
 from hostagent.engine.report.exit_code import Asked
 from hostagent.engine.report.host_coverage import gap_in_words, gap_word
-from hostagent.sinks.markup import escaped
+from hostagent.outputs.markup import escaped
 
 _KINDS = (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
 

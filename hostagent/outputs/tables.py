@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from hostagent.engine.report import Judgement, Report
-from hostagent.sinks.digest import short, short_name
+from hostagent.outputs.digest import short, short_name
 
 
 class Row(NamedTuple):

@@ -7,12 +7,12 @@ from hostagent.core.escape import cut
 from hostagent.core.text import counted
 from hostagent.core.vocabulary import SEVERITIES, Severity
 from hostagent.facts.cpulist import parse_cpulist
-from hostagent.sinks import digest
-from hostagent.sinks.topology import parts
-from hostagent.sinks.topology import ports as ports_of
-from hostagent.sinks.topology.parts import Device
-from hostagent.sinks.topology.ports import Port
-from hostagent.topology.document import Document, Found
+from hostagent.outputs import digest
+from hostagent.outputs.topology import parts
+from hostagent.outputs.topology import ports as ports_of
+from hostagent.outputs.topology.document import Document, Found
+from hostagent.outputs.topology.parts import Device
+from hostagent.outputs.topology.ports import Port
 
 #: Characters of a line in a box.
 _LINE = 26
