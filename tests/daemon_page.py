@@ -16,8 +16,8 @@ import click
 from hostagent.cli.daemon import command
 from hostagent.daemon import record, statedir
 from hostagent.daemon.conditions import TYPES, measured
+from hostagent.daemon.debounce import advance, at_once, first
 from hostagent.daemon.labels import labels
-from hostagent.daemon.told import advance, at_once, first
 from hostagent.domains.nccl.class_inputs import CLASS_INPUTS, HOST_INPUTS
 from hostagent.engine.catalogue import OURS, load
 from hostagent.engine.report import daemon_lock

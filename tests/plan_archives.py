@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from hostagent.core.unread import need
-from hostagent.plan.making import make
+from hostagent.plan.build import make
 from hostagent.plan.model import Given, Plan
 from hostagent.plan.offers import Candidate, Moved, Offers, Question, Transaction
 

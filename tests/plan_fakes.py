@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hostagent.plan.making import Deciders, make
+from hostagent.plan.build import Deciders, make
 from hostagent.plan.model import Asked, DriverChoice, Given, PlanStep, Portion, Probe, Run, ToolkitChoice, Undo
 from hostagent.plan.offers import NOT_ASKED
 from hostagent.profiles import profile

@@ -101,7 +101,7 @@ def test_the_plans_own_words_for_a_branch_are_a_version_to_install(part):
     own = profile.load(
         "default", site_file="", overlay={"driver": {"install": "580"}, "toolkit": {"install": "1.19"}, "cuda": {"install": "13.0"}}
     )
-    from hostagent.plan.making import make
+    from hostagent.plan.build import make
 
     plan = make(Given(made_view("ubuntu2404"), own.profile, Asked(), NOT_ASKED))
     (written,) = {one.after for one in plan.packages if one.part == part and one.after and one.after.endswith(".*")}

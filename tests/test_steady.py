@@ -10,8 +10,8 @@ import pytest
 from hostagent.core.frozen import frozen
 from hostagent.core.unread import Unread
 from hostagent.daemon.conditions import measured
+from hostagent.daemon.debounce import at_once
 from hostagent.daemon.documents import Documents
-from hostagent.daemon.told import at_once
 from hostagent.engine import collection
 from hostagent.engine.check import check, fail
 from hostagent.engine.collect import collect

@@ -19,8 +19,8 @@ from hostagent.daemon.settings import KEPT, RUN
 if TYPE_CHECKING:
     from hostagent.daemon.loop import Listener, Load, Loop, Wake
     from hostagent.daemon.notify import Notify
+    from hostagent.daemon.publisher_process import Teller
     from hostagent.daemon.settings import Settings
-    from hostagent.daemon.tellers import Teller
     from hostagent.engine.pipeline import Prepared
     from hostagent.outputs.log import Log
 
@@ -164,13 +164,13 @@ def command(
 
 def _run(settings: "Settings") -> int:
     from hostagent.daemon.notify import Notify
-    from hostagent.daemon.teller import access_of, serve
-    from hostagent.daemon.tellers import Teller
+    from hostagent.daemon.publisher import access_of, serve
+    from hostagent.daemon.publisher_process import Teller
     from hostagent.http.listening import listening
     from hostagent.outputs.log import Log
 
     if settings.dry_run:
-        from hostagent.daemon.shown import Shown
+        from hostagent.daemon.dry_run import Shown
 
         loop, wake = _loop(settings, Shown(settings, put), Log(settings.log_format, complain, once=True), Reload())
         return _once(loop, wake)

@@ -18,7 +18,7 @@ from hostagent.plan.model import Asking
 
 if TYPE_CHECKING:
     from hostagent.engine.pipeline import Prepared
-    from hostagent.install.performing import Performance
+    from hostagent.install.apply import Performance
 
 # A test runs each of them.
 _EXAMPLES = examples(
@@ -62,9 +62,9 @@ def command(
     asked, place = asked_of(only, extras, upgrade, in_use), evidence(**where, snapshot=None, deadline_s=30)
     person = Person(form_of(form, as_json=as_json), output, colour, yes=yes)
     prepared = prepared_for(place, profile_name)
-    from hostagent.install.looking import looks_at
+    from hostagent.install.apply import Performance, Wishes
     from hostagent.install.ourselves import refuse_without_ansible
-    from hostagent.install.performing import Performance, Wishes
+    from hostagent.install.replan import looks_at
     from hostagent.install.target import Target
 
     if not dry_run:

@@ -15,8 +15,8 @@ from hostagent.core.filewrite import has_place
 from hostagent.outputs.plan import Format, render_plan
 
 if TYPE_CHECKING:
+    from hostagent.install.apply import Performance
     from hostagent.install.outcome import Outcome
-    from hostagent.install.performing import Performance
     from hostagent.plan.document import Document, ResultDocument
     from hostagent.plan.model import PlanStep
 

@@ -17,8 +17,8 @@ from hostagent.cli.streams import say
 from hostagent.engine.target import Evidence, open_host
 
 if TYPE_CHECKING:
+    from hostagent.install.rollback import Undone
     from hostagent.install.runs import Run
-    from hostagent.install.undoing import Undone
     from hostagent.plan.view import View
 
 #: Seconds for another run, and for the package manager's own lock.
@@ -51,7 +51,7 @@ def command(yes: bool, dry_run: bool, listed: bool, host_root: str | None, root:
     refuse_silence(yes=yes, dry_run=dry_run)
     if not dry_run:
         refuse_ordinary_user()
-    from hostagent.install.undoing import Rollback
+    from hostagent.install.rollback import Rollback
 
     again = shlex.join(("hostagent", "rollback", *(("--root", root) if root else ("--host-root", host_root) if host_root else ())))
     progress = Progress()

@@ -23,7 +23,7 @@ from hostagent.setup.request import MISSING, Request
 from hostagent.setup.verdict import Verdict, verdict
 
 if TYPE_CHECKING:
-    from hostagent.install.performing import Performance
+    from hostagent.install.apply import Performance
     from hostagent.plan.document import Document
     from hostagent.plan.model import PlanStep
 
@@ -62,9 +62,9 @@ def _again_as_root(request: Request) -> int:
 
 
 def _performance(request: Request, place: Evidence, seen: Seen, person: "_Person") -> "Performance":
-    from hostagent.install.looking import looks_at
+    from hostagent.install.apply import Performance, Wishes
     from hostagent.install.ourselves import refuse_without_ansible
-    from hostagent.install.performing import Performance, Wishes
+    from hostagent.install.replan import looks_at
     from hostagent.install.target import Target
     from hostagent.setup.wanted import wanted
 

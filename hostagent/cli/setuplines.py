@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hostagent.engine.report import Report
     from hostagent.facts.hostfacts import HostFacts
     from hostagent.setup.request import Request
-    from hostagent.setup.told import Tools
+    from hostagent.setup.tool_output import Tools
     from hostagent.setup.verdict import Verdict
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hostagent.core.deadline import COMPUTING_S, processor_limit
 from hostagent.core.errors import OutOfTime
-from hostagent.daemon.told import State
+from hostagent.daemon.debounce import State
 from hostagent.engine.report import Judgement, Report, shortened
 from hostagent.engine.report.node_summary import of_now, summary
 from hostagent.outputs.json import render_json

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hostagent.core.unread import Unread
-from hostagent.daemon.carried import Carried
+from hostagent.daemon.answer_cache import Carried
+from hostagent.daemon.message import Trigger
 from hostagent.daemon.passes import Pass
-from hostagent.daemon.saying import Trigger
 from hostagent.daemon.schedule import Buckets, Done, Schedule, after_pass
 from hostagent.domains.network.read_link_events import LinkEvents
 from hostagent.engine.target import Evidence

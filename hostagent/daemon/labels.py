@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hostagent.daemon.told import State
+from hostagent.daemon.debounce import State
 from hostagent.engine.report.node_status import compact
 from hostagent.kube.labelsyntax import is_value
 

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple, Protocol
 
 from hostagent import __version__
 from hostagent.core.errors import HostagentError
-from hostagent.daemon import history, passes, record, said, statedir
+from hostagent.daemon import build_message, history, passes, record, statedir
 from hostagent.daemon.conditions import measured
+from hostagent.daemon.debounce import AGENT_STALE, CONFIRM_S, FIRST_PASS, State, advance, at_once, first, stale
 from hostagent.daemon.documents import Documents
+from hostagent.daemon.message import Saying, Trigger
 from hostagent.daemon.notify import Notify
 from hostagent.daemon.passes import Between, Pass
-from hostagent.daemon.saying import Saying, Trigger
 from hostagent.daemon.settings import Settings
 from hostagent.daemon.stuck import Stuck
-from hostagent.daemon.told import AGENT_STALE, CONFIRM_S, FIRST_PASS, State, advance, at_once, first, stale
 from hostagent.engine.pipeline import Prepared
 from hostagent.engine.report import Report, state
 from hostagent.engine.report.node_status import Transition
@@ -35,7 +35,7 @@ _SLACK_S = 10.0
 
 
 class Listener(Protocol):
-    """The teller process, as `hostagent.daemon.tellers` has it. Times are monotonic seconds."""
+    """The teller process, as `hostagent.daemon.publisher_process` has it. Times are monotonic seconds."""
 
     def tell(self, what: Saying, now: float) -> None:
         """Give this, in the place of what was not taken yet."""
@@ -106,10 +106,10 @@ class Loop:
             self._told = first(boot, now)
             self._turn(self._told, now)
             self._save_record()
-            self._teller.tell(said.first_said(name, self._told, self._news), time.monotonic())
+            self._teller.tell(build_message.first_said(name, self._told, self._news), time.monotonic())
         else:
             self._judged_at = statedir.observed_at(self._settings.state_dir)
-            self._teller.tell(said.kept_said(name, self._told, self._judged_at), time.monotonic())
+            self._teller.tell(build_message.kept_said(name, self._told, self._judged_at), time.monotonic())
 
     def once(self, wake: Wake) -> Report:
         """One pass and no more: it is told as it is; since when says what was told before it. Raises ``HostagentError``."""
@@ -183,14 +183,14 @@ class Loop:
                 self._warn("files", *statedir.save(settings.state_dir, texts))
                 self._save_record()
         counts = dict(self._passes), dict(self._transitions)
-        metrics = said.metrics(report, self._memory.history)
-        run = said.Run(metrics, self._judged_by, done.took_s, trigger, *counts, self._loaded.problem, self._news)
+        metrics = build_message.metrics(report, self._memory.history)
+        run = build_message.Run(metrics, self._judged_by, done.took_s, trigger, *counts, self._loaded.problem, self._news)
         is_first = all(one.reason == FIRST_PASS for one in told.conditions)  # the next pass confirms what this one found
         if told.verdicts == report.verdict or not self._shown:  # else the host flips, and would say the same again and again
             self._shown = short
-        shown = short if self._shown is short else {**said.beside(self._shown, told), "valid_until": short["valid_until"]}
-        words = said.first_words(told) if is_first else said.words(told, shown, until=settings.label_valid_until)
-        self._teller.tell(said.said(words, report, short, text, run), time.monotonic())
+        shown = short if self._shown is short else {**build_message.beside(self._shown, told), "valid_until": short["valid_until"]}
+        words = build_message.first_words(told) if is_first else build_message.words(told, shown, until=settings.label_valid_until)
+        self._teller.tell(build_message.said(words, report, short, text, run), time.monotonic())
         memory.trim()
 
     def _after_silence(self, before: State, now: float) -> State:

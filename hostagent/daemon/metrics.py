@@ -4,8 +4,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from hostagent.daemon.board import Delivery
-from hostagent.daemon.saying import Saying
+from hostagent.daemon.message import Saying
+from hostagent.daemon.shared_state import Delivery
 from hostagent.outputs.prometheus import family
 
 

@@ -10,10 +10,10 @@ from urllib.parse import parse_qs
 
 from hostagent.core.secret.in_use import token_in
 from hostagent.core.smallfile import read_small, reason
-from hostagent.daemon.board import Board
 from hostagent.daemon.metrics import metrics
 from hostagent.daemon.processes import used
 from hostagent.daemon.settings import Settings
+from hostagent.daemon.shared_state import Board
 from hostagent.engine.report.node_status import compact
 from hostagent.http.answer import JSON, METRICS, Answer, Encoded
 from hostagent.kube.config import obeyed

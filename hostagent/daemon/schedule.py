@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hostagent.core.frozen import frozen
-from hostagent.daemon.saying import Trigger
+from hostagent.daemon.message import Trigger
 
 #: Seconds from an event to its pass, so that events in a row share one; and from the beginning of a pass to that of the next one at least.
 GATHER_S, APART_S = 0.5, 2.0

@@ -6,10 +6,10 @@ from typing import Any
 
 from hostagent.core.typed import plain
 from hostagent.daemon import record, statedir
+from hostagent.daemon.debounce import AGENT_STALE, State, stale, stale_text
 from hostagent.daemon.labels import annotations, unknown_labels
-from hostagent.daemon.saying import Saying
+from hostagent.daemon.message import Saying
 from hostagent.daemon.settings import Settings
-from hostagent.daemon.told import AGENT_STALE, State, stale, stale_text
 from hostagent.engine.report import Verdicts
 from hostagent.engine.report.node_status import Condition, NodeWords, Transition
 from hostagent.engine.report.node_summary import beside

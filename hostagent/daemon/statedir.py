@@ -19,7 +19,7 @@ from hostagent.core.filewrite import deliver
 from hostagent.core.smallfile import read_small, reason
 from hostagent.core.typed import ShapeError, build, plain
 from hostagent.daemon.conditions import TYPES
-from hostagent.daemon.told import State
+from hostagent.daemon.debounce import State
 from hostagent.engine.report import Report, state
 from hostagent.engine.report.node_status import Transition, compact
 

@@ -9,7 +9,7 @@ import subprocess
 
 from hostagent.core.secret.names import without_secrets
 from hostagent.host.paths import Root
-from hostagent.install.told import failure
+from hostagent.install.error_text import failure
 
 _LIMIT_S = 3600
 

@@ -10,7 +10,7 @@ from hostagent.engine.target import Evidence
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.install.offers.session import Host, Session
 from hostagent.install.remembered import unfinished
-from hostagent.plan.making import make
+from hostagent.plan.build import make
 from hostagent.plan.model import Asked, Given, Plan
 from hostagent.plan.offers import NOT_ASKED, Offers
 from hostagent.plan.refusals.system import of_manager

@@ -16,18 +16,18 @@ from typing import Any, NamedTuple, NoReturn
 
 from hostagent.core.crash import crash_lines, crash_text
 from hostagent.core.unread import Unread
-from hostagent.install import player, rooms
+from hostagent.install import ansible, mounts
+from hostagent.install.error_text import failure
 from hostagent.install.lock import VARIABLE, Lock
 from hostagent.install.outcome import Person
 from hostagent.install.runs import TOKEN, Run
 from hostagent.install.target import Target
-from hostagent.install.told import failure
 from hostagent.plan.model import PlanStep
 from hostagent.sandbox.child import refuse_threads
 from hostagent.sandbox.namespaces import first_of_its_numbers
 
 Hear = Callable[[Mapping[str, Any]], None]
-Work = Callable[[str, dict[str, str], "Speaker"], player.Played]
+Work = Callable[[str, dict[str, str], "Speaker"], ansible.Played]
 
 
 class Done(NamedTuple):
@@ -114,13 +114,13 @@ class Worker:
         try:
             if (held := before()) is not None:
                 return Done(held.detail)
-            variables = {**player.environment(os.environ), VARIABLE: token}
-            place = rooms.move_in(self.target)
+            variables = {**ansible.environment(os.environ), VARIABLE: token}
+            place = mounts.move_in(self.target)
             try:
-                with rooms.no_services(self.target):
+                with mounts.no_services(self.target):
                     played = work(place, variables, speaker)
             finally:
-                rooms.move_out()
+                mounts.move_out()
             if played.status == "successful":  # what it started has ended, but for services, which nobody waits for
                 with contextlib.suppress(OSError):
                     self.run.forget(TOKEN)

@@ -267,7 +267,7 @@ class Reboot:
 
 @dataclass(frozen=True)
 class Plan:
-    """What `hostagent.plan.making` makes of ``Given``; `hostagent.plan.document` says it as JSON."""
+    """What `hostagent.plan.build` makes of ``Given``; `hostagent.plan.document` says it as JSON."""
 
     view: View = field(repr=False, compare=False)
     profile: Profile = field(repr=False, compare=False)

@@ -6,7 +6,7 @@ from hostagent.facts.toolkit import Toolkit
 from hostagent.setup import versions
 from hostagent.setup.found import Found, differs, failed, told_by
 from hostagent.setup.request import Request
-from hostagent.setup.told import Answered
+from hostagent.setup.tool_output import Answered
 
 _PART, _PACKAGE = "NVIDIA Container Toolkit", "nvidia-container-toolkit"
 #: dpkg's words for a package whose files are all there and configured.

@@ -8,7 +8,7 @@ from hostagent.facts.hostfacts import HostFacts
 from hostagent.setup import versions
 from hostagent.setup.found import Found, differs, failed, told_by
 from hostagent.setup.request import Request
-from hostagent.setup.told import Answered
+from hostagent.setup.tool_output import Answered
 
 _PART = "CUDA Toolkit"
 _DEFAULT = "/usr/local/cuda"

@@ -6,7 +6,7 @@ from hostagent.core.unread import Unread
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.runtime import Runtime
 from hostagent.setup.found import failed, says
-from hostagent.setup.told import Answered
+from hostagent.setup.tool_output import Answered
 
 _PART, _NAME = "Docker", "nvidia"
 

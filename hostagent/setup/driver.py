@@ -10,7 +10,7 @@ from hostagent.facts.platform import Platform
 from hostagent.setup import versions
 from hostagent.setup.found import Found, differs, failed, told_by
 from hostagent.setup.request import Request
-from hostagent.setup.told import Answered
+from hostagent.setup.tool_output import Answered
 
 _PART = "NVIDIA driver"
 #: NVML's code where its library could not be loaded: hostagent could not ask, which says nothing of the GPUs.

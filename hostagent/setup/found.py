@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from hostagent.setup.told import Answered
+from hostagent.setup.tool_output import Answered
 
 
 class Found(NamedTuple):

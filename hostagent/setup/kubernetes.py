@@ -7,7 +7,7 @@ from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kubelet import Kubelet
 from hostagent.setup.found import failed, says
 from hostagent.setup.line import Line
-from hostagent.setup.told import Answered
+from hostagent.setup.tool_output import Answered
 
 _RESOURCE = "nvidia.com/gpu"
 

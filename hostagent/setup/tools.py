@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from hostagent.core.unread import Unread
 from hostagent.facts.version import upstream
 from hostagent.setup.request import Request
-from hostagent.setup.told import Answered, Tools
+from hostagent.setup.tool_output import Answered, Tools
 
 #: Name and allocatable GPUs of each node, a line each.
 _NODES = r'jsonpath={range .items[*]}{.metadata.name}{"\t"}{.status.allocatable.nvidia\.com/gpu}{"\n"}{end}'

@@ -5,18 +5,18 @@ from typing import NamedTuple
 from hostagent.core.escape import visible
 from hostagent.engine.report import Report
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.setup.beyond import beyond
 from hostagent.setup.containertoolkit import container_toolkit
 from hostagent.setup.cudatoolkit import cuda_toolkit
 from hostagent.setup.distribution import Distribution, distribution
 from hostagent.setup.dockerruntime import docker
 from hostagent.setup.driver import driver
+from hostagent.setup.extra_findings import beyond
 from hostagent.setup.found import Found
 from hostagent.setup.hints import closing_hint, docker_hint
 from hostagent.setup.kubernetes import kubernetes
 from hostagent.setup.line import Line
 from hostagent.setup.request import MISSING, OK, Request
-from hostagent.setup.told import Tools
+from hostagent.setup.tool_output import Tools
 
 __all__ = ["Line", "Verdict", "verdict"]
 

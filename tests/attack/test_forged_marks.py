@@ -168,7 +168,7 @@ def test_what_a_killed_run_really_left_at_work_is_waited_for(target):
 
 
 def test_the_token_is_in_the_run_for_root_alone_and_goes_once_nothing_is_at_work(target):
-    from hostagent.install.player import Played
+    from hostagent.install.ansible import Played
     from hostagent.install.runs import TOKEN
 
     run, told = runs.newest(target), []

@@ -13,8 +13,8 @@ from hostagent.install.history import remembered as told
 from hostagent.install.leftovers import clear_half_written
 from hostagent.install.remembered import state_of, unfinished
 from hostagent.install.restoring import put_back
+from hostagent.install.rollback import Rollback, decided
 from hostagent.install.target import Target
-from hostagent.install.undoing import Rollback, decided
 from tests.plan_hosts import made_view
 
 GOOD = ["file", 0o644, 0, 0, "", "a" * 64, 1]

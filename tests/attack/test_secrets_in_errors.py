@@ -17,9 +17,9 @@ from urllib.parse import quote
 import pytest
 
 from hostagent.core.errors import HostagentError
-from hostagent.daemon.board import Board
 from hostagent.daemon.page import Page
 from hostagent.daemon.settings import Settings
+from hostagent.daemon.shared_state import Board
 from hostagent.domains.kubelet.read_configz import ask
 from hostagent.engine.target import Evidence
 from hostagent.host.files import Files

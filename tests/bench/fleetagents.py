@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from hostagent.daemon import said, told
+from hostagent.daemon import build_message, debounce
 from hostagent.daemon.conditions import TYPES, Measured
 from hostagent.engine.report.node_status import NodeWords
 from hostagent.kube.pacing import next_heartbeat
@@ -72,7 +72,7 @@ class VirtualAgent:
 
     node: str
     sink: "Sink | None" = None
-    state: "told.State | None" = None
+    state: "debounce.State | None" = None
     words: "NodeWords | None" = None
     is_ready: bool = True
     epoch: int = 0
@@ -88,10 +88,10 @@ def last_heartbeat(node: str, wall: float) -> float:
     return at
 
 
-def words_of(node: str, state: told.State, verdict: str) -> NodeWords:
+def words_of(node: str, state: debounce.State, verdict: str) -> NodeWords:
     """Labels, annotations and conditions of a recorded host under the name `node`."""
     whole = {**summary(), "node": node, "verdict": {"single_node": verdict, "multi_node": verdict}}
-    return said.words(state, whole, until=False)
+    return build_message.words(state, whole, until=False)
 
 
 def _measured(*, is_ready: bool) -> "tuple[Measured, ...]":
@@ -164,7 +164,7 @@ class VirtualAgents:
                 if agent.words is not None:
                     self.turns.append(Turn(agent.node, time.monotonic(), is_ready))
                 agent.waits_since, agent.is_ready = time.monotonic(), is_ready
-                agent.state = told.at_once("boot", _measured(is_ready=is_ready), time.time(), agent.state)
+                agent.state = debounce.at_once("boot", _measured(is_ready=is_ready), time.time(), agent.state)
                 agent.words = words_of(agent.node, agent.state, "ready" if is_ready else "not_ready")
             sink.offer(agent.words, float(int(time.time())))
             agent.epoch += 1

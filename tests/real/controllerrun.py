@@ -21,7 +21,7 @@ from typing import Any
 
 import requests
 
-from hostagent.daemon import said, told
+from hostagent.daemon import build_message, debounce
 from hostagent.daemon.conditions import TYPES, Measured
 from hostagent.engine.report.node_status import NodeWords
 from hostagent.kube.nodestatus import body
@@ -147,7 +147,7 @@ class Agent:
     is_alive: bool = True
     ahead_s: float = 0.0
     judged_at: int = 0
-    state: "told.State | None" = None
+    state: "debounce.State | None" = None
     words: "NodeWords | None" = None
     failures: int = 0
 
@@ -171,9 +171,9 @@ class Agents:
         def write(one: Agent) -> None:
             now = self._pass(one)
             found = tuple(_measured(kind, single if kind in _SINGLE else multi) for kind in TYPES)
-            one.state = told.at_once("boot", found, now, one.state)
+            one.state = debounce.at_once("boot", found, now, one.state)
             whole = {**summary(), "node": one.node, "verdict": {"single_node": single, "multi_node": multi}}
-            one.words = said.words(one.state, whole, until=False)
+            one.words = build_message.words(one.state, whole, until=False)
             self._write(one)
 
         self._each(names, write)
@@ -184,8 +184,8 @@ class Agents:
         """
 
         def write(one: Agent) -> None:
-            one.state = told.first("boot", time.time() + one.ahead_s)
-            one.words = said.first_words(one.state)
+            one.state = debounce.first("boot", time.time() + one.ahead_s)
+            one.words = build_message.first_words(one.state)
             if keeps_summary:
                 one.words = NodeWords(one.words.conditions, one.words.removed, one.words.labels, {})
             self._write(one, judged_at=0)

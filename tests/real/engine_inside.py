@@ -12,8 +12,8 @@ from dataclasses import replace
 from hostagent.cli.options import prepared_for
 from hostagent.cli.plan import with_installation
 from hostagent.engine.target import Evidence
-from hostagent.install.looking import looks_at
-from hostagent.install.performing import Performance, Wishes
+from hostagent.install.apply import Performance, Wishes
+from hostagent.install.replan import looks_at
 from hostagent.install.target import Target
 from hostagent.plan.model import Asked, Choices, DriverChoice, Plan, PlanStep, Probe, Reboot, Run, ToolkitChoice, Undo, Write
 from hostagent.plan.view import view

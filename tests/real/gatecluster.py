@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from hostagent.daemon import said, told
+from hostagent.daemon import build_message, debounce
 from hostagent.daemon.conditions import TYPES, Measured
 from hostagent.kube.nodestatus import body
 from tests import gate_summaries
@@ -211,8 +211,8 @@ class Host:
         verdict = {"verdict.single_node": self.single["summary"], "verdict.multi_node": self.multi["summary"]}
         whole = gate_summaries.summary(self.name, {**verdict, **self.changes}, self.inputs)
         measured = (self.single["condition"], self.multi["condition"])
-        state = told.at_once("b1", tuple(_measured(kind, measured[kind not in _SINGLE]) for kind in TYPES), self.now)
-        patch = body(said.words(state, whole, until=False), PREFIX, self.now)
+        state = debounce.at_once("b1", tuple(_measured(kind, measured[kind not in _SINGLE]) for kind in TYPES), self.now)
+        patch = body(build_message.words(state, whole, until=False), PREFIX, self.now)
         words = {"ready": "true", "degraded": "true", "not_ready": "false", "unknown": "unknown"}
         labels, annotations = patch["metadata"]["labels"], patch["metadata"]["annotations"]
         labels |= {f"{PREFIX}/ready": words[self.single["label"]], f"{PREFIX}/multi-node-ready": words[self.multi["label"]]}

@@ -28,8 +28,8 @@ from hostagent.outputs.log import Log
 from hostagent.daemon.loop import Loop
 from hostagent.daemon.notify import Notify
 from hostagent.daemon.settings import Settings
-from hostagent.daemon.teller import serve
-from hostagent.daemon.tellers import Teller
+from hostagent.daemon.publisher import serve
+from hostagent.daemon.publisher_process import Teller
 from hostagent.http.listening import listening
 from hostagent.engine.target import Evidence
 

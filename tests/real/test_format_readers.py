@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.daemon.board import Board
+from hostagent.daemon.build_message import Run, first_said, first_words, said
+from hostagent.daemon.build_message import metrics as of_report
+from hostagent.daemon.debounce import first
 from hostagent.daemon.history import FRESH
 from hostagent.daemon.metrics import metrics
 from hostagent.daemon.processes import used
-from hostagent.daemon.said import Run, first_said, first_words, said
-from hostagent.daemon.said import metrics as of_report
+from hostagent.daemon.shared_state import Board
 from hostagent.daemon.staleness import made_stale
-from hostagent.daemon.told import first
 from hostagent.engine.report import HostIdentity
 from hostagent.outputs import render
 from tests import golden, recorded

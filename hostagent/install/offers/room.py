@@ -23,7 +23,7 @@ from hostagent.host.paths import Root
 from hostagent.host.programs import Runner
 from hostagent.host.runner import Runs, serve
 from hostagent.host.task import Task
-from hostagent.install.entrance import furnish
+from hostagent.install.chroot import furnish
 from hostagent.install.offers.cover import cover
 from hostagent.sandbox import mounting
 from hostagent.sandbox.child import Send

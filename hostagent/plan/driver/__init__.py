@@ -5,13 +5,13 @@ from hostagent.plan.model import DriverChoice, Given, Portion
 
 def choose(given: Given) -> tuple[DriverChoice, Portion]:
     """What this host needs, and what of that is refused or still has to be asked."""
-    from hostagent.plan.driver.choosing import chosen
+    from hostagent.plan.driver.select_version import chosen
 
     return chosen(given)
 
 
 def driver_steps(given: Given, choice: DriverChoice) -> Portion:
     """Headers, nouveau, packages, modules, options, holds, units, loading."""
-    from hostagent.plan.driver.stepping import steps_of
+    from hostagent.plan.driver.steps import steps_of
 
     return steps_of(given, choice)

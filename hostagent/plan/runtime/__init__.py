@@ -1,8 +1,8 @@
 """Container runtimes: what their configuration needs so that jobs get GPUs, and which of them restart."""
 
 from hostagent.plan.model import Choices, Given, Portion
+from hostagent.plan.runtime.after_install import coming_portion
 from hostagent.plan.runtime.cdi import cdi_steps
-from hostagent.plan.runtime.coming import coming_portion
 from hostagent.plan.runtime.configured import runtime_portion
 from hostagent.plan.runtime.needs import needs
 from hostagent.plan.toolkit import is_hosts

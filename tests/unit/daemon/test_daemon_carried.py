@@ -6,7 +6,7 @@ import time
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.daemon.carried import Carried
+from hostagent.daemon.answer_cache import Carried
 from hostagent.host import watched_files
 from hostagent.host.paths import Root
 from hostagent.host.watched_files import Places

@@ -13,10 +13,10 @@ from http import HTTPStatus
 import pytest
 
 from hostagent.daemon import page as pages
-from hostagent.daemon.board import Board
+from hostagent.daemon.message import Saying, packed
 from hostagent.daemon.page import Page
-from hostagent.daemon.saying import Saying, packed
 from hostagent.daemon.settings import Settings
+from hostagent.daemon.shared_state import Board
 from hostagent.engine.report.node_status import NodeWords, compact
 from hostagent.engine.target import Evidence
 from hostagent.http import server as http

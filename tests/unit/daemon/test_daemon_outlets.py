@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from hostagent.cli.npd import command
+from hostagent.daemon.file_outputs import features, written
+from hostagent.daemon.message import Saying
 from hostagent.daemon.notify import Notify
-from hostagent.daemon.outlets import features, written
-from hostagent.daemon.saying import Saying
 from hostagent.engine.report.node_status import NodeWords
 from hostagent.engine.report.state import SCHEMA_VERSION
 
@@ -194,7 +194,7 @@ def test_nfd_reads_the_labels_until_they_expire_and_nothing_else(tmp_path):
 WRITES = """
 import sys
 from hostagent.daemon.notify import Notify
-from hostagent.daemon.outlets import written
+from hostagent.daemon.file_outputs import written
 number = 0
 while not written(sys.argv[1], f"number {number}\\n" * 5000):
     number += 1

@@ -2,9 +2,9 @@
 
 import pytest
 
-from hostagent.daemon.saying import Saying, packed
+from hostagent.daemon.dry_run import Shown
+from hostagent.daemon.message import Saying, packed
 from hostagent.daemon.settings import Settings
-from hostagent.daemon.shown import Shown
 from hostagent.engine.report.node_status import NodeWords
 from hostagent.engine.target import Evidence
 

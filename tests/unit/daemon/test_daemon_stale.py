@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hostagent.daemon import record, statedir
-from hostagent.daemon.board import Board
+from hostagent.daemon.file_outputs import features
 from hostagent.daemon.metrics import of_node
-from hostagent.daemon.outlets import features
+from hostagent.daemon.shared_state import Board
 from hostagent.daemon.staleness import made_stale, write
 from tests.unit.daemon.test_daemon_words import BROKEN, HEALTHY, Host
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.daemon import said, statedir
+from hostagent.daemon import build_message, statedir
 from hostagent.daemon.conditions import measured
+from hostagent.daemon.debounce import advance, at_once, first
 from hostagent.daemon.documents import Documents
 from hostagent.daemon.history import FRESH
-from hostagent.daemon.told import advance, at_once, first
 from hostagent.engine.report import Verdicts, daemon_lock, state
 from hostagent.engine.report.grouping import with_headline
 from hostagent.engine.report.node_summary import summary
@@ -214,11 +214,13 @@ def test_what_is_told_of_a_pass_is_data():
     found = fresh(*SICK)
     told = told_of(found)
     document = summary(found, Verdicts("not_ready", "not_ready"))
-    words = said.words(told, document, until=True)
+    words = build_message.words(told, document, until=True)
     assert (words.labels["ready"], words.labels["multi-node-ready"]) == ("false", "false")
     assert 0 <= int(words.labels["valid-until"]) - found.valid_until < 1800
     assert "observed_at" not in json.loads(words.annotations["summary"])
-    saying = said.said(words, found, document, Documents().report(found), said.Run("m 1\n", 7.0, 0.1, "start", {"start": 1}, {"Ready": 1}))
+    saying = build_message.said(
+        words, found, document, Documents().report(found), build_message.Run("m 1\n", 7.0, 0.1, "start", {"start": 1}, {"Ready": 1})
+    )
     assert (saying.trigger, saying.observed_at, json.loads(saying.report)["boot_id"]) == ("start", found.observed_at, BOOT_ID)
     assert (saying.has_pass, saying.metrics) == (True, "m 1\n")
 
@@ -226,14 +228,14 @@ def test_what_is_told_of_a_pass_is_data():
 def test_metrics_have_single_judgements_that_are_wrong_and_xids():
     xid = Xid("0000:1b:00.0", 79, "line", 3, 90.0, "", Unread("absent", "none"), 80.0)
     history = replace(FRESH.history, faults=(Fault("xid", xid, 80.0, False), Fault("xid", xid, 10.0, True)))
-    text = said.metrics(fresh(*SICK), history)
+    text = build_message.metrics(fresh(*SICK), history)
     assert 'check="gpu.a"' in text
     assert 'check="rdma.a"' not in text
     assert 'hostagent_xids_total{kind="xid",code="79",pci="0000:1b:00.0",uuid=""} 6\n' in text
 
 
 def test_before_the_first_pass_there_is_no_report_to_give():
-    saying = said.first_said("node-7", first(BOOT_ID, 5.0))
+    saying = build_message.first_said("node-7", first(BOOT_ID, 5.0))
     assert not saying.has_pass
     assert {one.reason for one in saying.words.conditions} == {"FirstPass"}
     assert (saying.words.labels, saying.report, saying.summary) == ({"ready": "unknown", "multi-node-ready": "unknown"}, "", {})

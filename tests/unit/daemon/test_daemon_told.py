@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.daemon.conditions import TYPES, Measured, status_of
-from hostagent.daemon.told import CONFIRM_S, advance, at_once, first
+from hostagent.daemon.debounce import CONFIRM_S, advance, at_once, first
 
 VERDICTS = ("ready", "degraded", "unknown", "not_ready")
 

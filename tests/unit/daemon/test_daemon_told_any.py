@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hostagent.core.typed import build, plain
 from hostagent.daemon.conditions import TYPES, Measured, status_of
-from hostagent.daemon.told import State, advance, at_once, first
+from hostagent.daemon.debounce import State, advance, at_once, first
 
 VERDICTS = ("ready", "degraded", "unknown", "not_ready")
 ANY = st.sampled_from((*VERDICTS, ""))

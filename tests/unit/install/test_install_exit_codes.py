@@ -9,8 +9,8 @@ from hostagent.cli.changing import conclude, told
 from hostagent.cli.ending import Ended
 from hostagent.core.errors import HostagentError
 from hostagent.engine.target import Evidence
+from hostagent.install.apply import Looks, Performance, Wishes
 from hostagent.install.outcome import CODES, Outcome
-from hostagent.install.performing import Looks, Performance, Wishes
 from hostagent.install.target import Target
 from hostagent.profiles.profile import load
 

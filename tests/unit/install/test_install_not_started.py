@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from hostagent.install.player import unexplained
+from hostagent.install.ansible import unexplained
 
 _PLAYING = """
 import json, sys
-from hostagent.install.player import environment, play
+from hostagent.install.ansible import environment, play
 done = play(sys.argv[1], {"steps": []}, {**environment({}), "PYTHONPATH": sys.argv[2]}, print, lambda text: None)
 print(json.dumps([done.status, done.failed]))
 """

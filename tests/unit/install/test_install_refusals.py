@@ -15,9 +15,9 @@ from hostagent.core.steps import Step
 from hostagent.core.unread import Unread
 from hostagent.engine.target import Evidence
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.install import looking, performing, planning, remembered, runs
+from hostagent.install import apply, planning, remembered, replan, runs
+from hostagent.install.apply import Looks, Performance, Wishes
 from hostagent.install.outcome import RefusedError
-from hostagent.install.performing import Looks, Performance, Wishes
 from hostagent.install.target import StrayLinkError, Target
 from hostagent.plan.document import document
 from hostagent.plan.model import Asked, Portion, Refusal, Run, Write
@@ -151,7 +151,7 @@ def test_the_command_ends_with_the_refusal_and_no_traceback(name, tmp_path, monk
     host = Host(tmp_path, plan)
     site = tmp_path / "site.yaml"
     site.write_text(json.dumps({"install": {"before": [["/bin/sh", "-c", f"echo ran >>{host.hooked}"]]}}))
-    monkeypatch.setattr(looking, "looks_at", lambda *_, **__: host.performance.looks)
+    monkeypatch.setattr(replan, "looks_at", lambda *_, **__: host.performance.looks)
     done = CliRunner().invoke(cli, ["install", "--yes", "--root", str(host.root), "--profile", str(site)], standalone_mode=False)
     assert done.return_value == 4, done.output
     assert done.output.startswith("REFUSED  This version carries out no plan with ")
@@ -198,13 +198,13 @@ LATER = {
 @pytest.mark.parametrize("what", LATER)
 def test_no_program_of_the_profile_runs_where_something_else_refuses(what, tmp_path, monkeypatch):
     name, error = LATER[what]
-    monkeypatch.setattr(performing, name, raising(error))
+    monkeypatch.setattr(apply, name, raising(error))
     Host(tmp_path, todo_plan()).refuses()
 
 
 @pytest.mark.parametrize("name", ["refuse_untrusted", "playbooks_path", "places"])
 def test_no_program_of_the_profile_runs_where_hostagent_cannot_run(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(performing, name, raising(HostagentError("found that", "Do this")))
+    monkeypatch.setattr(apply, name, raising(HostagentError("found that", "Do this")))
     host = Host(tmp_path, todo_plan())
     with pytest.raises(HostagentError):
         host.performance.perform()

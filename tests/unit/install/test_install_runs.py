@@ -7,8 +7,8 @@ import pytest
 from hostagent.core.errors import HostagentError
 from hostagent.engine.target import Evidence
 from hostagent.install import runs, state
+from hostagent.install.rollback import Rollback
 from hostagent.install.target import Target
-from hostagent.install.undoing import Rollback
 from tests.plan_hosts import made_view
 
 

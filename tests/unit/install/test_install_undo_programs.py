@@ -1,6 +1,6 @@
 """Programs by which steps are taken back: newest first, each once, with the exit codes that are no failure."""
 
-from hostagent.install.undoing import Program, _programs
+from hostagent.install.rollback import Program, _programs
 
 
 def step(id_, *programs, kind="run", state="to-do"):

@@ -7,8 +7,8 @@ import pytest
 from hostagent.core.unread import Unread, UnreadError
 from hostagent.facts.cuda import Cuda, CudaToolkit
 from hostagent.facts.installation import InstalledPackage
+from hostagent.plan.build import make
 from hostagent.plan.cuda import choose_cuda, cuda_steps
-from hostagent.plan.making import make
 from hostagent.plan.model import Asked, Renamed
 from hostagent.plan.offers import Candidate, Moved, Offers, Transaction
 from tests.plan_fakes import given

@@ -8,8 +8,8 @@ import pytest
 from hostagent.core.unread import Unread
 from hostagent.facts.accounts import Accounts
 from hostagent.facts.installation import ConfigFile, InstalledPackage
+from hostagent.plan.build import make
 from hostagent.plan.docker import choose_docker, docker_steps
-from hostagent.plan.making import make
 from hostagent.plan.model import Asked, DockerAsked, Run, Write
 from hostagent.plan.offers import Candidate, Moved, Offers, Transaction
 from tests.plan_fakes import given

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.plan.driver.stepping import _rebuild
+from hostagent.plan.driver.steps import _rebuild
 from tests.plan_hosts import made_view
 
 

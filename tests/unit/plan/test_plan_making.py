@@ -4,7 +4,7 @@ from hypothesis import given as with_any
 from hypothesis import strategies as st
 
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.plan.making import joined
+from hostagent.plan.build import joined
 from hostagent.plan.model import Asked, PlannedPackage, Portion, Refusal, Undo, Write
 from hostagent.plan.offers import Offers, Question
 from tests.plan_fakes import given, made, step

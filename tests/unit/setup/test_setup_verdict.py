@@ -16,16 +16,16 @@ from hostagent.facts.packages import Package
 from hostagent.facts.platform import Part, Platform
 from hostagent.facts.runtime import Handler, Runtime
 from hostagent.facts.toolkit import Toolkit
-from hostagent.setup.beyond import beyond
 from hostagent.setup.containertoolkit import container_toolkit
 from hostagent.setup.cudatoolkit import cuda_toolkit
 from hostagent.setup.distribution import distribution
 from hostagent.setup.dockerruntime import docker
 from hostagent.setup.driver import driver
+from hostagent.setup.extra_findings import beyond
 from hostagent.setup.kubernetes import kubernetes
 from hostagent.setup.preflight import preflight
 from hostagent.setup.request import Minimums, Request
-from hostagent.setup.told import Answered, Tools
+from hostagent.setup.tool_output import Answered, Tools
 from hostagent.setup.verdict import verdict
 from tests import recorded
 

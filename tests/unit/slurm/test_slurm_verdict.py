@@ -9,7 +9,7 @@ import pytest
 
 from hostagent.daemon import statedir
 from hostagent.daemon.conditions import measured
-from hostagent.daemon.told import at_once, first
+from hostagent.daemon.debounce import at_once, first
 from hostagent.domains.slurm import conf
 from hostagent.engine.catalogue import load as catalogue
 from hostagent.engine.pipeline import Prepared

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from hostagent.core.secret.names import without_secrets
 from hostagent.core.unread import UnreadError
-from hostagent.install import player, remembered, restoring, rooms, runs, state
+from hostagent.install import ansible, mounts, remembered, restoring, runs, state
+from hostagent.install.error_text import failure
 from hostagent.install.inverse import Inverse, argv, inverse, marks
 from hostagent.install.jobs import refuse_untrusted
 from hostagent.install.leftovers import clear_half_written, todo, written
@@ -23,7 +24,6 @@ from hostagent.install.lock import Busy, Lock, take
 from hostagent.install.outcome import Outcome, RefusedError
 from hostagent.install.retained import file_of
 from hostagent.install.target import Target
-from hostagent.install.told import failure
 from hostagent.install.undowords import files_title, packages_title, program_title
 from hostagent.install.worker import Speaker, Worker
 from hostagent.plan.view import View
@@ -73,7 +73,7 @@ class Rollback:
             if lock is None:
                 return Outcome("nothing", "This host remembers no run.")
             try:
-                rooms.allow_services(self.target)
+                mounts.allow_services(self.target)
                 return self._perform(lock)
             finally:
                 lock.close(changed=True)
@@ -202,35 +202,35 @@ class _Work:
     paths: list[str]
     lock_timeout_s: int
 
-    def packages(self, place: str, variables: dict[str, str], speaker: Speaker) -> player.Played:
+    def packages(self, place: str, variables: dict[str, str], speaker: Speaker) -> ansible.Played:
         """What dpkg left open first: a script that fails again is no reason to stop."""
         open_ones = ("dpkg", "--force-confdef", "--force-confold", "--configure", "-a")
         self._ran(Program(open_ones), "configure", program_title(open_ones), variables, speaker)
         wanted = self.undone.packages
         if wanted.is_empty:
-            return player.Played("successful", None)
+            return ansible.Played("successful", None)
         inside = f"{runs.FOLDER}/runs/{self.undone.run.number}/packages"
         files = [f"{inside}/{file_of(f'{self.undone.run.path}/packages', key, version)}" for key, version in wanted.back]
         words = argv(files, wanted.removed, self.lock_timeout_s)
         told = self._ran(Program(words), "packages", packages_title(wanted), variables, speaker)
-        return player.Played("failed", told) if told["event"] == "failed" else player.Played("successful", None)
+        return ansible.Played("failed", told) if told["event"] == "failed" else ansible.Played("successful", None)
 
-    def rest(self, told: tuple[tuple[str, ...], ...]) -> "Callable[[str, dict[str, str], Speaker], player.Played]":
+    def rest(self, told: tuple[tuple[str, ...], ...]) -> "Callable[[str, dict[str, str], Speaker], ansible.Played]":
         """Files, marks, and what the steps say."""
 
-        def work(place: str, variables: dict[str, str], speaker: Speaker) -> player.Played:
+        def work(place: str, variables: dict[str, str], speaker: Speaker) -> ansible.Played:
             speaker.tell({"event": "start", "step": "files", "number": 0, "title": files_title(self.undone.files)})
             began = time.monotonic()
             problems = restoring.restore(self.target, self.undone.run, self.before, self.undone.kept_files, self.paths)
             ended = {"step": "files", "number": 0, "seconds": round(time.monotonic() - began, 1), "rc": None}
             speaker.tell({"event": "failed" if problems else "ok", **ended, "stderr": "\n".join(problems[:1])})
             if problems:
-                return player.Played("failed", {"stderr": problems[0]})
+                return ansible.Played("failed", {"stderr": problems[0]})
             for program in (*map(Program, told), *self._after()):
                 done = self._ran(program, program.argv[0], program_title(program.argv), variables, speaker)
                 if done["event"] == "failed":
-                    return player.Played("failed", done)
-            return player.Played("successful", None)
+                    return ansible.Played("failed", done)
+            return ansible.Played("successful", None)
 
         return work
 

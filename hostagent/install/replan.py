@@ -6,7 +6,7 @@ from hostagent.engine import pipeline
 from hostagent.engine.pipeline import Prepared
 from hostagent.engine.target import Evidence, open_host
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.install.performing import Looks
+from hostagent.install.apply import Looks
 from hostagent.install.planning import planned
 from hostagent.plan.document import Document, document
 from hostagent.plan.model import Asked, Plan

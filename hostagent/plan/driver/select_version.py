@@ -16,12 +16,12 @@ from hostagent.facts.version import wish
 from hostagent.plan.driver import renamed
 from hostagent.plan.driver.flavours import wanted_flavour
 from hostagent.plan.driver.installed import installed_origins, versions_of
+from hostagent.plan.driver.keep_installed import staying
 from hostagent.plan.driver.kernels import has_headers, has_module, headers
 from hostagent.plan.driver.named import Named, fitting_rows, is_named_by_version, named
 from hostagent.plan.driver.refused import headers_missing, no_kernel, no_row, no_version, nothing_named, origin_crossed, two_origins
 from hostagent.plan.driver.removal import companions, removed
 from hostagent.plan.driver.situation import Situation, host_of, preferred, situation
-from hostagent.plan.driver.staying import staying
 from hostagent.plan.driver.versions import Offered, lacking, offered
 from hostagent.plan.model import DriverChoice, Given, Portion, Refusal
 from hostagent.plan.offers import Question

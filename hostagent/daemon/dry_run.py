@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from hostagent.core.escape import visible
-from hostagent.daemon.saying import Saying
+from hostagent.daemon.message import Saying
 from hostagent.daemon.settings import Settings
 from hostagent.engine.report.node_status import NodeWords
 from hostagent.kube.nodestatus import body

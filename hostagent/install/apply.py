@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from hostagent.core.typed import plain
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.install import hooks, player, remembered, restoring, rooms, runs, state
+from hostagent.install import ansible, hooks, mounts, remembered, restoring, runs, state
 from hostagent.install.jobs import Job, places, programs_of, refuse_untrusted, written_paths
 from hostagent.install.keys import keys_of
 from hostagent.install.leftovers import clear_half_written
@@ -138,7 +138,7 @@ class Performance:
         lock = take(self.target, self.wishes.policy.lock_timeout_s, make=make)
         try:
             if lock is not None:
-                rooms.allow_services(self.target)
+                mounts.allow_services(self.target)
             yield lock
         finally:
             if lock is not None:
@@ -208,8 +208,8 @@ class Performance:
         where = places(steps, self.target)
         job = Job(steps, {path: data for path, data in keys.items() if path in where}, where)
 
-        def work(place: str, variables: dict[str, str], speaker: Speaker) -> player.Played:
-            return player.play(place, job.laid(self.target, place), variables, speaker.tell, speaker.log)
+        def work(place: str, variables: dict[str, str], speaker: Speaker) -> ansible.Played:
+            return ansible.play(place, job.laid(self.target, place), variables, speaker.tell, speaker.log)
 
         old = state.files_of(self.target, written_paths(steps), tree=False)
         state.keep(self.target, old, self.run)

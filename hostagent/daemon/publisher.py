@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from hostagent.core.errors import HostagentError
 from hostagent.core.secret.in_use import InUse
-from hostagent.daemon.board import Board
+from hostagent.daemon.file_outputs import features, written
+from hostagent.daemon.message import Saying
 from hostagent.daemon.metrics import of_node
-from hostagent.daemon.outlets import features, written
-from hostagent.daemon.saying import Saying
 from hostagent.daemon.settings import Settings
+from hostagent.daemon.shared_state import Board
 from hostagent.outputs.log import Log
 from hostagent.sandbox import memory
 
@@ -32,7 +32,7 @@ _LOOK_S = 5.0
 
 
 def serve(line: socket.socket, settings: Settings, access: "Access | None", log: Log, http: "Listening | None" = None) -> None:
-    """Until the loop closes the line, which takes what `hostagent.daemon.tellers` sends. `access`: as `access_of` found it at the start:
+    """Until the loop closes the line, which takes what `hostagent.daemon.publisher_process` sends. `access`: as `access_of` found it at the start:
     a kubeconfig that cannot be used for a while costs no teller. `http`: what HTTP is served on.
     """
     memory.share()

@@ -2,7 +2,7 @@
 
 from hostagent.core.filewrite import deliver
 from hostagent.core.smallfile import reason
-from hostagent.daemon.saying import Saying
+from hostagent.daemon.message import Saying
 from hostagent.kube.nodestatus import stamp
 
 _OPEN_MODE = 0o644

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from hostagent.daemon.saying import Saying
+from hostagent.daemon.message import Saying
 from hostagent.engine.report.node_status import Transition
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hostagent.core.unread import Unread
+from hostagent.daemon.debounce import State
 from hostagent.daemon.labels import annotations, labels, unknown_labels
-from hostagent.daemon.saying import Saying, Trigger, packed
-from hostagent.daemon.told import State
+from hostagent.daemon.message import Saying, Trigger, packed
 from hostagent.engine.report import Report, Verdicts
 from hostagent.engine.report.devices import uuids
 from hostagent.engine.report.node_status import NodeWords, Transition

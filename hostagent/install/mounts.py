@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterator
 
 from hostagent.core.answers import MIB
-from hostagent.install.entrance import furnish
+from hostagent.install.chroot import furnish
 from hostagent.install.target import Target
 from hostagent.sandbox import mounting
 from hostagent.sandbox.namespaces import own_mounts
