@@ -23,7 +23,7 @@ _CHARS = 300
 
 
 def shown(*, is_recorded: bool) -> Callable[[tuple[str, ...], str, float], None]:
-    """What `hostagent.engine.collection.OnAnswer` is: prints ``debug: ok 0.2 ms file read /proc/version``. `is_recorded`: a tape answers."""
+    """An `hostagent.engine.collection.OnAnswer`: prints ``debug: ok 0.2 ms file read /proc/version``. `is_recorded`: a tape answers."""
 
     def show(asked: tuple[str, ...], how: str, took_s: float) -> None:
         source = "recorded" if is_recorded else source_of(asked)

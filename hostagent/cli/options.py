@@ -178,7 +178,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Short for --
 
 
 def desired(name: str, **options: Any) -> "Loaded":
-    """The profile, as `hostagent.profiles.profile.load` gives it. Raises ``ProfileError`` with what is wrong in it, the checks it names included."""
+    """The profile, by `hostagent.profiles.profile.load`. Raises ``ProfileError`` with what is wrong in it, the checks it names included."""
     from hostagent.profiles import profile
 
     try:

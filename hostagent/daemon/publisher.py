@@ -32,7 +32,7 @@ _LOOK_S = 5.0
 
 
 def serve(line: socket.socket, settings: Settings, access: "Access | None", log: Log, http: "Listening | None" = None) -> None:
-    """Until the loop closes the line, which takes what `hostagent.daemon.publisher_process` sends. `access`: as `access_of` found it at the start:
+    """Until the loop closes the line, which takes what `publisher_process` sends. `access`: as `access_of` found it at the start:
     a kubeconfig that cannot be used for a while costs no teller. `http`: what HTTP is served on.
     """
     memory.share()

@@ -1,4 +1,4 @@
-"""One pass over one host: what it reads, and in which process. A snapshot in this one, see `hostagent.engine.collector_process` for the others."""
+"""One pass over one host: what it reads, and in which process. A snapshot in this one, others in `collector_process`."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping

@@ -11,16 +11,9 @@ import sys
 from collections.abc import Iterator
 from types import ModuleType
 
-#: What the module of a check may import. The engine's collectors and sources are out of its reach.
-ALLOWED_ROOTS = (
-    "hostagent.engine.check",
-    "hostagent.facts",
-    "hostagent.profiles.profile",
-    "hostagent.knowledge",
-    "hostagent.derived",
-    "hostagent.domains.kubelet.placement",
-    "hostagent.nccl",
-)
+#: What the module of a check may import, besides what is pure of a domain: readers (``read_*``), engine, host and sandbox are out of reach.
+ALLOWED_ROOTS = ("hostagent.check", "hostagent.profile", "hostagent.facts", "hostagent.core.tables")
+_DOMAINS, _READER = "hostagent.domains.", "read_"
 ALLOWED_STDLIB = frozenset({"collections.abc", "itertools", "math", "re", "typing"})
 #: They reach the host, names as texts, or classes and their making; the last four end the run.
 FORBIDDEN_NAMES = frozenset(
@@ -105,29 +98,30 @@ def _is_shared(node: ast.ImportFrom) -> bool:
 
 
 def _allowed(module: str) -> bool:
+    if module.startswith(_DOMAINS):
+        return not any(part.startswith(_READER) for part in module.split("."))
     return module in ALLOWED_STDLIB or any(module == root or module.startswith(root + ".") for root in ALLOWED_ROOTS)
 
 
 def _public(module: str) -> frozenset[str]:
-    """The names of an allowed module that a check may have. Of the profile only what it is made of: its readers open files."""
+    """The names of an allowed module that a check may have."""
     try:
         imported = importlib.import_module(module)
     except ImportError:
         return frozenset()
     listed = getattr(imported, "__all__", None)
-    if module == "hostagent.profiles.profile":
-        return frozenset(name for name in vars(imported) if name in {"Owner", "Profile"} or name.endswith("Policy"))
     if listed is not None:
         return frozenset(listed) - _EVALUATES
     return frozenset(name for name, value in vars(imported).items() if not name.startswith("_") and _is_of(value, imported))
 
 
 def _is_of(value: object, module: ModuleType) -> bool:
-    """Made in that module, or a plain value; not a module, nor a class or function from elsewhere but the facts and what is known."""
+    """Made in that module, or a plain value; not a module, nor a class or function from elsewhere but facts, domains and plain values."""
     if isinstance(value, ModuleType):
         return False
     home = str(getattr(value, "__module__", module.__name__) or module.__name__)
-    ours = ("facts", "knowledge", "derived", "placement", "nccl", "steps", "vocabulary")
+    plain = ("tables", "unread", "frozen", "steps", "vocabulary", "text", "majority", "memo")
+    ours = ("facts", "domains", *(f"core.{name}" for name in plain))
     return home == module.__name__ or home.startswith(tuple(f"hostagent.{name}" for name in ours))
 
 

@@ -1,7 +1,7 @@
 """What a host that does not change need not be judged for again: the daemon's passes put each question anew, and most answers are as they
 were.
 
-A fact follows from its answers (`hostagent.engine.fact_cache`), and a check is a pure function of its facts and the profile: of the same ones
+A fact follows from its answers (`fact_cache`), and a check is a pure function of its facts and the profile: of the same ones
 it says the same. What it found fault with is judged again all the same, because its words may be about any other fact, too.
 """
 

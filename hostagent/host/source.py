@@ -244,7 +244,7 @@ class Source:
         return answer
 
     def network(self, *question: str) -> "Answer | Unread":
-        """An answer of the network lane (`hostagent.domains.network.read_network_worker`): ``devices``; ``device NAME``; ``addresses``; ``dcb NAME``."""
+        """Of the network lane (`domains.network.read_network_worker`): ``devices``; ``device NAME``; ``addresses``; ``dcb NAME``."""
         return self._ask("network", *question)
 
     def nccl_library(self, path: str) -> "NcclFile | Unread":

@@ -1,7 +1,7 @@
 """Uevents of the kernel: devices that appear, disappear or change (udev(7); those of udev itself do not reach containers).
 
 Each pair of veth, made and deleted, sends 4 messages and 8 more for each CPU, of its queues, which take pyudev half a millisecond
-(measured on two cores). Interfaces of software are heard by rtnetlink (`hostagent.domains.network.read_link_events`), so the kernel drops theirs, but for
+(measured on two cores). Interfaces of software are watched by rtnetlink (`read_link_events`), so the kernel drops theirs, but for
 the loopback device's: it is never made or deleted, and writing "change" to its uevent file triggers a pass.
 """
 

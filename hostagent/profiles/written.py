@@ -13,7 +13,7 @@ from hostagent.profiles.files import commented
 
 
 def as_yaml(profile: Any) -> str:
-    """All values of a merged `hostagent.profiles.profile.Profile`; read again it gives the same ones. It needs no file that the profile extends."""
+    """All values of a merged `Profile`; read again it gives the same ones. It needs no file that the profile extends."""
     values = plain(profile)
     if os.sep in values["extends"] or values["extends"].endswith((".yaml", ".yml")):
         values["extends"] = "default"

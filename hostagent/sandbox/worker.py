@@ -65,7 +65,7 @@ class Worker:
 
     @property
     def cage(self) -> dict[str, Any]:
-        """What held while the lane's library was asked, once it is known; as `hostagent.sandbox.library_sandbox` says it. {} where none was."""
+        """What held while the lane's library was asked, once it is known; by `library_sandbox`. {} where none was."""
         answer = self._answers.get(CAGE)
         return answer if isinstance(answer, dict) else {}
 

@@ -1,9 +1,8 @@
 """What the units that make nvidia-ctk's specification at boot are worth on this host."""
 
-from hostagent.core.unread import need
+from hostagent.check import need, skip
 from hostagent.domains.runtime.access import GpuAccess, is_mode_cdi, takes_refreshed
 from hostagent.domains.runtime.serving import RuntimeChoice, is_in_force
-from hostagent.engine.check import skip
 from hostagent.facts.runtime import Runtime
 
 from ._specs import skip_without_cdi

@@ -1,13 +1,12 @@
 """The specifications that count on this host: those that a runtime which serves jobs reads."""
 
-from hostagent.core.unread import Unread
+from hostagent.check import Step, Unread, need, shell, skip
 from hostagent.domains.runtime.access import reads
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Step, need, shell, skip
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Runtime
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 
 def skip_without_cdi(profile: Profile) -> None:

@@ -4,12 +4,10 @@ The specification was made before the GPU was there, or while it was off the bus
 devices all count. Only specifications of nvidia-ctk name each GPU; those of the device plugin and the DRA driver name what they hand out.
 """
 
-from hostagent.core.text import first_of
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, skip
 from hostagent.domains.runtime.access import CTK_KIND
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.domains.runtime.tables.cdi_versions import RENEW
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 

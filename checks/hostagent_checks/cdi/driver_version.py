@@ -4,10 +4,9 @@ Containers fail with "error stat'ing file" or "unresolvable CDI devices", or sta
 upgrade leaves it behind, most often as a copy in /etc/cdi, which nothing refreshes.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Unread, check, fail, need, skip, warn
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.domains.runtime.tables.cdi_versions import RENEW
-from hostagent.engine.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu

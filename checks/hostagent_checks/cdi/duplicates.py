@@ -4,8 +4,8 @@ Between directories there is no conflict, the later directory wins. A second gen
 again, usually leaves two.
 """
 
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.cdi import Cdi
 
 from ._specs import valid_specs

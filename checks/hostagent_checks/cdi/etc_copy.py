@@ -5,9 +5,7 @@ device numbers of the day it was made, and its devices stay even where the new s
 enabled, as before toolkit 1.18 and on DGX OS, the copy is how it is done: information, to make it again after each driver upgrade.
 """
 
-from hostagent.core.text import first_of
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, shell, skip
+from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, shell, skip
 from hostagent.facts.cdi import Cdi
 
 from ._specs import without_copy

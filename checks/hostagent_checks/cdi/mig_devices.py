@@ -6,12 +6,10 @@ device plugin). Nothing watches for a change of MIG, not even the refresh unit. 
 starts and finds no GPU.
 """
 
-from hostagent.core.text import first_of
-from hostagent.core.unread import NOT_APPLICABLE, Unread
+from hostagent.check import NOT_APPLICABLE, Findings, Unread, check, fail, first_of, need, skip, warn
 from hostagent.domains.runtime.access import CTK_KIND, slice_maker
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.domains.runtime.tables.cdi_versions import RENEW
-from hostagent.engine.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Services

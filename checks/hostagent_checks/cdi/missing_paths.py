@@ -4,10 +4,9 @@ The runtime says "error stat'ing file …: no such file or directory". A driver 
 specification was made leaves it like this.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Unread, check, fail, need, warn
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.domains.runtime.tables.cdi_versions import RENEW
-from hostagent.engine.check import Findings, check, fail, need, warn
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 

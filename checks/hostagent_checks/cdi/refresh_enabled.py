@@ -7,11 +7,11 @@ It counts where containers get GPUs by that specification alone, and is informat
 
 from typing import Literal
 
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.domains.runtime.access import GpuAccess
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.host import Services
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._refresh import is_spare
 from ._specs import skip_without_cdi

@@ -7,12 +7,11 @@ Some releases of the toolkit ship the unit like this. A drop-in cannot clear ``A
 specification late: pods that need it fail for the first seconds after a boot, which counts where the profile asks for CDI.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, warn
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.domains.runtime.tables.versions import RUNTIME_UNITS
-from hostagent.engine.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.cdi import Cdi
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 
 @check(

@@ -6,10 +6,10 @@ counts where containers get GPUs by that specification alone, and is information
 
 from typing import Literal
 
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.domains.runtime.access import GpuAccess
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.domains.runtime.tables.cdi_versions import RENEW
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.cdi import Cdi
 
 from ._refresh import is_spare

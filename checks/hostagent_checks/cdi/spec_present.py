@@ -5,11 +5,11 @@ specification for each container by itself (jit-cdi) and needs no file; the DRA 
 none. Where the runtime has no way at all to give GPUs, `runtime.nvidia_handler` says so, where podman alone is there `runtime.present`.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.runtime.access import GpuAccess
 from hostagent.domains.runtime.serving import RuntimeChoice, is_in_force
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 
 @check(

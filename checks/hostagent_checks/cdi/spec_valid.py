@@ -4,13 +4,12 @@ The message a user sees is "unresolvable CDI devices". A half-written file, an e
 version it declares are the usual causes.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, shell, skip, warn
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.domains.runtime.tables.cdi_versions import RENEW
-from hostagent.engine.check import Findings, Step, check, fail, need, shell, skip, warn
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._specs import others_cover, read_ones, skip_without_cdi
 

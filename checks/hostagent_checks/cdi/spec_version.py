@@ -5,14 +5,13 @@ Older runtimes only say "unresolvable CDI devices". A runtime whose CDI is off r
 podman is checked.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Finding, Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.domains.runtime.tables.cdi_versions import RENEW, first_runtime
-from hostagent.engine.check import Finding, Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.packages import Packages
 from hostagent.facts.version import satisfies, upstream
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._specs import taken_specs
 

@@ -4,11 +4,10 @@ The number is dynamic: it can differ after each boot. Containers then get a node
 999 inside them while everything works outside.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Unread, check, fail, need, warn
 from hostagent.domains.driver.boot import load_at_boot
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.domains.runtime.tables.cdi_versions import RENEW
-from hostagent.engine.check import Findings, check, fail, need, warn
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu

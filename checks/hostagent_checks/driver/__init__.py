@@ -2,6 +2,6 @@
 (packages, .run file, driver container); device nodes, firmware, security fixes.
 """
 
-from hostagent.engine.check import Family
+from hostagent.check import Family
 
 FAMILY = Family(title="The driver and its packages", order=40, condition="DriverReady", part="driver")

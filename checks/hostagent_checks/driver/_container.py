@@ -1,6 +1,6 @@
 """A driver container's files on its host: they lie below a root of their own."""
 
-from hostagent.engine.check import need
+from hostagent.check import need
 from hostagent.facts.driver import CONTAINER_ROOT, Driver, Library
 
 

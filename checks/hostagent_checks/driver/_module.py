@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.engine.check import need
+from hostagent.check import NOT_APPLICABLE, Unread, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import InstalledKernel, Kernel
 

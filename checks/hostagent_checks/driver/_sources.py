@@ -1,6 +1,6 @@
 """The apt sources that name an NVIDIA repository."""
 
-from hostagent.engine.check import need, skip
+from hostagent.check import need, skip
 from hostagent.facts.packages import AptSource, Packages
 
 

@@ -4,8 +4,7 @@ After 'systemctl daemon-reload' NVML says "Unknown Error" in a container that wo
 /dev/char, where the driver registers nothing. Containers that get their GPUs by CDI, and current runc, are not affected.
 """
 
-from hostagent.core.text import counted, first_of
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, counted, fail, first_of, need, skip
 from hostagent.facts.driver import Driver
 
 

@@ -4,12 +4,11 @@ On Grace Hopper and Grace Blackwell the driver offers GPU memory to the kernel a
 kubelet then counts it as host memory, and CUDA programs find less than the card has.
 """
 
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.core.tables.pci import COHERENT, architecture
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.unread import Unread
 from hostagent.domains.driver.boot import rebuild_initramfs, write_line
 from hostagent.domains.driver.tables.releases import FIRST_COHERENT_MODE_BRANCH
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Machine

@@ -4,8 +4,7 @@ The driver container then cannot unload it ("Could not unload NVIDIA driver kern
 restarts forever; or host tools use libraries that do not match the container's module.
 """
 
-from hostagent.core.text import first_of
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, first_of, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 

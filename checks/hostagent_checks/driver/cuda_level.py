@@ -4,15 +4,14 @@ A driver runs every CUDA of its own major version and older. Of its own major ve
 by minor-version compatibility: what needs the newer driver's compiler (PTX) or new interfaces fails then.
 """
 
+from hostagent.check import NOT_THERE, Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.unread import NOT_THERE, Unread
 from hostagent.domains.driver.tables.releases import CUDA_LEVELS
 from hostagent.domains.driver.tables.releases import cuda_level as level_of_branch
-from hostagent.engine.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.version import branch, parse_constraints
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._module import module_version
 

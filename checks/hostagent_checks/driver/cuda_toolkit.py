@@ -1,13 +1,12 @@
 """The CUDA toolkit below /usr/local/cuda is not the one that the profile asks for: builds and host programs use another."""
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.packages.commands import install
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.version import parse_constraints, satisfies, upstream
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 
 @check(

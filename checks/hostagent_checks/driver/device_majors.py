@@ -4,7 +4,7 @@ That number is dynamic: it can differ after each load. Nodes that were made by h
 Where a setuid nvidia-modprobe is installed, missing nodes come with the first program that wants them, and their lack is only said.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 
 from ._container import path_inside

@@ -4,7 +4,7 @@ The nodes are made by nvidia-modprobe, udev rules or the persistence daemon; a c
 A driver container keeps them in its own /dev, below /run/nvidia/driver: there they count too.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 

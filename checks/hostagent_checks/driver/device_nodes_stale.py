@@ -3,8 +3,7 @@
 Starting NVML as root without a loaded module leaves /dev/nvidiactl behind, so one call of nvidia-smi is enough.
 """
 
-from hostagent.core.text import first_of
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, first_of, need
 from hostagent.facts.driver import Driver
 
 

@@ -4,8 +4,7 @@ The driver's own parameters (DeviceFileUID, DeviceFileGID, DeviceFileMode) say w
 else changed them since, such as a udev rule or a script, and the next use resets or refuses them.
 """
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.facts.driver import Driver
 
 

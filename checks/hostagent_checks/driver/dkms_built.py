@@ -3,10 +3,8 @@
 Packages can be installed "successfully" without it: rpm ignores a failing scriptlet, and DKMS skips a kernel without headers.
 """
 
-from hostagent.core.text import first_of
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, skip
 from hostagent.domains.driver.boot import build_module
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os

@@ -3,7 +3,7 @@
 Common causes: missing headers, another gcc than the kernel was built with, a kernel that is newer than the driver knows.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need, shell, skip
+from hostagent.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 

@@ -1,10 +1,10 @@
 """The kernel module has another flavour (open or proprietary) than the profile asks for."""
 
+from hostagent.check import Findings, Step, check, fail, skip
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.engine.check import Findings, Step, check, fail, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._module import module_flavour
 

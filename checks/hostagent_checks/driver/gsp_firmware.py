@@ -6,13 +6,11 @@ back to a driver without it: while NVML works with it, that is worth knowing and
 loaded module, its package took the firmware of the old version with it: a reboot repairs that, as `driver.library_match` says.
 """
 
+from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, warn
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.text import first_of
-from hostagent.core.unread import Unread
 from hostagent.domains.driver.boot import rebuild_initramfs
 from hostagent.domains.packages.commands import install
 from hostagent.domains.packages.tables.names import firmware_package
-from hostagent.engine.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os

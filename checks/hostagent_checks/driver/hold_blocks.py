@@ -4,15 +4,14 @@ Installing the wanted version then stops with "you have held broken packages" or
 the pinned one. It is usually left from an earlier branch.
 """
 
+from hostagent.check import Findings, Step, Unread, check, fail, need
 from hostagent.core.tables.platforms import HOSTS_OWN
-from hostagent.core.unread import Unread
 from hostagent.domains.packages.commands import unhold
 from hostagent.domains.packages.tables.names import TOOLKIT_PACKAGES, driver_part, names_driver
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages, VersionLock, names
 from hostagent.facts.version import admits, branch, satisfies, upstream
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 _INSTALL = Step("install", "Install a version that the profile accepts.")
 

@@ -4,9 +4,7 @@ Two causes are common: a .run installation in addition to packages, and CUDA's f
 path. When one copy is upgraded the other stays, and fails with a version mismatch (NVML 18, CUDA 803).
 """
 
-from hostagent.core.text import first_of
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail
+from hostagent.check import Findings, Step, Unread, check, fail, first_of
 from hostagent.facts.driver import Driver
 
 from ._container import host_libraries

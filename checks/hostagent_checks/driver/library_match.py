@@ -7,9 +7,8 @@ libraries are compared with the module that the next boot loads. CUDA's forward 
 works so on data centre GPUs alone; an older one works nowhere.
 """
 
+from hostagent.check import Finding, Findings, Step, Unread, check, fail, need, warn
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Finding, Findings, Step, check, fail, need, warn
 from hostagent.facts.driver import Driver, Library
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages

@@ -3,10 +3,8 @@
 Leftovers of a .run installation win over the packages' files or are overwritten by them, again at each upgrade.
 """
 
-from hostagent.core.text import first_of
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, skip
 from hostagent.domains.packages.commands import reinstall
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages

@@ -6,18 +6,16 @@ half-way leaves such files. The kernel module and the compute libraries are sepa
 platform that mounts them into containers from its own directory (GKE, Container-Optimized OS, Talos) needs no entry in the linker's cache.
 """
 
-from hostagent.core.text import first_of
-from hostagent.core.unread import Unread, then
+from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, then
 from hostagent.domains.driver.owned import lies_in_its_place
 from hostagent.domains.packages.commands import install, reinstall
 from hostagent.domains.packages.tables.names import library_package
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import CONTAINER_ROOT, Driver, Library
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 _LDCONFIG = Step("configure", "Renew the linker's cache.", "ldconfig")
 

@@ -1,6 +1,6 @@
 """The NVIDIA kernel module is not loaded: nothing on this host can use a GPU, whatever is installed."""
 
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import Driver
 
 

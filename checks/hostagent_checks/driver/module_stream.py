@@ -6,14 +6,14 @@ branch; an installation or upgrade then leaves the branch that jobs were tested 
 
 import re
 
+from hostagent.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.domains.driver.owned import image_of
 from hostagent.domains.packages.tables.names import DRIVER_MODULE, driver_part
-from hostagent.engine.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
 from hostagent.facts.version import admits
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 
 @check(

@@ -4,11 +4,10 @@ An upgrade of the packages shows here at once, while `driver.version` still chec
 the first boot.
 """
 
-from hostagent.core.unread import Unread, then
-from hostagent.engine.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip, then, warn
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.version import satisfies, upstream
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 
 @check(

@@ -4,12 +4,11 @@
 Where the module is loaded and NVML cannot be asked, nothing is known of the GPUs' health, and the check says so.
 """
 
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.unread import Unread
 from hostagent.domains.driver.tables.releases import nvml_meaning, nvml_name
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 
 @check(

@@ -1,7 +1,7 @@
 """NVML and the kernel report different driver versions: the library in use is not the one of the loaded module."""
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 
 

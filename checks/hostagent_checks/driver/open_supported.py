@@ -5,10 +5,9 @@ Turing and newer ones needs the proprietary one, and cannot hold Blackwell. A GP
 counts as supported where NVML lists it. GPUs of virtual machines, and display cards if another GPU works, are left out.
 """
 
+from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, fail, need, skip
 from hostagent.core.tables.pci import architecture, flavours, is_display_card
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel

@@ -3,10 +3,9 @@
 Either it was added later and a reboot is pending, or the module is loaded from an initramfs that does not contain the file.
 """
 
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.unread import Unread
 from hostagent.domains.driver.boot import rebuild_initramfs
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.packages import Packages
 

@@ -1,8 +1,8 @@
 """Somebody else owns the driver than the profile says: whoever upgrades this host will upgrade it in the wrong way."""
 
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 _CALLED = {"host": "host", "container": "GPU Operator's driver container"}
 _REMEDIES = {

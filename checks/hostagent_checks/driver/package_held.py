@@ -4,13 +4,11 @@ The old kernel module stays loaded, so every new GPU container then fails with "
 reboots, often days after the upgrade. On RHEL 8 and 9 an enabled module stream of one branch holds the packages of that stream.
 """
 
-from hostagent.core.text import first_of
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, skip
 from hostagent.domains.driver.owned import image_of
 from hostagent.domains.packages.commands import hold
 from hostagent.domains.packages.tables.names import DRIVER_MODULE, driver_part
 from hostagent.domains.packages.upgrades import moves
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.platform import Platform

@@ -3,8 +3,7 @@
 Every later apt run stops with "dpkg was interrupted", so no fix, no hold and no upgrade reaches this host until it is resolved.
 """
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.facts.host import Machine
 from hostagent.facts.packages import Packages
 

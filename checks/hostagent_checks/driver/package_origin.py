@@ -5,8 +5,8 @@ one does not fit the libraries of the other, and holds of one do not hold the ot
 guide combines with NVIDIA's userland, as SUSE's and AlmaLinux's do, is no second origin.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.packages.tables.names import MODULES_BESIDE_CUDA, driver_part
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.packages import Packages
 
 

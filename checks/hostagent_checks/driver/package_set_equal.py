@@ -10,8 +10,8 @@ kinds of hosts carry them for those that do, so in an image they warn. `nvswitch
 
 import re
 
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.core.tables.nvlink_fabric import has_hidden_switches
-from hostagent.core.unread import Unread
 from hostagent.domains.packages.commands import install
 from hostagent.domains.packages.tables.names import (
     SEPARATE_IN_DISTRIBUTIONS,
@@ -20,13 +20,12 @@ from hostagent.domains.packages.tables.names import (
     is_driver_version,
     several_may_be_installed,
 )
-from hostagent.engine.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.version import branch, compare_upstream
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 #: Jobs run without these; they then fail to report or to be set up.
 _SIDE_PARTS = ("NSCQ", "NVSDM", "modprobe", "persistence daemon")

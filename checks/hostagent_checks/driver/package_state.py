@@ -5,7 +5,7 @@ of two versions may lie side by side. Package managers refuse further work until
 `apt-get check` end with success nevertheless.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.packages import Packages
 
 _FAMILIES = ("cuda", "libcuda", "libnvidia", "libnvsdm", "linux-modules-nvidia", "linux-objects-nvidia", "nvidia", "nvlsm")

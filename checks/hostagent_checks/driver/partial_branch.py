@@ -4,11 +4,9 @@ The left-over libraries or module sources keep their place in the search paths a
 at the next upgrade or kernel.
 """
 
-from hostagent.core.text import first_of
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, skip
 from hostagent.domains.packages.commands import purge
 from hostagent.domains.packages.tables.names import driver_part, driver_stem, is_driver_version, several_may_be_installed
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.version import branch

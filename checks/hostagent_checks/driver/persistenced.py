@@ -4,10 +4,10 @@ GPUs are then initialised again at each first use, which takes seconds per GPU. 
 /run/nvidia-persistenced/socket do not start at all.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.host import Services
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 
 @check(

@@ -6,7 +6,7 @@ dots. It ignores any other with a notice that nobody sees, and nothing is pinned
 
 import re
 
-from hostagent.engine.check import Findings, Step, check, fail, need, shell
+from hostagent.check import Findings, Step, check, fail, need, shell
 from hostagent.facts.packages import Packages
 
 

@@ -4,7 +4,7 @@
 container, or a snapshot of two moments.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import Driver
 
 

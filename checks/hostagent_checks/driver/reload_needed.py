@@ -5,10 +5,9 @@ the module files are older than this boot, the boot loaded another copy: the ini
 reboot alone changes nothing.
 """
 
+from hostagent.check import Findings, Unread, check, fail, need
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.unread import Unread
 from hostagent.domains.driver.boot import rebuild_initramfs
-from hostagent.engine.check import Findings, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages

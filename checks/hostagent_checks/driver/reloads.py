@@ -6,8 +6,7 @@ keeps the loads that the kernel log has lost since.
 
 from typing import NamedTuple
 
-from hostagent.core.text import counted
-from hostagent.engine.check import Findings, Step, check, need, warn
+from hostagent.check import Findings, Step, check, counted, need, warn
 from hostagent.facts.history import History
 
 _HOUR_S = 3600

@@ -5,8 +5,8 @@ The older of NVIDIA's two keys carries a SHA-1 signature. apt 3 checks with sqv,
 a newer one. `trusted=yes` is no way out: it takes whatever the network delivers.
 """
 
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.domains.packages.tables.names import CUDA_KEY_SUCCESSOR, CUDA_KEY_WITH_SHA1
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.packages import AptSource, Packages
 from hostagent.facts.version import compare_upstream
 

@@ -6,7 +6,7 @@ nvidia-docker.list, nvidia-container-runtime.list) next to the present one are t
 
 from itertools import combinations
 
-from hostagent.engine.check import Findings, Step, check, fail
+from hostagent.check import Findings, Step, check, fail
 from hostagent.facts.packages import Packages
 
 from ._sources import enabled_sources

@@ -5,12 +5,11 @@ the module in that script; without a compiler, headers or an initramfs tool noth
 modules in archives and install one at their first boot.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.driver.boot import build_module
 from hostagent.domains.driver.owned import comes_at_first_boot
 from hostagent.domains.packages.commands import reinstall
 from hostagent.domains.packages.tables.names import driver_part, driver_stem
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os

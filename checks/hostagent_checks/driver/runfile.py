@@ -5,9 +5,8 @@ installed later mix with it (see `driver.library_owner`). If somebody else makes
 to change. A container (LXC, Incus) has its host's module, and its libraries must have that version, wherever they come from.
 """
 
-from hostagent.core.text import first_of
+from hostagent.check import Findings, Step, check, fail, first_of, need, skip
 from hostagent.domains.driver.owned import image_of
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.platform import Platform
 

@@ -4,10 +4,9 @@ Anybody who can open the driver's device nodes, a container with a GPU included,
 the newest bulletin that this release of hostagent knows; a later one may have raised the floor again.
 """
 
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip, then
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.unread import Unread, then
 from hostagent.domains.driver.tables.releases import Floor, floor
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.version import branch, compare_deb, upstream

@@ -4,12 +4,10 @@ The libraries are then newer than the loaded kernel module, and every new GPU co
 package is a hold, a pin, or the blacklist of the upgrader; an upgrader that takes nothing from a package's repository is no risk to it.
 """
 
-from hostagent.core.text import first_of
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, skip
 from hostagent.domains.packages.commands import hold
 from hostagent.domains.packages.tables.names import TOOLKIT_PACKAGES, driver_part
 from hostagent.domains.packages.upgrades import moves
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 

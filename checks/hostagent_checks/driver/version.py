@@ -6,17 +6,16 @@ finding says which.
 
 from typing import NamedTuple
 
+from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, fail, need, skip, then
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.unread import NOT_APPLICABLE, Unread, then
 from hostagent.domains.packages.commands import unhold
 from hostagent.domains.packages.tables.names import driver_part, is_driver_version
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.version import satisfies, upstream
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 _SONAMES = ("libcuda.so.1", "libnvidia-ml.so.1")
 #: Parts whose packages always have the driver's version.

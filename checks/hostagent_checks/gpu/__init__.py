@@ -2,6 +2,6 @@
 NVLink and fabric state, PCIe link, MIG, persistence, power and thermal slow-down.
 """
 
-from hostagent.engine.check import Family
+from hostagent.check import Family
 
 FAMILY = Family(title="GPUs", order=50)

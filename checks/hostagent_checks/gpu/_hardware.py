@@ -1,7 +1,6 @@
 """Who looks after cooling and power."""
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Step
+from hostagent.check import Step, Unread
 from hostagent.facts.platform import Platform
 
 

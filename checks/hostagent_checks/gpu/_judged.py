@@ -2,9 +2,8 @@
 
 from typing import TypeVar
 
+from hostagent.check import NOT_APPLICABLE, Unread, need, skip
 from hostagent.core.tables.pci import is_display_card
-from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.engine.check import need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.engine.check import need, skip
+from hostagent.check import NOT_APPLICABLE, Unread, need, skip
 from hostagent.facts.gpu import Gpu
 
 from ._judged import VFIO

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 
+from hostagent.check import Finding, Step, Unread, need, skip
 from hostagent.core.tables.kernel_log import RECOVERY_CODE
 from hostagent.core.tables.recovery_actions import LOST, REBOOT, RESET, RESET_LATER
-from hostagent.core.unread import Unread
 from hostagent.domains.gpu.faults import lost
 from hostagent.domains.gpu.tables.xids import ENDED_BY_REPLACEMENT, LOSS_CODES, XidMeaning, meaning, weighed_by
-from hostagent.engine.check import Finding, Step, need, skip
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.history import History
 

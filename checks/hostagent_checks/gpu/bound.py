@@ -5,10 +5,9 @@ this GPU (too old or too new for it, or an open module and a GPU without GSP). A
 `gpu.passthrough` tells of it. A display card that is too old for the driver is left out if another GPU works.
 """
 
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.unread import Unread
 from hostagent.domains.driver.boot import blacklist_nouveau
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.packages import Packages

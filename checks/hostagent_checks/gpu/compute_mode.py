@@ -1,6 +1,6 @@
 """The GPU takes no compute work: its compute mode is 'prohibited', and CUDA says that no device is available."""
 
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 

@@ -4,9 +4,8 @@ A GPU on PCI that the module's own list lacks was refused or failed at start. On
 not be initialised or was lost: every tool counts one GPU less, and indices shift.
 """
 
+from hostagent.check import Findings, Unread, check, fail, need
 from hostagent.core.tables.recovery_actions import LOST
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from hostagent.core.text import counted
-from hostagent.engine.check import Findings, Step, check, need, warn
+from hostagent.check import Findings, Step, check, counted, need, warn
 from hostagent.facts.gpu import Gpu
 
 

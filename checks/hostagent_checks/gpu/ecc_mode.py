@@ -4,10 +4,10 @@ Without it, memory faults turn into wrong results instead of errors. With it, so
 GeForce and TITAN cards and those for workstations come without it or with it off; they are left out.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.tables.recovery_actions import RESET
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 #: Parts of names of cards that come with ECC off or without it, and what makes one a server's card again.
 _OFF_BY_DEFAULT, _OF_SERVERS = ("GeForce", "TITAN", "Quadro", "RTX"), "Server"

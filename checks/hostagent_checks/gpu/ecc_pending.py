@@ -1,7 +1,7 @@
 """Somebody changed the ECC mode, and the change waits for a reset: the next reboot changes the GPU's memory under its jobs."""
 
+from hostagent.check import Findings, check, need, warn
 from hostagent.core.tables.recovery_actions import RESET_LATER
-from hostagent.engine.check import Findings, check, need, warn
 from hostagent.facts.gpu import Gpu
 
 

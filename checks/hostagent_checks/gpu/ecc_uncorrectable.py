@@ -9,11 +9,9 @@ was not contained (Xid 95) it fails.
 
 from typing import NamedTuple
 
+from hostagent.check import Findings, Step, Unread, check, counted, fail, need, warn
 from hostagent.core.tables.recovery_actions import REPLACE_IF_BACK, RESET, RESET_LATER
-from hostagent.core.text import counted
-from hostagent.core.unread import Unread
 from hostagent.domains.gpu.faults import is_cleared
-from hostagent.engine.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import Ecc, Gpu, GpuEvents
 
 

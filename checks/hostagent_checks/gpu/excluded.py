@@ -1,9 +1,8 @@
 """The driver was told to leave this GPU alone (NVreg_ExcludedGpus): no program can use it, and nothing else says so."""
 
+from hostagent.check import Findings, Step, Unread, check, fail, need
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.unread import Unread
 from hostagent.domains.driver.boot import rebuild_initramfs
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.packages import Packages
 

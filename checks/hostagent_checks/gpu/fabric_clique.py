@@ -1,9 +1,7 @@
 """The GPUs of this host are in different NVLink partitions: a job on all of them cannot use NVLink between them."""
 
+from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, skip
 from hostagent.core.tables.recovery_actions import RESET_ALL
-from hostagent.core.text import first_of
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import FabricInfo, Gpu
 
 

@@ -3,8 +3,8 @@
 A GPU can have joined the fabric (`gpu.fabric_state`) and have a defect all the same.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.core.tables.recovery_actions import RESET_ALL
-from hostagent.engine.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu
 
 #: What each field of the health mask says on a healthy GPU. Fields that are not here tell of no defect.

@@ -4,8 +4,7 @@ The fabric manager, on this host or on the switches of a rack, registers each GP
 completed and succeeded. The state stays as it was when the manager dies: `nvswitch.manager_running` looks at that.
 """
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
 

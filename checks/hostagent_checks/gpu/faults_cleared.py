@@ -4,9 +4,8 @@ What they said is told until the boot ends: who looks at the host next should kn
 that is logged later counts again. What only a new board ends goes on all the same: `gpu.xid` tells it.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, need, skip, warn
 from hostagent.domains.gpu.faults import covers, lost, may_be_cleared
-from hostagent.engine.check import Findings, Step, check, need, skip, warn
 from hostagent.facts.gpu import Clearing, Gpu, GpuEvents, Xid
 from hostagent.facts.history import History
 

@@ -1,6 +1,6 @@
 """The GPU's InfoROM is corrupt: its serial number, its ECC history and its row remaps cannot be trusted."""
 
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 

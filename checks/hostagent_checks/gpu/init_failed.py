@@ -6,9 +6,8 @@ module on a GPU older than Turing fails here too. A GPU that NVML has now all th
 again since. Lines that name no GPU count for every GPU that NVIDIA's driver should have. Nouveau's lines do not count.
 """
 
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.core.tables.recovery_actions import POWER_CYCLE, REBOOT, REPLACE_IF_BACK
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu, GpuEvents
 
 _POWER = (POWER_CYCLE, REPLACE_IF_BACK)

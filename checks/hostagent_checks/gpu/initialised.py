@@ -3,8 +3,8 @@
 A GPU that nobody used since the module was loaded shows question marks too; so NVML, which starts every GPU, decides.
 """
 
+from hostagent.check import Findings, check, fail, need
 from hostagent.core.tables.recovery_actions import POWER_CYCLE, REPLACE_IF_BACK
-from hostagent.engine.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 

@@ -3,9 +3,8 @@
 One call that says so is enough. A lost GPU may go on answering its name and its UUID, so tools still list it.
 """
 
+from hostagent.check import Findings, Unread, check, fail, need
 from hostagent.core.tables.recovery_actions import LOST
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu, GpuEvents
 
 from ._xids import ladder_of

@@ -1,9 +1,9 @@
 """The MIG mode is not the one that the profile asks for: a job for a whole GPU cannot use one cut into instances, nor the reverse."""
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.runtime.tables.cdi_versions import RENEW_AFTERWARDS as RENEW_CDI
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 
 @check(

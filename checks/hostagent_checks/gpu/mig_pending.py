@@ -1,8 +1,8 @@
 """Somebody changed the MIG mode, and the change waits for a reset: the next one changes how many devices the host has."""
 
+from hostagent.check import Findings, check, need, warn
 from hostagent.core.tables.recovery_actions import RESET_LATER
 from hostagent.domains.runtime.tables.cdi_versions import RENEW_AFTERWARDS as RENEW_CDI
-from hostagent.engine.check import Findings, check, need, warn
 from hostagent.facts.gpu import Gpu
 
 

@@ -5,10 +5,8 @@ none, and MIG turns them off. So a GPU is compared with those of its own kind, a
 host's have more links than it.
 """
 
+from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, counted, fail, need, skip
 from hostagent.core.tables.recovery_actions import RESET_ALL
-from hostagent.core.text import counted
-from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import Gpu, Mig
 
 from ._judged import VFIO

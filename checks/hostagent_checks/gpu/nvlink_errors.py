@@ -5,8 +5,8 @@ The counters run from the load of the driver. A healthy link counts few or none 
 
 from typing import NamedTuple
 
+from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.core.tables.recovery_actions import RESET_ALL
-from hostagent.engine.check import Findings, Step, check, need, skip, warn
 from hostagent.facts.gpu import Gpu
 
 

@@ -4,9 +4,8 @@ It may still have a name in /proc and in NVML. A reboot may bring it back, else 
 power or heat are the usual causes.
 """
 
+from hostagent.check import Findings, Unread, check, fail, need
 from hostagent.core.tables.recovery_actions import LOST
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu, GpuEvents
 
 from ._judged import skip_of_virtual_machine

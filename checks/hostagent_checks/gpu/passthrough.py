@@ -6,9 +6,9 @@ or lists the GPU's address. Then the GPU is left out and the rest of the host is
 look for one before the GPU is given back.
 """
 
-from hostagent.engine.check import Findings, Step, check, need, skip, warn
+from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.facts.gpu import Accelerators, Gpu
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._judged import VFIO
 

@@ -5,9 +5,8 @@ compares the highest speed that the GPU offers with that of its peers, and the s
 A GPU whose link is as fast as its slot can be passes, whatever the slots of its peers can do.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.topology.speed import gigatransfers
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
 
 from ._judged import skip_of_virtual_machine

@@ -5,8 +5,7 @@ nothing is wrong; one GPU with fewer lanes than its peers has a bad seat, riser 
 but not in a virtual machine, where nobody can reach the slot.
 """
 
-from hostagent.core.text import counted
-from hostagent.engine.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, counted, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 

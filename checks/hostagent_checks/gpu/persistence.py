@@ -5,12 +5,11 @@ time. The persistence daemon, or the older persistence mode, keeps it up. Withou
 Many images of virtual machines come without the daemon, so there it is not required; in a container the host has its own.
 """
 
-from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._judged import VFIO
 

@@ -4,8 +4,7 @@ A lost power supply or a limit of the rack is the usual cause. A GPU at its own 
 not count.
 """
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, Unread, check, fail, need
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 

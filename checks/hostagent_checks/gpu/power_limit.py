@@ -6,7 +6,7 @@ is short of power; `min_share` of the default limit, set in the profile, checks 
 
 from typing import NamedTuple
 
-from hostagent.engine.check import Findings, Step, check, need, warn
+from hostagent.check import Findings, Step, check, need, warn
 from hostagent.facts.gpu import Gpu
 
 from ._peers import alike, need_all, told

@@ -6,13 +6,11 @@ named and not checked. A host has none if all of them are reserved for virtual m
 them alone. `nvswitch.board` checks whether a board has all that it was built with.
 """
 
+from hostagent.check import Findings, Step, Unread, check, counted, fail, first_of, need, skip, warn
 from hostagent.core.tables.recovery_actions import POWER_CYCLE
-from hostagent.core.text import counted, first_of
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.gpu import Accelerators, Gpu
 from hostagent.facts.platform import Platform
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._judged import VFIO
 

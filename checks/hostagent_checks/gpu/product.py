@@ -1,8 +1,8 @@
 """A GPU is another product than the profile asks for: a job sized for its memory or its instructions does not fit."""
 
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 
 @check(

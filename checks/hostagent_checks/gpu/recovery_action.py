@@ -1,7 +1,7 @@
 """The driver itself asks for what the GPU needs to recover from a fault: a reset, a reboot of the node, or a drain."""
 
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.core.tables.recovery_actions import RESET, RESET_LATER
-from hostagent.engine.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import Gpu
 
 _REMEDIES = {

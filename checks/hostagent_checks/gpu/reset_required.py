@@ -1,7 +1,7 @@
 """The driver has taken the GPU out of use until it is reset: no program can start on it."""
 
+from hostagent.check import Findings, check, fail, need
 from hostagent.core.tables.recovery_actions import RESET
-from hostagent.engine.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 

@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
+from hostagent.check import Findings, check, counted, fail, need
 from hostagent.core.tables.recovery_actions import REPLACE
-from hostagent.core.text import counted
-from hostagent.engine.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 

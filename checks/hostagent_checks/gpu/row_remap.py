@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.core.tables.recovery_actions import REPLACE
-from hostagent.engine.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import Gpu
 
 

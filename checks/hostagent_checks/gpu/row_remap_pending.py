@@ -1,7 +1,7 @@
 """A faulty memory row waits to be remapped: until the GPU is reset, programs can meet the fault again."""
 
+from hostagent.check import Findings, check, fail, need
 from hostagent.core.tables.recovery_actions import RESET_LATER
-from hostagent.engine.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 

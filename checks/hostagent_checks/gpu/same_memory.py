@@ -1,8 +1,7 @@
 """The GPU has less memory than its peers of the same product: the driver left a failed part of it out."""
 
+from hostagent.check import Findings, Step, check, fail, need, size
 from hostagent.core.tables.recovery_actions import REPLACE_IF_BACK
-from hostagent.core.text import size
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 from ._peers import peer_values

@@ -1,8 +1,6 @@
 """The host has GPUs of different products: a job on all of them is as slow, and has as little memory, as its weakest GPU."""
 
-from hostagent.core.text import first_of
-from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.engine.check import Findings, Step, check, need, skip, warn
+from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, first_of, need, skip, warn
 from hostagent.facts.gpu import Gpu
 
 

@@ -1,7 +1,6 @@
 """GPUs of one kind on this host have different VBIOS versions: worth knowing when only one of them misbehaves."""
 
-from hostagent.core.text import first_of
-from hostagent.engine.check import Findings, Step, check, need, warn
+from hostagent.check import Findings, Step, check, first_of, need, warn
 from hostagent.facts.gpu import Gpu
 
 from ._peers import peer_values

@@ -3,8 +3,8 @@
 SRAM has no spare rows. The flag can be set while all error totals read 0.
 """
 
+from hostagent.check import Findings, check, fail, need
 from hostagent.core.tables.recovery_actions import REPLACE
-from hostagent.engine.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 

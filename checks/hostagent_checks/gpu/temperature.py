@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, warn
+from hostagent.check import Findings, Step, Unread, check, fail, need, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 

@@ -1,7 +1,6 @@
 """The GPU slows itself down because it, or its memory, is too hot: every job that includes it runs at its speed."""
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, Unread, check, fail, need
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 

@@ -17,11 +17,10 @@ seen them, and remembers them.
 
 from typing import NamedTuple
 
+from hostagent.check import Findings, Step, Unread, check, fail, need, warn
 from hostagent.core.tables.kernel_log import RECOVERY_CODE
-from hostagent.core.unread import Unread
 from hostagent.domains.gpu.faults import is_cleared, lost
 from hostagent.domains.gpu.tables.xids import meaning
-from hostagent.engine.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.history import History
 

@@ -3,10 +3,9 @@
 The same code from many programs on one GPU, and on no other, does point at the GPU.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, warn
 from hostagent.domains.gpu.faults import is_cleared
 from hostagent.domains.gpu.tables.xids import meaning
-from hostagent.engine.check import Findings, Step, check, warn
 from hostagent.facts.gpu import Gpu, GpuEvents
 from hostagent.facts.history import History
 

@@ -2,11 +2,10 @@
 module was loaded again, and NVML lists the GPU. Worth knowing when it comes back; then `gpu.xid` warns.
 """
 
+from hostagent.check import Findings, Step, Unread, check, need, warn
 from hostagent.core.tables.kernel_log import RECOVERY_CODE
-from hostagent.core.unread import Unread
 from hostagent.domains.gpu.faults import is_cleared
 from hostagent.domains.gpu.tables.xids import meaning
-from hostagent.engine.check import Findings, Step, check, need, warn
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.history import History
 

@@ -3,7 +3,7 @@
 The ring buffer has wrapped, and the journal does not have the rest or may not be read.
 """
 
-from hostagent.engine.check import Findings, check, need, skip, warn
+from hostagent.check import Findings, check, need, skip, warn
 from hostagent.facts.gpu import Gpu, GpuEvents
 
 from ._xids import KEEP_LOG

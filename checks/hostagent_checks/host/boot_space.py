@@ -6,10 +6,8 @@ whose initramfs was cut short does not come back from its reboot.
 
 from typing import NamedTuple
 
-from hostagent.core.text import size
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, size, skip
 from hostagent.domains.packages.commands import program_of
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.host import Storage
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages

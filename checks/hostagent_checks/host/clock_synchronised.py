@@ -3,8 +3,7 @@
 Read from the kernel (adjtimex), so that any time daemon counts.
 """
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, Unread, check, fail, need
 from hostagent.facts.host import Machine
 
 _START = (Step("restart_service", "Start a time daemon: chrony, or systemd-timesyncd.", "timedatectl set-ntp true"),)

@@ -3,7 +3,7 @@
 A host in this state for more than some minutes has a hung first-boot script.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.host import Machine
 
 

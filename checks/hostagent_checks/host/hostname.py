@@ -3,7 +3,7 @@
 Images that were never given a name call themselves ``localhost``; a cluster in which two nodes do so mixes their verdicts.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.host import Identity
 
 _NAMELESS = ("", "localhost", "localhost.localdomain", "(none)")

@@ -5,8 +5,7 @@ Kernel headers and container layers are many small files. Filesystems that make 
 
 from typing import NamedTuple
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, shell, skip
+from hostagent.check import Findings, Step, Unread, check, fail, need, shell, skip
 from hostagent.facts.host import Filesystem, Storage
 
 

@@ -7,10 +7,8 @@ jobs work on such a node. Only hosts with a loaded RDMA driver are checked. Insi
 
 from typing import NamedTuple
 
+from hostagent.check import Findings, Step, Unread, check, fail, need, shell, size, skip
 from hostagent.core.tables.daemons import processes
-from hostagent.core.text import size
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.facts.host import Machine
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.platform import Platform

@@ -3,7 +3,7 @@
 It is usual for some minutes a day. A lock that is held for hours is a hung upgrade; its process says which.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.host import Machine
 
 

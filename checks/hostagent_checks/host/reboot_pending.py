@@ -4,10 +4,8 @@ Running jobs go on; what starts again may fail, often days after the update. Dra
 choice, before it chooses one, and never before the kernel it boots into has an nvidia module (see `kernel.next_has_module`).
 """
 
+from hostagent.check import Findings, Step, Unread, check, fail, first_of, need
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.text import first_of
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.host import Machine
 from hostagent.facts.kernel import Kernel
 

@@ -8,9 +8,7 @@ not enough for the GPUs of one node.
 
 from typing import NamedTuple
 
-from hostagent.core.text import size
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, Unread, check, fail, need, size
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Storage
 from hostagent.facts.platform import Platform

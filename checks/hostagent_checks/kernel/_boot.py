@@ -1,7 +1,6 @@
 """The next boot: which kernels it may take. Of an image it is the first one."""
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import need
+from hostagent.check import Unread, need
 from hostagent.facts.kernel import InstalledKernel, Kernel
 
 

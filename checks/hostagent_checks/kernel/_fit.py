@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-from hostagent.core.unread import Unread
+from hostagent.check import Step, Unread, need, shell
 from hostagent.domains.packages.commands import install, module_package
-from hostagent.engine.check import Step, need, shell
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import InstalledKernel, Kernel
 from hostagent.facts.os import Os

@@ -4,7 +4,7 @@ Neither alone is a fault of this host today. Where the entry is unread, checks o
 instead, and `kernel.next_has_module` warns where one of them has no nvidia module that fits.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.kernel import Kernel
 
 

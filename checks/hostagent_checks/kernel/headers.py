@@ -3,9 +3,8 @@
 This is why the module is missing: DKMS builds the driver again for each kernel, and skips a kernel without headers in silence.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.driver.boot import build_module
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os

@@ -5,9 +5,8 @@ else brings the very kernel that the module was built for. A running kernel with
 network or the hypervisor, and is not reported while no other kernel has one.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.packages.commands import install_kernel
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages

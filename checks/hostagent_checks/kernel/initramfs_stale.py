@@ -4,9 +4,8 @@ If it contains an nvidia module, each boot loads that old one, and the user libr
 driver out of it, so this alone is no fault: `driver.reload_needed` says so when it is one.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.driver.boot import rebuild_initramfs
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
 

@@ -1,7 +1,7 @@
 """nvidia_modeset is not loaded: containers that ask for graphics or display get no /dev/nvidia-modeset. Compute does not need it."""
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.driver.boot import load_at_boot
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 

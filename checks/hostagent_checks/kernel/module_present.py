@@ -7,20 +7,18 @@ the same, its file was removed later, and the host works until the next reboot. 
 their libraries are, too, and a container has its host's module.
 """
 
+from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, skip, warn
 from hostagent.core.tables.platforms import HOSTS_OWN
-from hostagent.core.text import first_of
-from hostagent.core.unread import Unread
 from hostagent.domains.driver.boot import Parts, install_module
 from hostagent.domains.driver.owned import brought_by, comes_at_first_boot, in_driver_container
 from hostagent.domains.packages.commands import install_headers
 from hostagent.domains.packages.tables.names import driver_part
-from hostagent.engine.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 #: In this order they make the links again by which modprobe finds the module.
 _CHOOSE = (

@@ -5,8 +5,7 @@ and the checksums of the symbols decide: so modules of weak-modules, of SUSE's K
 compared a module that was copied there by hand. Where a module is loaded, this is about the next boot.
 """
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, warn
+from hostagent.check import Findings, Step, Unread, check, fail, need, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os

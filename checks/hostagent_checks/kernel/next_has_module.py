@@ -5,14 +5,13 @@ A kernel update installs at once and takes effect at the next boot. Where the mo
 Where the boot loader's entry could not be read, any installed kernel may be the next one.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.domains.driver.boot import Parts, install_module
-from hostagent.engine.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._boot import is_image
 from ._fit import misfit, repaired_by

@@ -4,10 +4,9 @@ Which of the two wins is a race at each boot. A kernel without a nouveau module 
 nouveau drives a display card and NVIDIA's driver another GPU cannot have one.
 """
 
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.core.tables.pci import is_display_card
-from hostagent.core.unread import Unread
 from hostagent.domains.driver.boot import blacklist_nouveau
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel

@@ -3,10 +3,9 @@
 A boot that came up without nouveau from this very initramfs shows that it is harmless, and is not reported.
 """
 
+from hostagent.check import Findings, Step, Unread, check, fail, need
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.unread import Unread
 from hostagent.domains.driver.boot import rebuild_initramfs
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
 

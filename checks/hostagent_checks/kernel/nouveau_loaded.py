@@ -4,11 +4,10 @@ Where it holds none of them it waits for a GPU that the nvidia module lets go of
 have a display card that is too old for the driver if another GPU works.
 """
 
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.core.tables.pci import is_display_card
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.unread import Unread
 from hostagent.domains.driver.boot import blacklist_nouveau
-from hostagent.engine.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel

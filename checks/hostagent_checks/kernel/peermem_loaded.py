@@ -4,13 +4,12 @@ Or it is loaded and does nothing: built without the RDMA drivers of DOCA-OFED it
 memory, at a fraction of the bandwidth, unless the DMA-BUF path works.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.driver.boot import load_at_boot
 from hostagent.domains.network.tables.gpudirect import PEERMEM
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import Rdma
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 _USABLE = "usable"
 _BUILD_AGAIN = (

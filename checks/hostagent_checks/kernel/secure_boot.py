@@ -8,9 +8,8 @@ does not enrol that of the other.
 import re
 from collections.abc import Callable
 
+from hostagent.check import Finding, Findings, Step, Unread, check, fail, need, shell, warn
 from hostagent.core.tables.kernel_log import KEY_REFUSED
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Finding, Findings, Step, check, fail, need, shell, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os

@@ -4,8 +4,8 @@ A CUDA program on the host loads it by the setuid program nvidia-modprobe. A con
 cuInit ends with error 999, and a CDI specification made in that state lacks the node until it is made again.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.driver.boot import load_at_boot
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 

@@ -2,6 +2,6 @@
 needs to put a pod's CPUs, memory and NICs near its GPUs.
 """
 
-from hostagent.engine.check import Family
+from hostagent.check import Family
 
 FAMILY = Family(title="The kubelet", order=85, condition="TopologyReady", part="kubelet")

@@ -1,6 +1,6 @@
 """What device plug-ins have registered with the kubelet, by GPU."""
 
-from hostagent.engine.check import need, skip
+from hostagent.check import need, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Device, Kubelet, KubeletState
 

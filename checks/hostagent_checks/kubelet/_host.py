@@ -1,7 +1,6 @@
 """The kubelet of this host as these checks look at it, and steps with its own unit."""
 
-from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.engine.check import Step, need, shell, skip
+from hostagent.check import NOT_APPLICABLE, Step, Unread, need, shell, skip
 from hostagent.facts.kubelet import Kubelet, KubeletConfig
 
 #: A process' start is told from the boot's second (btime of proc_stat(5)).

@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostagent.core.text import counted
-from hostagent.core.unread import Unread
+from hostagent.check import Finding, Severity, Step, Unread, counted, fail, need, shell, skip
 from hostagent.domains.kubelet.tables.config_paths import STATE_FILES
-from hostagent.engine.check import Finding, Severity, Step, fail, need, shell, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
-from hostagent.profiles.profile import PodPolicy
+from hostagent.profile import PodPolicy
 
 from ._host import is_stopped, restart, skip_without, started_before_its_files, without_state
 

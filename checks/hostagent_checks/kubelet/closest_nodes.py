@@ -6,12 +6,11 @@ option on a host whose NUMA nodes are not numbered without gaps, so there this c
 declares pods that take a part of the host (sub_node).
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.topology.nodes import cpu_nodes
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import NumaNode, Topology
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._host import accepted, restart
 

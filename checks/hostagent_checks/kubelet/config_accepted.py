@@ -12,8 +12,7 @@ A kubelet that runs goes on with what it read at its start: there it is a warnin
 critical. A host that has not joined its cluster has no file yet, which is no fault of an image.
 """
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.facts.kubelet import Kubelet
 
 from ._host import is_stopped, restart, without_state

@@ -5,9 +5,9 @@ CPUs to containers of Guaranteed pods that ask for whole CPUs, and needs CPUs th
 host loses little; where the profile declares pods that take a part of it (sub_node), it counts.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.kubelet import Kubelet
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._host import accepted, without_state
 

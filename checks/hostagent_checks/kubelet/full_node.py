@@ -8,11 +8,11 @@ answers for any other, and prints the change as a drop-in. The host is judged as
 count as free.
 """
 
-from hostagent.engine.check import Findings, Step, check, skip
+from hostagent.check import Findings, Step, check, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._shapes import empty_node, refused
 

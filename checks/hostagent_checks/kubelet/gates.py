@@ -6,8 +6,7 @@ down after an upgrade.
 
 from itertools import takewhile
 
-from hostagent.core.text import first_of
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, first_of, need, skip
 from hostagent.facts.kubelet import Kubelet
 
 from ._host import accepted

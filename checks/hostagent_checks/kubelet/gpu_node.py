@@ -6,8 +6,8 @@ now, the plug-in has read something else, or does not report it. Only the kubele
 it where its extra podresources is installed.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.topology.nodes import cpu_nodes
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology

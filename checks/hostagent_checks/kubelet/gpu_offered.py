@@ -4,8 +4,7 @@ NVIDIA's device plug-in takes a GPU for unhealthy after certain Xids, until it i
 does not name. The scheduler counts what is left: a job that takes all GPUs of the host is never placed here, without any error on the host.
 """
 
-from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Kubelet
 

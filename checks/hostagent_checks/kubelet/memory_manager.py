@@ -6,9 +6,9 @@ evictionHard leave to the system. It is asked for where the profile's shape sub_
 GPUs and whose memory fits one NUMA node is refused by restricted under Static, because its memory wants one node and its GPUs all.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.kubelet import Kubelet
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._host import accepted, without_state
 

@@ -8,11 +8,11 @@ many nodes as its GPUs. A pod that is refused fails, and its controller makes an
 from coming back to the same host.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.topology.nodes import cpu_nodes
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._host import accepted, restart
 

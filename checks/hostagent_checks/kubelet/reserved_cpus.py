@@ -4,9 +4,8 @@ With the static CPU manager a pod that asks for all CPUs near its GPUs then fits
 refused. Reserve as many of each node.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.topology.nodes import cpu_nodes
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology

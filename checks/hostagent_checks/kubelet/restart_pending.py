@@ -5,11 +5,9 @@ configz; where the profile names that (kubelet.configz), its answer is compared.
 with that of its files. A restart ends no pod, unless the policy of the CPU or memory manager has changed.
 """
 
-from hostagent.core.text import first_of
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, skip
 from hostagent.facts.kubelet import Kubelet
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._host import restart, skip_without, started_before_its_files
 

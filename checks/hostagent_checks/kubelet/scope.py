@@ -6,9 +6,9 @@ NUMA node is refused under single-numa-node with the scope pod: ask 'hostagent t
 where the profile declares pods that take a part of the host (sub_node).
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.kubelet import Kubelet
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._host import accepted, restart
 

@@ -4,11 +4,11 @@ Next to full_node and sub_node a profile may declare shapes under names of its o
 with its name.
 """
 
-from hostagent.engine.check import Findings, Step, check, skip
+from hostagent.check import Findings, Step, check, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._shapes import empty_node, refused
 

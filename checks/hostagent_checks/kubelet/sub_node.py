@@ -6,11 +6,11 @@ single-numa-node refuse a pod whose GPUs, CPUs, memory and NICs do not fit the s
 without its pods. A profile that declares no sub_node asks for nothing here.
 """
 
-from hostagent.engine.check import Findings, Step, check, skip
+from hostagent.check import Findings, Step, check, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._shapes import empty_node, refused
 

@@ -3,8 +3,7 @@
 Each version has other feature gates, options and defaults. A newer one is taken to read its configuration as the newest known one does.
 """
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.facts.kubelet import Kubelet
 
 from ._host import skip_without

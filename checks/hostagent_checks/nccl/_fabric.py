@@ -1,7 +1,6 @@
 """NVLink fabrics that GPUs join, as NCCL sees them: NVLink SHARP needs one, NVLink between hosts one of a cluster."""
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import need, skip
+from hostagent.check import Unread, need, skip
 from hostagent.facts.gpu import Gpu
 
 _NONE = "not-supported"

@@ -3,17 +3,16 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from hostagent.core.unread import Unread
+from hostagent.check import Severity, Step, Unread, need, skip
 from hostagent.domains.nccl.choice import version
 from hostagent.domains.nccl.numbers import begins_with_digits, parse_number
 from hostagent.domains.nccl.settings import ENVIRONMENT
 from hostagent.domains.nccl.tables.changes import NEWEST, NO_WORDS
 from hostagent.domains.network.rails import JobRails
 from hostagent.domains.network.tables.rdma_devices import EFA
-from hostagent.engine.check import Severity, Step, need, skip
 from hostagent.facts.nccl import Nccl, NcclPlugin, NcclSetting
 from hostagent.facts.rdma import RdmaPort
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 #: A longer path makes a step too long for one line.
 _SHORT = 30

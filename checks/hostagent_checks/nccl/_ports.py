@@ -1,8 +1,8 @@
 """The ports whose settings NCCL's own RDMA code reads: EFA's are a plug-in's."""
 
+from hostagent.check import need, skip
 from hostagent.domains.network.rails import JobRails
 from hostagent.domains.network.tables.rdma_devices import EFA, ETHERNET
-from hostagent.engine.check import need, skip
 from hostagent.facts.rdma import RdmaPort
 
 from ._job import ports_of

@@ -5,10 +5,10 @@ that nobody listens at, or that of another job. It makes NCCL ignore NCCL_SOCKET
 2.29.7 then take the first interface that is not in its network, mostly lo.
 """
 
+from hostagent.check import Findings, Step, check, fail
 from hostagent.domains.nccl.tables.faults import faults
-from hostagent.engine.check import Findings, Step, check, fail
 from hostagent.facts.nccl import Nccl
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._job import job, weight
 

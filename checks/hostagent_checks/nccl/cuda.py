@@ -4,8 +4,7 @@ Within one major version of CUDA a driver runs what is newer, too. From another 
 package for forward compatibility (cuda-compat), which works with data center GPUs.
 """
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.nccl import Nccl
 

@@ -6,8 +6,8 @@ name has %h and %p for host and process.
 
 from collections.abc import Iterator
 
+from hostagent.check import Finding, Findings, Step, check, warn
 from hostagent.domains.nccl.settings import ENVIRONMENT
-from hostagent.engine.check import Finding, Findings, Step, check, warn
 from hostagent.facts.nccl import Nccl
 
 from ._job import Job, job

@@ -5,11 +5,11 @@ NCCL reaches the adapters through aws-ofi-nccl and libfabric alone; "NET/IB : No
 libfabric: tcp and sockets work everywhere, and slowly.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.nccl.tables.networks import has_libfabric, takes_efa
 from hostagent.domains.network.rails import JobRails
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.nccl import Nccl
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._job import are_efa, is_in_images, is_on_path, job, ports_of, weight, with_network
 

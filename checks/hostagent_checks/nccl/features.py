@@ -4,11 +4,10 @@ NCCL_NVLS_ENABLE and NCCL_MNNVL_ENABLE are 2, automatic, by default. 1 asks for 
 are: NCCL then fails with NVLink SHARP, and up to 2.20 without NVLink between hosts.
 """
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, skip
+from hostagent.check import Findings, Step, Unread, check, fail, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nccl import Nccl
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._fabric import clusters
 from ._job import job, weight

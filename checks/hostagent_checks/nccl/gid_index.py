@@ -5,16 +5,15 @@ where interfaces have VLANs, a second address or another order it is empty, RoCE
 index 0 is taken where nothing is set, which is RoCE v1 or link-local as a rule.
 """
 
-from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError
+from hostagent.check import NOT_APPLICABLE, Finding, Findings, Step, Unread, UnreadError, check, fail, need, skip, warn
 from hostagent.domains.nccl.tables.changes import DYNAMIC_GID
 from hostagent.domains.network.gids import Asked, at_index, chosen_as, chosen_before_2_21, is_ipv4, is_link_local
 from hostagent.domains.network.rails import JobRails
 from hostagent.domains.network.tables.rdma_devices import ROCE_V2
-from hostagent.engine.check import Finding, Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Gid, RdmaPort
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._job import Job, job, weight
 from ._ports import roce

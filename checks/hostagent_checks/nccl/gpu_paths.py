@@ -5,12 +5,11 @@ NCCL_SHM_DISABLE=1 too, the ranks of one host talk to each other over the networ
 cannot reach each other over PCIe it is a published way around hangs, and does little harm.
 """
 
-from hostagent.core.unread import NOT_APPLICABLE, Unread
+from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.domains.nccl.levels import parse_level
-from hostagent.engine.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nccl import Nccl
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._job import Job, job, weight
 

@@ -7,15 +7,14 @@ across the CPU's host bridge: that is worth it where somebody has measured it, a
 
 from collections.abc import Iterator
 
+from hostagent.check import Finding, Findings, Step, Unread, check, fail, need, warn
 from hostagent.core.tables.pci import COHERENT, architecture
-from hostagent.core.unread import Unread
 from hostagent.domains.nccl.levels import is_within, parse_level
 from hostagent.domains.nccl.tables.changes import C2C_BY_LEVEL
 from hostagent.domains.nccl.tables.variables import levels, variables
 from hostagent.domains.network.gpu_path import ways
 from hostagent.domains.network.gpudirect import gdr
 from hostagent.domains.network.rails import JobRails, Rails
-from hostagent.engine.check import Finding, Findings, Step, check, fail, need, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.nccl import Nccl

@@ -4,11 +4,11 @@ It concerns NCCL's own IB alone. nccl-rdma-sharp-plugins (IBext, of HPC-X) have 
 for RDMA in place, NCCL_IB_DISABLE=1 changes nothing until the plug-in fails. The Elastic Fabric Adapter never needs NCCL's own IB.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.domains.nccl.tables.networks import has_ib
 from hostagent.domains.network.rails import JobRails
-from hostagent.engine.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.nccl import Nccl
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._job import are_efa, job, ports_of, weight, with_network
 

@@ -6,14 +6,13 @@ without one, as NCCL_IB_HCA=mlx5, weighs less: it changes nothing. What this hos
 rdma.hcas, else the ports that are nearest to the GPUs.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Finding, Findings, Severity, Step, Unread, check, fail, need, skip, warn
 from hostagent.domains.nccl.choice import hcas
 from hostagent.domains.nccl.hca_list import HcaList, parse_hcas
 from hostagent.domains.network.rails import JobRails
-from hostagent.engine.check import Finding, Findings, Severity, Step, check, fail, need, skip, warn
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.rdma import RdmaPort
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._job import Job, are_efa, job, ports_of, weight
 

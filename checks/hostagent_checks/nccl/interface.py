@@ -6,15 +6,14 @@ Names are beginnings of names unless = stands before them, blanks belong to them
 NCCL_COMM_ID is set, that decides (nccl.comm_id).
 """
 
-from hostagent.core.unread import NOT_APPLICABLE, Unread
+from hostagent.check import NOT_APPLICABLE, Finding, Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.nccl.choice import bootstraps
 from hostagent.domains.nccl.interfaces import Choice
 from hostagent.domains.nccl.name_list import parse_names
 from hostagent.domains.network.tables.numbers import is_of_containers
-from hostagent.engine.check import Finding, Findings, Step, check, fail, need, skip
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.network import Network
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._job import Job, job, weight
 

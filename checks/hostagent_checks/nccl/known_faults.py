@@ -3,8 +3,8 @@
 A fault counts only for hosts and jobs that meet its condition: hostagent shows it, and lets it count in no verdict.
 """
 
+from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.domains.nccl.tables.faults import faults
-from hostagent.engine.check import Findings, Step, check, need, skip, warn
 from hostagent.facts.nccl import Nccl
 
 from ._job import job

@@ -4,10 +4,10 @@ NCCL_NET_GDR_LEVEL and NCCL_P2P_LEVEL are words such as PXB and SYS in capitals:
 older time and mean other distances than their order: 2 is PXB, the default. Which words there are depends on the version.
 """
 
+from hostagent.check import Findings, Step, check, fail, skip, warn
 from hostagent.domains.nccl.levels import parse_level
 from hostagent.domains.nccl.tables.variables import levels as words
 from hostagent.domains.nccl.tables.variables import variables
-from hostagent.engine.check import Findings, Step, check, fail, skip, warn
 from hostagent.facts.nccl import Nccl
 
 from ._job import Job, job

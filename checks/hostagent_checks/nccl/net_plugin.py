@@ -7,13 +7,13 @@ way than their plug-in. Libraries of CUDA and of the driver are not looked for: 
 
 from typing import NamedTuple
 
+from hostagent.check import Findings, Severity, Step, check, fail, need
 from hostagent.domains.nccl.plugins import wanted
 from hostagent.domains.nccl.tables.faults import faults
 from hostagent.domains.nccl.tables.networks import IB, LOADED_BY_JOBS, SOCKET, TCPX
 from hostagent.domains.network.rails import JobRails
-from hostagent.engine.check import Findings, Severity, Step, check, fail, need
 from hostagent.facts.nccl import Nccl, NcclPlugin
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._job import Job, are_efa, is_in_images, is_on_path, job, ports_of, weight
 

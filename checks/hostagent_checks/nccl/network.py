@@ -4,12 +4,12 @@ With NCCL_NET=IB, or a plug-in's name, a job ends with an error where RDMA does 
 NCCL_NET=Socket is left over from a search for a fault, mostly. NCCL's own IB uses no Elastic Fabric Adapter: that takes a plug-in.
 """
 
+from hostagent.check import Finding, Findings, Step, check, fail, need, warn
 from hostagent.domains.nccl.plugins import is_called, network_of
 from hostagent.domains.nccl.tables.networks import IB, OFI_NAMES, SOCKET
 from hostagent.domains.network.rails import JobRails
-from hostagent.engine.check import Finding, Findings, Step, check, fail, need, warn
 from hostagent.facts.nccl import Nccl
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._job import Job, are_efa, is_in_images, job, ports_of, weight, with_network
 

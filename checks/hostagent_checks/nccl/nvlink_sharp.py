@@ -3,8 +3,7 @@
 NCCL_NVLS_ENABLE=0 turns it off; NCCL_CUMEM_ENABLE=0, a way around faults of old versions, takes from it what it needs.
 """
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, skip, warn
+from hostagent.check import Findings, Step, Unread, check, skip, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nccl import Nccl
 

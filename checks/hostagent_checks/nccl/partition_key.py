@@ -4,11 +4,10 @@ The setting is the index of the slot, not the key: who writes 0x8001 asks for sl
 limited members of a partition cannot talk to each other. Without the setting NCCL takes slot 0.
 """
 
-from hostagent.core.unread import Unread, UnreadError
+from hostagent.check import Findings, Step, Unread, UnreadError, check, fail, need, skip
 from hostagent.domains.network.rails import JobRails
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.nccl import Nccl
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._job import job, weight
 from ._ports import verbs

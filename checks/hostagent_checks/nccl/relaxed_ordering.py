@@ -4,9 +4,8 @@ Without it reads and writes of a card wait for each other at the host's IOMMU. N
 clouds set 1. On a host of its own it makes no difference as a rule.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.network.rails import JobRails
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.platform import Platform
 

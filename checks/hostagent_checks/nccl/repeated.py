@@ -3,8 +3,8 @@
 Whoever adds a line at the end of the file changes nothing. What the job's environment sets wins over all files, which is as it should be.
 """
 
+from hostagent.check import Findings, Step, check, need, warn
 from hostagent.domains.nccl.settings import ENVIRONMENT
-from hostagent.engine.check import Findings, Step, check, need, warn
 from hostagent.facts.nccl import Nccl
 
 from ._job import job, place

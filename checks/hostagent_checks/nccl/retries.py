@@ -6,9 +6,9 @@ with fewer retries, it is less than seconds. A very long one keeps a job waiting
 
 from typing import NamedTuple
 
+from hostagent.check import Findings, Step, check, skip, warn
 from hostagent.domains.nccl.tables.variables import RANGES, variables
 from hostagent.domains.network.rails import JobRails
-from hostagent.engine.check import Findings, Step, check, skip, warn
 from hostagent.facts.nccl import Nccl
 
 from ._job import job

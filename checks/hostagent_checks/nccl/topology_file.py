@@ -4,12 +4,11 @@ In a virtual machine that shows no PCIe switches all cards are as far from each 
 stays off. Where jobs run in containers the file has to be in the container, at the same path. What is in the file is not read.
 """
 
-from hostagent.core.unread import NOT_APPLICABLE, Unread
+from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.nccl.settings import ENVIRONMENT
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.platform import Platform
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._job import job, weight
 

@@ -6,15 +6,14 @@ and the profile's rdma.traffic_class say it. What a job sets by itself is seen w
 
 from collections.abc import Iterator
 
-from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError
+from hostagent.check import NOT_APPLICABLE, Finding, Findings, Severity, Step, Unread, UnreadError, check, fail, need, warn
 from hostagent.domains.network.priority import priority_of
 from hostagent.domains.network.rails import JobRails
 from hostagent.domains.network.stack import cards
-from hostagent.engine.check import Finding, Findings, Severity, Step, check, fail, need, warn
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.network import Network
 from hostagent.facts.rdma import RdmaPort
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._job import Job, job
 from ._ports import roce

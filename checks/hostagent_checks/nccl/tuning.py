@@ -6,13 +6,12 @@ algorithm: broadcast has the ring alone. LL128 may corrupt data in silence where
 
 from collections.abc import Iterator
 
-from hostagent.core.unread import Unread
+from hostagent.check import Finding, Findings, Step, Unread, check, fail, warn
 from hostagent.domains.nccl.tables.changes import STRICT_TUNING
 from hostagent.domains.nccl.tuning import WORDS, read
-from hostagent.engine.check import Finding, Findings, Step, check, fail, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nccl import Nccl
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._job import Job, job, weight
 

@@ -4,9 +4,9 @@ Numbers are read up to the first character that is no digit: "on" and "true" are
 "4M" is 4. Other words than the documented ones count as if nothing were set. In a conf file quotes and blanks belong to the value.
 """
 
+from hostagent.check import Findings, Step, check, fail, warn
 from hostagent.domains.nccl.tables.variables import variables
 from hostagent.domains.nccl.values import fault
-from hostagent.engine.check import Findings, Step, check, fail, warn
 from hostagent.facts.nccl import Nccl
 
 from ._job import job

@@ -4,12 +4,11 @@ NCCL loads libibverbs.so.1 when a job begins; no package of NCCL asks for it. A 
 From 2.30.3 on NCCL_IBVERBS_LIB may name another file.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.network.rails import JobRails
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.rdma import Rdma
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._job import are_efa, job, ports_of, weight
 

@@ -4,7 +4,7 @@ A system's own library next to those of Python environments is common, and no fa
 LD_LIBRARY_PATH leads to is loaded instead of the library that PyTorch brings, which was tested with it.
 """
 
-from hostagent.engine.check import Findings, Step, check, need, skip, warn
+from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.facts.nccl import Nccl, NcclLibrary
 
 from ._job import job

@@ -1,5 +1,5 @@
 """Network interfaces: the MTU that a job really gets, whether it agrees, addresses of the rails, ports that jobs want."""
 
-from hostagent.engine.check import Family
+from hostagent.check import Family
 
 FAMILY = Family(title="The network", order=68, condition="FabricReady")

@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-from hostagent.core.unread import Unread, UnreadError
+from hostagent.check import Unread, UnreadError, need, skip
 from hostagent.domains.network.stack import stack
-from hostagent.engine.check import need, skip
 from hostagent.facts.network import Netdev
 
 from ._rails import RoceRails

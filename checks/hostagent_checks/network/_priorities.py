@@ -3,13 +3,11 @@
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from hostagent.core.majority import most
-from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError
+from hostagent.check import NOT_APPLICABLE, Finding, Step, Unread, UnreadError, fail, most, need, skip
 from hostagent.domains.network.priority import priority_of as of_class
 from hostagent.domains.network.stack import cards
-from hostagent.engine.check import Finding, Step, fail, need, skip
 from hostagent.facts.network import Priorities
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._rails import RoceRails
 

@@ -2,12 +2,11 @@
 
 from typing import NamedTuple
 
+from hostagent.check import NOT_APPLICABLE, Unread, UnreadError, need, skip
 from hostagent.core.frozen import frozen
 from hostagent.core.join import Join, cached
-from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.network.tables.rdma_devices import EFA, ETHERNET
-from hostagent.engine.check import need, skip
 from hostagent.facts.network import Netdev, Network
 from hostagent.facts.rdma import RdmaPort
 

@@ -4,7 +4,7 @@ RDMA goes past the kernel's bond: the card itself has to join its ports, which i
 (4) alone. In another mode each port keeps an RDMA device of its own, and none takes over from another that fails.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 
 from ._bonds import bonds_of_rails
 from ._rails import RoceRails

@@ -3,8 +3,8 @@
 RoCE over such a bond works on, with the rate of the ports that are left: one that is down halves it, and jobs wait for the slowest rail.
 """
 
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.domains.network.stack import below
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.network import Netdev, Network
 
 from ._bonds import bonds_of_rails

@@ -5,9 +5,9 @@ the network back, and pauses spread. The vendor's own driver shows it for each p
 kernel does not, and then there is nothing to judge.
 """
 
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.domains.driver.boot import write_line
-from hostagent.engine.check import Findings, Step, check, fail, need
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._priorities import REFERENCES, Card, cards_of_rails, differing, end, listed, priority_of
 from ._rails import RoceRails

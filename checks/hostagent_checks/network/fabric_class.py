@@ -7,12 +7,11 @@ knowing, and no more: a card whose firmware settles its priorities with the swit
 say whether it takes DMA-BUF.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.nccl.class_inputs import CLASS_INPUTS
 from hostagent.domains.nccl.fabric_class import inputs
 from hostagent.domains.nccl.fabric_node import FabricNode
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 #: Inputs of the class that may stay open though all was read.
 _NONE, _NO_RAILS = "none", "0"

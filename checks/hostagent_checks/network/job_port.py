@@ -4,7 +4,7 @@ PyTorch's rendezvous, and the operators that start its jobs, take TCP port 29500
 it is that job's, and another one cannot start there with the same number. In a pod with a network of its own nothing of the host's counts.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.network import Network
 
 

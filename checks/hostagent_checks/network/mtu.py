@@ -7,10 +7,8 @@ that the switches carry it. By itself hostagent takes what most rails have; the 
 may serve storage, it is a warning, unless rdma.hcas says that these are the rails.
 """
 
-from hostagent.core.majority import most
-from hostagent.core.unread import Unread, UnreadError
-from hostagent.engine.check import Findings, Severity, Step, check, fail, need, shell
-from hostagent.profiles.profile import Profile
+from hostagent.check import Findings, Severity, Step, Unread, UnreadError, check, fail, most, need, shell
+from hostagent.profile import Profile
 
 from ._rails import Rail, RoceRails
 

@@ -4,9 +4,8 @@ Of a VLAN or a macvlan the kernel refuses that. Of others it does not: a port of
 physical function of a virtual one. What is larger than the smaller of both is dropped without a word.
 """
 
-from hostagent.core.unread import Unread, UnreadError
+from hostagent.check import Findings, Step, Unread, UnreadError, check, fail
 from hostagent.domains.network.stack import cut
-from hostagent.engine.check import Findings, Step, check, fail
 from hostagent.facts.network import Network
 
 from ._rails import Rail, RoceRails

@@ -5,8 +5,8 @@ switches alike; others rely on ECN alone, which is no fault. So without a priori
 other. What the kernel does not say, and what a card's firmware settles with the switch by itself, is unknown, and counts in no verdict.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need, shell
-from hostagent.profiles.profile import Profile
+from hostagent.check import Findings, Step, check, fail, need, shell
+from hostagent.profile import Profile
 
 from ._priorities import REFERENCES, cards_of_rails, differing, end, listed
 from ._rails import RoceRails

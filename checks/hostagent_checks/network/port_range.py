@@ -7,9 +7,9 @@ ip_local_reserved_ports keeps it free. Firewalls between hosts have to let the r
 
 from typing import NamedTuple
 
+from hostagent.check import Findings, Step, check, fail, need, shell
 from hostagent.domains.driver.boot import write_line
 from hostagent.domains.network.tables.numbers import JOB_PORTS
-from hostagent.engine.check import Findings, Step, check, fail, need, shell
 from hostagent.facts.network import Network
 
 _FILE = "/etc/sysctl.d/90-job-ports.conf"

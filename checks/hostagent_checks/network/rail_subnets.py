@@ -7,10 +7,9 @@ with a routing table per rail, and arp_announce 2. A strict rp_filter drops requ
 rules of routing send each address out by its own port it does no harm, and those are not read here.
 """
 
-from hostagent.core.unread import Unread, UnreadError
+from hostagent.check import Finding, Findings, Step, Unread, UnreadError, check, fail, need, shell
 from hostagent.domains.driver.boot import write_line
 from hostagent.domains.network.stack import subnet_of, written
-from hostagent.engine.check import Finding, Findings, Step, check, fail, need, shell
 
 from ._rails import Rail, RoceRails
 

@@ -4,11 +4,10 @@ The vendor's driver has one setting per device (tc/1/traffic_class) that overrid
 such setting. The profile's rdma.traffic_class says what jobs set; without it there is nothing to compare.
 """
 
-from hostagent.core.unread import NOT_APPLICABLE, Unread
+from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.network.rails import Rails
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.rdma import RdmaPort
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._rails import roce_ports
 

@@ -5,9 +5,8 @@ NCCL_IB_TC / 4: traffic class 106 is DSCP 26, which goes to priority 3 unless th
 rdma.traffic_class says what jobs set. Without it the rails are held against each other.
 """
 
-from hostagent.core.unread import Unread, UnreadError
-from hostagent.engine.check import Findings, Step, check, fail, need, shell
-from hostagent.profiles.profile import Profile
+from hostagent.check import Findings, Step, Unread, UnreadError, check, fail, need, shell
+from hostagent.profile import Profile
 
 from ._priorities import REFERENCES, Card, cards_of_rails, differing, end, listed, priority_of
 from ._rails import RoceRails

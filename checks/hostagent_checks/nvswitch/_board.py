@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
+from hostagent.check import need, skip
 from hostagent.core.tables.nvlink_fabric import BOARDS, Board, Set, has_hidden_switches, is_on
-from hostagent.engine.check import need, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.platform import Platform

@@ -1,7 +1,7 @@
 """Whether this host has to run IMEX."""
 
-from hostagent.engine.check import skip
-from hostagent.profiles.profile import Profile
+from hostagent.check import skip
+from hostagent.profile import Profile
 
 
 def skip_unless_required(profile: Profile) -> None:

@@ -3,9 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, fail, need
 from hostagent.domains.packages.commands import install
-from hostagent.engine.check import Findings, Step, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os

@@ -3,8 +3,7 @@
 A compute node of GB200 has GPUs on a fabric and runs none of it: its switches are elsewhere.
 """
 
-from hostagent.core.text import counted
-from hostagent.engine.check import need, skip
+from hostagent.check import counted, need, skip
 from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
 

@@ -5,10 +5,8 @@ of the sets that NVIDIA documents for the board; seven of eight GPUs are none. W
 `nvswitch.links`. GPUs that are reserved for virtual machines count: they are on PCI.
 """
 
+from hostagent.check import Findings, Step, Unread, check, counted, fail
 from hostagent.core.tables.recovery_actions import POWER_CYCLE
-from hostagent.core.text import counted
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.platform import Platform

@@ -1,7 +1,7 @@
 """An NVSwitch is not bound to NVIDIA's driver: the fabric manager cannot reach it, and no GPU can use NVLink through it."""
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.tables.nvlink_fabric import NVSWITCH_DRIVER
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.nvswitch import Fabric
 
 _OF_A_MACHINE = (Step("contact_owner", "Ask who bound the NVSwitch to vfio-pci: a virtual machine may be using it."),)

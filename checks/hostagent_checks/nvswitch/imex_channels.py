@@ -1,9 +1,9 @@
 """There is no IMEX channel device: programs cannot share memory across nodes."""
 
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.domains.driver.boot import write_line
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.nvswitch import Fabric
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._imex import skip_unless_required
 

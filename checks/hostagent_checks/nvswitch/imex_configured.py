@@ -1,8 +1,8 @@
 """IMEX has no list of the nodes of its domain: it knows no peer, and no memory crosses nodes."""
 
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.nvswitch import Fabric
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._imex import skip_unless_required
 

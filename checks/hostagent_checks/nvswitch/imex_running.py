@@ -1,9 +1,9 @@
 """IMEX does not run: jobs over several nodes of one NVLink rack cannot share GPU memory, and fall back or fail."""
 
+from hostagent.check import Findings, Step, check, fail
 from hostagent.core.tables.nvlink_fabric import IMEX_PROCESS
-from hostagent.engine.check import Findings, Step, check, fail
 from hostagent.facts.host import Machine
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._imex import skip_unless_required
 from ._switches import runs

@@ -1,12 +1,11 @@
 """IMEX and the loaded driver have different versions: the daemon does not start, or its peers refuse it."""
 
+from hostagent.check import Findings, Step, Unread, check, fail, need
 from hostagent.core.tables.nvlink_fabric import IMEX_PACKAGES
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._imex import skip_unless_required
 from ._packages import install_at, named

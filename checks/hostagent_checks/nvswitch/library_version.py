@@ -1,8 +1,7 @@
 """A library through which monitors talk to the NVSwitches does not match the driver's version: DCGM and others see no switch."""
 
+from hostagent.check import Findings, Step, Unread, check, need, skip
 from hostagent.core.tables.nvlink_fabric import LIBRARY_PACKAGES
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel

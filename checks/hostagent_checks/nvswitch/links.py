@@ -7,10 +7,9 @@ have some GPUs: their partition says which are up. `gpu.nvlink_active` compares 
 
 from typing import NamedTuple
 
+from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, fail, need, skip
 from hostagent.core.tables.nvlink_fabric import LINKS_OF, LINKS_OFF
 from hostagent.core.tables.recovery_actions import RESET_ALL
-from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu, Mig
 from hostagent.facts.nvswitch import Fabric

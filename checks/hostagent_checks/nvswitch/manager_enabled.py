@@ -1,7 +1,7 @@
 """The fabric manager does not start at boot: after the next reboot CUDA fails with error 802."""
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.tables.nvlink_fabric import MANAGER_UNIT
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.host import Services
 from hostagent.facts.nvswitch import Fabric
 

@@ -5,10 +5,8 @@ up, it runs on without having done its work (FM_STAY_RESIDENT_ON_FAILURES), and 
 it has joined the fabric. GPUs of A100 boards do not say it. Errors after that only warn.
 """
 
+from hostagent.check import Findings, Step, Unread, check, counted, fail, need, warn
 from hostagent.core.tables.nvlink_fabric import CONFIGURED, MISMATCH
-from hostagent.core.text import counted
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
 

@@ -3,10 +3,9 @@
 A driver without it installs and lists all GPUs. Hosts whose switches are elsewhere (GB200) need none.
 """
 
+from hostagent.check import Findings, Step, Unread, check, fail, need
 from hostagent.core.tables.nvlink_fabric import MANAGER_PROCESS, MANAGER_UNIT
-from hostagent.core.unread import Unread
 from hostagent.domains.packages.commands import install
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.nvswitch import Fabric

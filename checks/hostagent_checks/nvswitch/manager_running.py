@@ -4,8 +4,8 @@ Running jobs go on, and the GPUs still show a completed fabric; but after the ne
 next boot nobody sets the fabric up, and CUDA fails with error 802. So what counts is the process, not the fabric's last state.
 """
 
+from hostagent.check import Findings, Step, check, fail
 from hostagent.core.tables.nvlink_fabric import MANAGER_PROCESS
-from hostagent.engine.check import Findings, Step, check, fail
 from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
 

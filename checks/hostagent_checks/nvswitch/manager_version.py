@@ -3,9 +3,8 @@
 The newer packages of it have no branch in their name, so an upgrade takes only them to the newest branch.
 """
 
+from hostagent.check import Findings, Step, Unread, check, need, skip
 from hostagent.core.tables.nvlink_fabric import MANAGER_PACKAGES
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.nvswitch import Fabric

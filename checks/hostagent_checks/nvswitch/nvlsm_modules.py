@@ -1,8 +1,8 @@
 """A kernel module through which nvlsm reaches the NVLink 5 switches is not loaded: nvlsm cannot start, or finds no port."""
 
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.core.tables.nvlink_fabric import NVLSM_MODULES
 from hostagent.domains.driver.boot import load_at_boot
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.nvswitch import Fabric
 

@@ -1,10 +1,8 @@
 """The subnet manager of NVLink 5 (nvlsm) does not run: the fabric manager cannot set routes, and CUDA fails with error 802."""
 
+from hostagent.check import Findings, Step, Unread, check, fail, first_of
 from hostagent.core.tables.nvlink_fabric import NVLSM_PROCESS
-from hostagent.core.text import first_of
-from hostagent.core.unread import Unread
 from hostagent.domains.packages.commands import install
-from hostagent.engine.check import Findings, Step, check, fail
 from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.os import Os

@@ -4,10 +4,9 @@ After a fatal one the switch, and every GPU on it, must be reset; others are log
 loaded again is over where the driver lists the switch now, and so is what an administrator has cleared (`hostagent events clear`).
 """
 
+from hostagent.check import Findings, Step, Unread, check, fail, need, warn
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.unread import Unread
 from hostagent.domains.gpu.faults import is_cleared, lost
-from hostagent.engine.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import GpuEvents
 from hostagent.facts.history import History
 from hostagent.facts.nvswitch import Fabric

@@ -2,13 +2,13 @@
 some, no IMEX asked for. Images for many kinds of hosts carry them. Where a host needs them `driver.package_set_equal` fails.
 """
 
+from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.core.tables.nvlink_fabric import IMEX_PACKAGES, LIBRARY_PACKAGES, MANAGER_PACKAGES
-from hostagent.engine.check import Findings, Step, check, need, skip, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.packages import Packages
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._board import has_board
 from ._packages import named

@@ -1,8 +1,8 @@
 """The driver could not start an NVSwitch that it is bound to: the driver's own list does not have it."""
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.core.tables.nvlink_fabric import NVSWITCH_DRIVER
 from hostagent.core.tables.recovery_actions import POWER_CYCLE
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.nvswitch import Fabric
 
 

@@ -3,8 +3,8 @@
 The Linux driver of the current branches is built for x86_64 and aarch64. A node of another kind is in the wrong pool.
 """
 
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.domains.system.tables.distributions import ARCHITECTURES
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.os import Os
 
 

@@ -4,7 +4,7 @@ The verdict does not depend on it. Do not install packages over it: choose the d
 provides.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.platform import Platform
 
 

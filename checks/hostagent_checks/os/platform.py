@@ -3,8 +3,7 @@
 The checks of these parts do not apply then, all others count. The host is unknown: what was not looked at makes no host ready.
 """
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, need
+from hostagent.check import Findings, Step, Unread, check, need
 from hostagent.facts.platform import Platform
 
 

@@ -4,7 +4,7 @@ It matters where the runtime labels its containers: CRI-O and podman do, contain
 boolean opens the devices to all containers; a policy module for the GPU, or ``label=disable`` for one container, are narrower.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.os import Os
 
 

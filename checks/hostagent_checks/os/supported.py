@@ -4,9 +4,8 @@ NVIDIA's driver cannot be installed as a package there. Where one of the distrib
 .run installer's serves the GPUs now, this does not apply: whoever packages it provides the fixes.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.system.tables.distributions import DISTRIBUTIONS, repository, versions
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.os import Os
 from hostagent.facts.platform import Platform

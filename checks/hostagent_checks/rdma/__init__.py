@@ -1,5 +1,5 @@
 """RDMA ports behind the GPUs: whether they are there, up, at full rate and alike, and what stands behind them."""
 
-from hostagent.engine.check import Family
+from hostagent.check import Family
 
 FAMILY = Family(title="RDMA", order=66, condition="FabricReady")

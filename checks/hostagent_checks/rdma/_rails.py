@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError
+from hostagent.check import NOT_APPLICABLE, Step, Unread, UnreadError, need, skip
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.network.tables.rdma_devices import EFA
-from hostagent.engine.check import Step, need, skip
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 

@@ -6,17 +6,15 @@ end sends and the network does not carry is dropped without a word. Of RoCE the 
 InfiniBand the subnet manager sets it. Without libibverbs it is derived for RoCE, and unknown for InfiniBand.
 """
 
-from hostagent.core.majority import most
-from hostagent.core.unread import Unread
+from hostagent.check import Finding, Findings, Severity, Step, Unread, check, fail, most, need
 from hostagent.domains.network.mtu import active_mtu as active
 from hostagent.domains.network.mtu import netdev_mtu
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.network.tables.numbers import ACTIVE_MTUS, roce_mtu
 from hostagent.domains.network.tables.rdma_devices import INFINIBAND
-from hostagent.engine.check import Finding, Findings, Severity, Step, check, fail, need
 from hostagent.facts.network import Network
 from hostagent.facts.rdma import RdmaPort
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._rails import each, is_shared, lines, need_no, ports_of
 

@@ -3,9 +3,8 @@
 Cards that were replaced, and updates that were done in parts, leave it; hosts work so. Vendors support one version over a cluster.
 """
 
-from hostagent.core.majority import most
+from hostagent.check import Findings, Step, check, most, need, skip, warn
 from hostagent.domains.network.rails import Rails
-from hostagent.engine.check import Findings, Step, check, need, skip, warn
 
 from ._rails import each, need_no, ports_of
 

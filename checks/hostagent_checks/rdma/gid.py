@@ -4,11 +4,10 @@ The kernel makes these GIDs out of the addresses of the port's interface. Withou
 of RoCE v1, which no router forwards. NCCL from 2.21 on looks for an IPv4 address; one of IPv6 it takes only where it is told to.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, shell, skip, warn
 from hostagent.domains.network.gids import chosen, is_ipv4, is_routable
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.network.tables.rdma_devices import ETHERNET
-from hostagent.engine.check import Findings, Step, check, fail, need, shell, skip, warn
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 

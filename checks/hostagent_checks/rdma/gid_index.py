@@ -4,10 +4,10 @@ NCCL from 2.21 on finds the GID of each port itself. Up to 2.20 it takes index 0
 shift where interfaces have VLANs, more addresses, or were set up in another order.
 """
 
+from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.domains.network.gids import is_ipv4, is_routable
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.network.tables.rdma_devices import ETHERNET
-from hostagent.engine.check import Findings, Step, check, need, skip, warn
 from hostagent.facts.rdma import RdmaPort
 
 from ._rails import each, is_efa, need_no, ports_of

@@ -6,7 +6,7 @@ sets rdma.max on purpose, so one that is set mostly comes from a template for ot
 
 from typing import NamedTuple
 
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.rdma import Rdma
 
 

@@ -4,10 +4,10 @@ The text is what NCCL_IB_HCA takes: names or beginnings of names, "=" before the
 between hosts where cards sit in other slots, and where udev names them after their place.
 """
 
+from hostagent.check import Findings, Step, check, fail, skip
 from hostagent.domains.network.roles import taken_by
-from hostagent.engine.check import Findings, Step, check, fail, skip
 from hostagent.facts.rdma import RdmaPort
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 
 @check(

@@ -6,10 +6,8 @@ plugged and switches that restart count, too, so a few are no fault. Whether it 
 
 from typing import NamedTuple
 
-from hostagent.core.text import counted
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, counted, need, warn
 from hostagent.domains.network.rails import Rails
-from hostagent.engine.check import Findings, Step, check, need, warn
 from hostagent.facts.host import Identity
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.platform import Platform

@@ -6,10 +6,8 @@ here: `rdma.link_downed` weighs the card's count since the host started.
 
 from typing import NamedTuple
 
-from hostagent.core.text import counted
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, counted, need, warn
 from hostagent.domains.network.rails import Rails
-from hostagent.engine.check import Findings, Step, check, need, warn
 from hostagent.facts.history import History
 from hostagent.facts.platform import Platform
 

@@ -4,9 +4,9 @@ By itself hostagent takes the ports that are nearest to the GPUs and share their
 in rdma.hcas, as the same list in NCCL_IB_HCA would bring it. Cards of the storage network are the usual cause.
 """
 
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.domains.network.rails import Rails
-from hostagent.engine.check import Findings, Step, check, fail, need
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._rails import each, is_shared, lines, need_no, ports_of
 

@@ -4,14 +4,14 @@ A GID belongs to an interface. The CNI plug-in "host-device" moves the interface
 alone, and wants a macvlan or ipvlan interface with it, or the host's network. SR-IOV wants the plug-in "rdma" behind "sriov".
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.network.tables.rdma_devices import ETHERNET
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.network import Network
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._rails import each, in_container, is_efa, is_shared, lines, need_no, ports_of
 

@@ -5,8 +5,7 @@ The shared RDMA device plug-in (resources rdma/…) needs the mode "shared", whi
 in a pod that has its device, the mode is as it should be.
 """
 
-from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, fail, need, skip
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma

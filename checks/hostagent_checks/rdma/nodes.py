@@ -4,9 +4,8 @@ On a host the module ib_uverbs makes it. In a container it is there if the pod a
 started with the device. NCCL opens uverbs alone; rdma_cm is for storage, UCX and NVSHMEM.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need
 from hostagent.domains.network.rails import Rails
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma
 

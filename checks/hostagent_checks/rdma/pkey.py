@@ -4,9 +4,9 @@ NCCL takes the P_Key at index 0 (NCCL_IB_PKEY), whatever it is. Two ports with l
 cannot talk to each other. The subnet manager fills the table.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.network.tables.rdma_devices import FULL_MEMBER, INFINIBAND, UP
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.rdma import Pkey
 
 from ._rails import each, is_shared, lines, need_no, ports_of

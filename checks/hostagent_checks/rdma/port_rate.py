@@ -5,14 +5,13 @@ A link that comes up with fewer lanes or at a lower speed says so in its rate: "
 switches may be of an older kind; it is for information.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Finding, Findings, Step, Unread, check, fail, need
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.network.tables.boards import board_rate
 from hostagent.domains.network.tables.rdma_devices import INFINIBAND
-from hostagent.engine.check import Finding, Findings, Step, check, fail, need
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._rails import each, is_shared, lines, need_no, ports_of, whoever_owns
 

@@ -6,10 +6,9 @@ off. What a subnet manager has not made active is told by a check of its own. Po
 without a cable, are not judged.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, shell
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.network.tables.rdma_devices import UP
-from hostagent.engine.check import Findings, Step, check, fail, need, shell
 from hostagent.facts.network import Network
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort

@@ -6,14 +6,13 @@ whatever cards it has; with "no" none is asked for. Cards that are bound to vfio
 links run below 100 Gb/s are what every server has, and some of their kinds can RDMA: by themselves they ask for nothing.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Finding, Findings, Severity, Step, Unread, check, fail, need, shell, skip
 from hostagent.domains.network.tables.boards import Card, card
 from hostagent.domains.network.tables.rdma_devices import RAIL_GBPS
-from hostagent.engine.check import Finding, Findings, Severity, Step, check, fail, need, shell, skip
 from hostagent.facts.network import Network
 from hostagent.facts.rdma import Rdma
 from hostagent.facts.topology import Nic
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 _VFIO = "vfio-pci"
 _EXCLUSIVE = "exclusive"

@@ -4,7 +4,7 @@ The Network Operator's driver container replaces the modules of a host while it 
 Next to each other they leave nvidia_peermem without effect, or storage modules that do not load, after the next update or reboot.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.rdma import Rdma
 
 

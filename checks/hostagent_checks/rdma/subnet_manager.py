@@ -4,10 +4,9 @@ Any subnet manager does: the switch's own, UFM, or opensm on one host of the net
 card. RoCE and EFA need none.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.network.tables.rdma_devices import INFINIBAND, UP
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 

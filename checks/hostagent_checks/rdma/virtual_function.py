@@ -4,9 +4,9 @@ Whoever gives it to a virtual machine or a pod sets both: node and port GUID, an
 functions that lie on a host and are not given to anybody yet are not judged.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.network.tables.rdma_devices import INFINIBAND
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 
 from ._rails import NO_GUID, each, need_no, ports_of
 

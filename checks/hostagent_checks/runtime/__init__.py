@@ -2,6 +2,6 @@
 containers get GPUs, whether the running daemon has read it, whether the cgroup driver is right.
 """
 
-from hostagent.engine.check import Family
+from hostagent.check import Family
 
 FAMILY = Family(title="Container runtimes", order=80, condition="ToolkitReady", part="runtime")

@@ -1,7 +1,7 @@
 """The runtimes that serve jobs on this host, and which of their entries are NVIDIA's."""
 
+from hostagent.check import need, skip
 from hostagent.domains.runtime.serving import RuntimeChoice, is_in_force
-from hostagent.engine.check import need, skip
 from hostagent.facts.runtime import Handler, Runtime
 
 _BY = {"profile": "the profile names", "kubelet": "the kubelet uses", "use": "in use:", "none": "in use:"}

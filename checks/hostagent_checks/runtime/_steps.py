@@ -1,7 +1,6 @@
 """Steps about a runtime, with its own unit and its own name for nvidia-ctk."""
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Step, shell
+from hostagent.check import Step, Unread, shell
 from hostagent.facts.runtime import Runtime
 
 RESTART_CONTAINERD = Step("restart_service", "Restart containerd.", "systemctl restart containerd")

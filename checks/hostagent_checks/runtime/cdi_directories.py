@@ -3,9 +3,8 @@
 The toolkit writes its specification to /var/run/cdi. A runtime whose cdi_spec_dirs was set to other directories never sees it.
 """
 
-from hostagent.core.text import first_of
+from hostagent.check import Findings, Step, check, fail, first_of, need, skip
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Runtime
 

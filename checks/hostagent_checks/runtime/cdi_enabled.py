@@ -5,10 +5,10 @@ takes it away again; 1.6 has no CDI at all; 2.x has it on. Docker needs "feature
 that switch it on themselves; 'nvidia-ctk runtime configure --cdi.enabled' drops the other features of that object.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._choice import accepted_ones
 from ._steps import configure, restart

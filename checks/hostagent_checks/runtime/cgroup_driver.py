@@ -5,9 +5,8 @@ killed or not counted when resources get short; with different drivers they do n
 it: NVIDIA names that as a way to keep GPUs in containers over a reload of systemd.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, shell, skip
 from hostagent.domains.runtime.serving import RuntimeChoice, kubelets_of
-from hostagent.engine.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.facts.host import Services
 from hostagent.facts.runtime import Launcher, Runtime
 

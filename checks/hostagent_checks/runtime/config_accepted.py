@@ -9,8 +9,8 @@ only the nvidia runtime does that, because it replaces the built-in runc entry. 
 dockerd also one that says what a flag of its unit says, such as the default runtime.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

@@ -4,8 +4,8 @@ A file without the line is version 1. The toolkit writes a version 1 drop-in and
 containerd ignores every table of the file that has the plugin's full name, and containerd 2 ignores the short names as well.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

@@ -5,8 +5,8 @@ the kubelet asks, it gets "unknown service runtime.v1.RuntimeService", and 'nvid
 without any effect.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

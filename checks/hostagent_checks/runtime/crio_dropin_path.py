@@ -4,10 +4,9 @@ Toolkit 1.19.0 writes /etc/crio/conf.d/99-nvidia.toml; CRI-O reads /etc/crio/cri
 runtime does not exist. Toolkit 1.19.1 has the right path. Where nothing else gives containers GPUs, this is why none has any.
 """
 
-from hostagent.core.text import first_of
+from hostagent.check import Findings, Step, check, fail, first_of, need, skip
 from hostagent.domains.runtime.access import GpuAccess
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

@@ -4,9 +4,9 @@ Slurm's jobs do so with Enroot or Apptainer, and users with podman and a CDI spe
 GPUs reach the containers of Enroot and Apptainer is their own configuration, which is not read.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.runtime.access import podman_has_gpus, slurm_has_containers
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
 
 

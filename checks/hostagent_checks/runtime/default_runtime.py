@@ -3,10 +3,10 @@
 Some clusters make nvidia the default so that pods need no runtime class. Docker Compose files without a runtime line rely on it too.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._choice import skip_unserving
 from ._steps import restart

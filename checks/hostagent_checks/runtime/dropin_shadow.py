@@ -5,9 +5,8 @@ config.toml afterwards (pause image, registry, SELinux, cgroup driver) sees no c
 containerd 1.x the drop-in replaces the whole section, so keys it does not have are lost too.
 """
 
-from hostagent.core.text import first_of
+from hostagent.check import Findings, Step, check, fail, first_of, need
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

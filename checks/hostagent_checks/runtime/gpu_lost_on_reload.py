@@ -5,8 +5,8 @@ rules and writes them again at each daemon-reload, without the GPUs. Package upg
 uses, tells the runtime about the devices and is not affected.
 """
 
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
 

@@ -5,12 +5,11 @@ It happens when the toolkit was removed or moved and the runtime's configuration
 must have its program; any other entry affects only containers that ask for it by name. MicroK8s writes such an entry on every node.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, warn
 from hostagent.domains.packages.commands import reinstall
 from hostagent.domains.packages.tables.names import TOOLKIT_PACKAGES
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.domains.runtime.tables.versions import TEMPLATE_ENTRIES
-from hostagent.engine.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.runtime import Handler, Runtime

@@ -4,8 +4,8 @@ The entry has no BinaryName (containerd) or runtime_path (CRI-O), so the runtime
 job looks for a GPU.
 """
 
+from hostagent.check import Findings, Step, check, fail
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail
 from hostagent.facts.runtime import Runtime
 
 from ._choice import nvidia_handlers, skip_unserving

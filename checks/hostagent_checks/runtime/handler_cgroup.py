@@ -6,8 +6,8 @@ counts is the kubelet's cgroupDriver; where it has none, the default runtime in 
 built-in entry that no pod uses says nothing, nor does one for untrusted pods.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.runtime.serving import RuntimeChoice, kubelets_of
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
 
 from ._choice import nvidia_handlers, skip_unserving

@@ -4,8 +4,8 @@ Toolkit 1.19 and older copy the type from the runc entry, and leave it empty whe
 runc itself when a file sets only its options, because it replaces the built-in entry.
 """
 
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

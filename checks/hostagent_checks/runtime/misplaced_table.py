@@ -5,9 +5,8 @@ cri. containerd accepts the wrong name without an error and ignores the table: a
 of the other version was left behind.
 """
 
-from hostagent.core.text import first_of
+from hostagent.check import Findings, Step, check, fail, first_of, need
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

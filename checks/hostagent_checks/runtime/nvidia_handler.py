@@ -10,13 +10,12 @@ What a plug-in left behind gives nobody a GPU. In an image the specification tha
 of a k3s or RKE2 that never started the entry that it writes where the toolkit is.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, shell, skip
 from hostagent.domains.runtime.access import CTK_KIND, GpuAccess
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._choice import accepted_ones
 from ._steps import by_snap, configure, restart

@@ -5,10 +5,10 @@ operator's: on a host whose profile owns the toolkit, upgrades and security fixe
 when the DaemonSet goes. The reverse holds where containers are to own it.
 """
 
+from hostagent.check import Findings, Step, check, fail, skip
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, skip
 from hostagent.facts.runtime import Runtime
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._choice import nvidia_handlers, skip_unserving
 

@@ -5,10 +5,9 @@ unit is enabled, or that runs. A configuration that a removed runtime left behin
 start containers by programs that need no daemon: Enroot or Apptainer under slurmd, or podman with a CDI specification of the GPUs.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Finding, Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.runtime.access import podman_has_gpus, slurm_has_containers
 from hostagent.domains.runtime.serving import RuntimeChoice, is_there
-from hostagent.engine.check import Finding, Findings, Step, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Runtime
 

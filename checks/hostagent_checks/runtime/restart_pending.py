@@ -5,8 +5,8 @@ of it, so there it is only a warning that a reload or a restart may be due. Rest
 restarting Docker stops them unless live-restore is set.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

@@ -6,9 +6,9 @@ is down. A Docker whose socket unit alone is enabled starts when somebody asks i
 A kubelet reaches Docker through cri-dockerd alone: where nobody listens for it, no pod starts, though Docker runs.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, shell, warn
 from hostagent.domains.runtime.serving import RuntimeChoice, kubelets_of
 from hostagent.domains.runtime.tables.versions import CRI_DOCKERD
-from hostagent.engine.check import Findings, Step, check, fail, need, shell, warn
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Launchers, Runtime
 

@@ -4,8 +4,8 @@ The address was changed in the configuration, or the daemon hangs before it serv
 containerRuntimeEndpoint.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

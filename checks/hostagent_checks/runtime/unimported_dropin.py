@@ -4,9 +4,8 @@ containerd reads drop-ins only through the imports line of its main file. The to
 version line; tools that rewrite config.toml remove it.
 """
 
-from hostagent.core.text import first_of
+from hostagent.check import Findings, Step, check, fail, first_of, need, skip
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

@@ -4,9 +4,8 @@ Each version reads its configuration in its own way. A newer one is taken to rea
 refused that only an older one is known to refuse.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

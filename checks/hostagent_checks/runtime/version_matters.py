@@ -4,8 +4,8 @@ The rest of the report uses the newest rules that are known. An older version ma
 or refuse the file.
 """
 
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving

@@ -2,6 +2,6 @@
 program looks at the node often enough.
 """
 
-from hostagent.engine.check import Family
+from hostagent.check import Family
 
 FAMILY = Family(title="Slurm", order=88)

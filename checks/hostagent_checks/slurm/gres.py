@@ -11,11 +11,9 @@ a label that a site chooses; it is wrong where it names another model. Of GPUs i
 import re
 from collections.abc import Iterator
 
+from hostagent.check import NOT_APPLICABLE, Finding, Findings, Step, Unread, check, counted, fail, first_of, need, skip
 from hostagent.core.tables.pci import is_for_jobs
-from hostagent.core.text import counted, first_of
-from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.domains.gpu.tables.models import may_be, models_in
-from hostagent.engine.check import Finding, Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.slurm import Gres, SlurmNode
 

@@ -6,10 +6,9 @@ program never runs. Another program, or none, is worth knowing and counts in no 
 of them, and nothing is said of it.
 """
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.facts.slurm import SlurmNode
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 _OURS = Step(
     "configure",

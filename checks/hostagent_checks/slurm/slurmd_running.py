@@ -10,12 +10,11 @@ about to start it.
 
 from typing import NamedTuple
 
-from hostagent.core.unread import Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.facts.gpu import GpuEvents
 from hostagent.facts.host import Machine, Services, Unit
 from hostagent.facts.slurm import SlurmNode
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 _READ = Step("restart_service", "Read why slurmd ended, and correct it.", "journalctl -b -u slurmd")
 _START = Step("restart_service", "Start slurmd.", "systemctl start slurmd")

@@ -1,8 +1,8 @@
 """Whether the host itself needs the toolkit."""
 
+from hostagent.check import skip
 from hostagent.core.tables.platforms import HOSTS_OWN
-from hostagent.engine.check import skip
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 
 def skip_unneeded(profile: Profile) -> None:

@@ -4,14 +4,13 @@ This is what remains after an image build that copied the package database witho
 its permission bits. Runtimes then fail with "executable file not found" when the first GPU container starts.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.packages.commands import reinstall
 from hostagent.domains.packages.tables.names import TOOLKIT_BASE
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.toolkit import Toolkit
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._host import skip_unneeded
 

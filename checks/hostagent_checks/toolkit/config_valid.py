@@ -4,7 +4,7 @@
 an error if it is not TOML or names a mode that they do not know.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.toolkit import Toolkit
 
 _MODES = ("auto", "cdi", "csv", "jit-cdi", "legacy")

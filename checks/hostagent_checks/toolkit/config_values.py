@@ -7,16 +7,14 @@ containers: in others the legacy path then gives devices that cannot be opened. 
 set, because nobody there may change device cgroups.
 """
 
-from hostagent.core.text import first_of
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, shell, skip, warn
 from hostagent.domains.runtime.tables.toolkit_advisories import JIT_CDI_SINCE, LDCONFIG_OF_HOST_SINCE, OWN_LDCONFIG
-from hostagent.engine.check import Findings, Step, check, fail, need, shell, skip, warn
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.platform import Platform
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.version import compare_upstream
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._host import skip_unneeded
 

@@ -4,11 +4,10 @@ An upgrade then replaces the program that starts every GPU container while jobs 
 the next install or upgrade stops with "Depends: nvidia-container-toolkit-base (= …) but … is to be installed".
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.driver.owned import image_of
 from hostagent.domains.packages.commands import hold
 from hostagent.domains.packages.upgrades import moves
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform

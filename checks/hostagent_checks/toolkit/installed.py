@@ -9,17 +9,16 @@ always or never instead.
 
 from collections.abc import Sequence
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.domains.packages.commands import install
 from hostagent.domains.packages.tables.names import TOOLKIT_BASE, TOOLKIT_PACKAGES
 from hostagent.domains.runtime.access import GpuAccess
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.domains.runtime.toolkit_need import reached_without
-from hostagent.engine.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.toolkit import Toolkit
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 from ._host import skip_unneeded
 

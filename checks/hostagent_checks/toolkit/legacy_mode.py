@@ -5,7 +5,7 @@ drops them, and NVML in the container answers "Unknown Error" from then on. The 
 loses GPUs by it, `runtime.gpu_lost_on_reload` says so.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.toolkit import Toolkit
 
 

@@ -4,9 +4,9 @@ Both write the same drop-in of the runtime's configuration. Whichever ran last d
 upgrade of the other changes nothing, and removing one leaves a runtime entry that points nowhere.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.toolkit import Toolkit
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 _OTHER = (
     Step("configure", "If the GPU Operator is to own the toolkit, set 'toolkit.owner: container' in the profile."),

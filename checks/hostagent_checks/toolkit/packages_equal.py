@@ -4,9 +4,8 @@ The hook, the command-line tool and the library are built and tested together an
 interface. This comes about when only some of the four names are given a version or a pin.
 """
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.packages.commands import install
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.toolkit import Toolkit

@@ -5,10 +5,10 @@ Where the profile gives the toolkit to a container, or to any owner and the host
 puts on the host counts. Newer than an exact pin may be the fix of a vulnerability: the profile is then what changes, not the toolkit.
 """
 
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.version import satisfies
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 _NEWER = (Step("configure", "Keep it, because a newer one has fixes; accept it in toolkit.version of the profile."),)
 

@@ -1,8 +1,8 @@
 """The ways between GPUs and rails that checks judge, and hosts that have none."""
 
+from hostagent.check import need, skip
 from hostagent.domains.network.gpu_path import GpuPaths, Way
 from hostagent.domains.network.rails import Rails
-from hostagent.engine.check import need, skip
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 

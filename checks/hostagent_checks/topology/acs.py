@@ -7,12 +7,10 @@ that pass devices on to some, which need ACS; boards whose GPUs are joined to th
 way; and bridges that let translated requests through (0x40).
 """
 
+from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, counted, fail, need, skip
 from hostagent.core.tables.pci import COHERENT, architecture
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.text import counted
-from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.domains.network.gpu_path import BELOW_A_BRIDGE, GpuPaths, control, turns
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Topology
 

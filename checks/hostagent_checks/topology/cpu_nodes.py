@@ -4,11 +4,11 @@ Firmware can show one socket as several nodes (NPS on AMD, SNC on Intel). Each n
 a pod that has to fit into one node must be smaller. Some boards are faster so: the profile says what this site wants.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.topology.nodes import cpu_nodes as nodes_of
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.topology import Topology
-from hostagent.profiles.profile import Profile
+from hostagent.profile import Profile
 
 
 @check(

@@ -6,9 +6,7 @@ Advanced Error Reporting (AER). The counters start at zero with each boot.
 
 from typing import NamedTuple
 
-from hostagent.core.text import counted
-from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.engine.check import Findings, Step, check, need, skip, warn
+from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, counted, need, skip, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic, Topology

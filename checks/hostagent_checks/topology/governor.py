@@ -3,8 +3,7 @@
 On most hosts that is as it comes, and right. Looked at are hosts with an RDMA device, whose jobs wait for the slowest CPU of all nodes.
 """
 
-from hostagent.core.text import counted
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, counted, fail, need, skip
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.topology import Nic, Topology
 

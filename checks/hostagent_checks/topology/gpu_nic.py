@@ -6,8 +6,8 @@ link between sockets as well. A host with one socket and GPUs in its slots has n
 PCIe switches this is for information: the board may have no better slot.
 """
 
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.domains.network.gpu_path import DIRECT, GpuPaths
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.topology import Nic, Topology

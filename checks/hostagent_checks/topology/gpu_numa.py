@@ -4,7 +4,7 @@ The device plug-in then reports no topology for the GPU, and the kubelet places 
 NCCL attaches it to a CPU of its choice. On a host with one node there is nothing to choose, and in a virtual machine it is its provider's.
 """
 
-from hostagent.engine.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Topology

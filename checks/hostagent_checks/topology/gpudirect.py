@@ -7,13 +7,12 @@ without them it loads, and does nothing. NCCL says nothing louder than "GPU Dire
 
 from collections.abc import Mapping
 
-from hostagent.core.unread import Unread
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.network.gpu_path import GpuPaths
 from hostagent.domains.network.gpudirect import gdr
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.network.tables.gpudirect import EFA_PEERMEM
 from hostagent.domains.network.tables.rdma_devices import EFA
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import Rdma

@@ -4,10 +4,9 @@ Passed through (type ``identity``) or switched off it leaves them alone. ``DMA``
 by default where the firmware has VT-d or AMD-Vi on.
 """
 
+from hostagent.check import Findings, Step, check, counted, fail, need
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.text import counted
 from hostagent.domains.network.gpu_path import GpuPaths, control
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Topology
 

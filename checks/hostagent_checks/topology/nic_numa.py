@@ -4,7 +4,7 @@ The device plug-in then reports no topology for the card, and NCCL attaches it t
 judged: for other traffic it hardly matters. On a host with one node there is nothing to choose.
 """
 
-from hostagent.engine.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic, Topology
 

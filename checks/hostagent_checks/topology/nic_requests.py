@@ -6,13 +6,10 @@ on the board, and none is asked for here: but rails of one kind should have the 
 
 from collections.abc import Callable, Mapping
 
-from hostagent.core.majority import of_more_than_half
+from hostagent.check import Findings, Step, Unread, check, fail, need, of_more_than_half, size
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.core.text import size
-from hostagent.core.unread import Unread
 from hostagent.domains.network.gpu_path import card_of, control
 from hostagent.domains.network.rails import Rails
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic, PciControl, Topology
 

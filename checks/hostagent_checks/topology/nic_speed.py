@@ -4,8 +4,8 @@ Some cards lower the speed while nothing is sent, so this is for information. A 
 its own.
 """
 
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.topology.speed import gigatransfers
-from hostagent.engine.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic
 

@@ -5,9 +5,7 @@ without such a peer is judged where it has an RDMA device, and not in a virtual 
 the lanes that a link could have, so it does not see this.
 """
 
-from hostagent.core.text import counted
-from hostagent.core.unread import NOT_APPLICABLE, Unread
-from hostagent.engine.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, counted, fail, need, skip, warn
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic
 

@@ -4,8 +4,8 @@ It is on as Linux comes, and harmless for most programs. Looked at are hosts wit
 themselves, and all nodes wait for one that stalls.
 """
 
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.domains.driver.boot import write_line
-from hostagent.engine.check import Findings, Step, check, fail, need
 from hostagent.facts.topology import Nic, Topology
 
 from ._nodes import skip_one_node, skip_without_rdma

@@ -7,9 +7,8 @@ bus, or sits in another slot, shows here. GPUs that reach no NIC without a CPU a
 
 from collections.abc import Mapping
 
-from hostagent.core.majority import of_more_than_half, tally
+from hostagent.check import Findings, Step, check, fail, of_more_than_half, tally
 from hostagent.domains.network.gpu_path import DIRECT, GpuPaths, Way, card_of
-from hostagent.engine.check import Findings, Step, check, fail
 
 from ._ways import ways_of_jobs
 

@@ -1,6 +1,6 @@
 """What NCCL of a job should be given on these nodes, or why nothing: the document of ``hostagent nccl env``.
 
-What the nodes have in common is judged before anything is emitted (`hostagent.domains.nccl.agreement`): a job runs as its worst node does, and
+What the nodes have in common is judged before anything is emitted (`agreement`): a job runs as its worst node does, and
 variables would only hide which one that is.
 """
 

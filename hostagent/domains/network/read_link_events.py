@@ -1,6 +1,6 @@
 """Changes of network interfaces by rtnetlink(7), in the host's network namespace: a link down or another MTU sends no uevent.
 
-A pair of veth sends ten messages of some 30 attributes. Parsed as answers are, by `hostagent.domains.network.read_netlink`, they take 0.53 ms of
+A pair of veth sends ten messages of some 30 attributes. Parsed as answers are, by `read_netlink`, they take 0.53 ms of
 processor time; read in place, and of an interface that does not count no more than its name, 0.22 ms.
 """
 

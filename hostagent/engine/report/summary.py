@@ -61,7 +61,7 @@ class Gpus:
 
 @frozen
 class Fabric:
-    """``class`` and ``host_class`` are equal on nodes that one job may use together (`hostagent.domains.nccl.fabric_class`); ``inputs`` is what they
+    """``class`` and ``host_class`` are equal on nodes that one job may use together (`domains.nccl.fabric_class`); ``inputs`` is what they
     are made of; ``domain``: the GPUs that NVLink reaches.
     """
 

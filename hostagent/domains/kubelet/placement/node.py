@@ -106,7 +106,7 @@ def _devices(
 
 def admits_by_count(node: Node, gpus: int) -> bool:
     """Whether this kubelet, as most do, aligns nothing, and has so many free and healthy GPUs (0: all that it has): then it admits a pod
-    that asks for them alone. False says nothing: `hostagent.domains.kubelet.placement.place` answers that, and its import takes some milliseconds.
+    that asks for them alone. False says nothing: `place` of this package answers that, and its import takes some milliseconds.
     """
     config, devices = node.config, node.devices
     if node.state != "accepted" or isinstance(config, Unread) or isinstance(devices, Unread):

@@ -1,4 +1,4 @@
-"""Variables that NCCL reads, by version: networks and how ranks meet. See `hostagent.domains.nccl.tables.variables` for what the columns say.
+"""Variables that NCCL reads, by version: networks and how ranks meet. See `variables` for the columns.
 
 Made from the strings and the code of NVIDIA's own libraries on PyPI (nvidia-nccl-cu12, 26 versions from 2.18.1 to 2.32.3);
 tests/real/test_libnccl_variables.py compares.

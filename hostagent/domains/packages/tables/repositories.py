@@ -63,7 +63,7 @@ class KeySource(NamedTuple):
 
 
 def directory(id_: str, version_id: str, arch: str) -> str:
-    """Of a distribution below the CUDA repositories, "" where there is none. Whether it is there, `hostagent.domains.system.tables.distributions` says.
+    """Of a distribution below the CUDA repositories, "" where there is none. `system.tables.distributions` says whether it is there.
 
     >>> directory("ubuntu", "24.04", "x86_64"), directory("rocky", "9.4", "aarch64"), directory("amzn", "2023", "x86_64")
     ('ubuntu2404/x86_64', 'rhel9/sbsa', 'amzn2023/x86_64')

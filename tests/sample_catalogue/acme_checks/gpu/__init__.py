@@ -1,5 +1,5 @@
 """Checks of Acme's GPUs."""
 
-from hostagent.engine.check import Family
+from hostagent.check import Family
 
 FAMILY = Family(title="Acme's GPUs", order=55)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from hostagent.engine.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 from ._sizes import gib

@@ -1,6 +1,6 @@
 """Reads the host behind the back of the facts."""
 
-from hostagent.engine.check import Findings, check, fail
+from hostagent.check import Findings, check, fail
 from hostagent.facts.host import Machine
 
 

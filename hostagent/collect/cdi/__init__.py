@@ -1,1 +1,0 @@
-"""CDI specifications."""

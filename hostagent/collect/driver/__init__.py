@@ -1,1 +1,0 @@
-"""The driver's modules, libraries, device nodes and builds."""

@@ -1,1 +1,0 @@
-"""GPUs by PCI, NVML and the kernel log."""

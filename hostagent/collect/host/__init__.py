@@ -1,1 +1,0 @@
-"""The host itself: name, units, processes, limits, space."""

@@ -1,1 +1,0 @@
-"""Kernels, boot entries, modprobe and the kernel log."""

@@ -1,1 +1,0 @@
-"""NCCL: libraries, plug-ins, settings."""

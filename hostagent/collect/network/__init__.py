@@ -1,1 +1,0 @@
-"""Network interfaces of the host."""

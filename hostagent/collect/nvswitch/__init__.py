@@ -1,1 +1,0 @@
-"""NVSwitches and what an NVLink fabric needs."""

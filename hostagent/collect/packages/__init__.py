@@ -1,1 +1,0 @@
-"""Package databases, repositories, pins and locks."""

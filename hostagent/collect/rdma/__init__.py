@@ -1,1 +1,0 @@
-"""RDMA devices and their ports."""

@@ -1,1 +1,0 @@
-"""Container runtimes and their configuration."""

@@ -1,1 +1,0 @@
-"""Slurm on this node: what slurm.conf and gres.conf say of it."""

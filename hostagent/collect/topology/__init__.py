@@ -1,1 +1,0 @@
-"""Topology and NICs by sysfs."""

@@ -1,0 +1,1 @@
+"""Tables that several domains need. They know no host and judge nothing."""

@@ -1,1 +1,0 @@
-"""Where a rendered report goes: all output I/O."""

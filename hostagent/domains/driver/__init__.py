@@ -1,0 +1,1 @@
+"""NVIDIA's driver: modules, libraries, packages, and how it was installed."""

@@ -1,0 +1,1 @@
+"""Releases of the driver, and its packages by distribution."""

@@ -1,0 +1,1 @@
+"""GPUs and NVSwitches: NVML, the kernel log's Xids, faults."""

@@ -1,0 +1,1 @@
+"""Xids and models of GPUs."""

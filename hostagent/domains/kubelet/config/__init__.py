@@ -1,0 +1,1 @@
+"""The effective KubeletConfiguration, as each version of the kubelet computes it."""

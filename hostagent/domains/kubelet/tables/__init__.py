@@ -1,0 +1,1 @@
+"""Fields, flags, feature gates and defaults of the kubelet, by version."""

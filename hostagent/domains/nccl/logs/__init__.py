@@ -1,0 +1,1 @@
+"""Logs of jobs by NCCL: records, what they say, findings."""

@@ -1,0 +1,1 @@
+"""Interfaces, RDMA ports, and the way between a GPU and the network."""

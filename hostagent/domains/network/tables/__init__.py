@@ -1,0 +1,1 @@
+"""Network cards, and numbers that jobs depend on."""

@@ -1,0 +1,1 @@
+"""Package databases, repositories and what package managers do."""

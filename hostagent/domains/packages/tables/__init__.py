@@ -1,0 +1,1 @@
+"""Names of packages, commands of package managers, NVIDIA's repositories."""

@@ -1,0 +1,1 @@
+"""Container runtimes, the NVIDIA Container Toolkit and CDI."""

@@ -1,0 +1,1 @@
+"""The Slurm node that the host is, by slurmd's own files."""

@@ -1,0 +1,1 @@
+"""The operating system, its kernels and what runs on the host."""

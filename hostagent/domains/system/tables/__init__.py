@@ -1,0 +1,1 @@
+"""Distributions that NVIDIA publishes packages for."""

@@ -1,0 +1,1 @@
+"""NUMA nodes, PCI, and how far devices are from each other."""

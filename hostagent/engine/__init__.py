@@ -1,0 +1,1 @@
+"""From facts to a report: checks, evaluation, root causes, profiles, the pass over a host."""

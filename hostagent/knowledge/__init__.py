@@ -1,1 +1,0 @@
-"""Dated, sourced tables: what is known of versions, devices and systems. No wanted version lives here."""
