@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 # For the whole suite: tests that fork a copy of their runner, apart from those that make a runner large. Each copy costs by its size.
-FORKING := tests/attack tests/real tests/source tests/unit/install tests/test_events_cli.py tests/test_hosts.py tests/test_image.py \
+FORKING := tests/attack tests/real tests/unit/host tests/unit/sandbox tests/unit/network tests/unit/install tests/test_events_cli.py tests/test_hosts.py tests/test_image.py \
 	tests/test_must_hold.py tests/test_reading.py tests/test_side_effects.py
 PYTEST = $(BIN)/python -m pytest --dist worksteal
 # For every Python from 3.10 on and every machine, whatever index they come from.

@@ -5,8 +5,8 @@ import inspect
 import pkgutil
 import typing
 
-import hostagent.engine.collect
-import hostagent.source
+import hostagent.domains
+import hostagent.host
 from hostagent.core import yamlfile
 from hostagent.domains.kubelet.placement import parse_shape, pods_in
 from hostagent.domains.nccl.conf_text import conf_text
@@ -101,8 +101,8 @@ def parse_apt_fault(text: str):
 
 
 def _parsers():
-    """Every ``parse_*`` of the collectors and sources: a new one is tried without being listed."""
-    for package in (hostagent.engine.collect, hostagent.source):
+    """Every ``parse_*`` of domains and host: a new one is tried without being listed."""
+    for package in (hostagent.domains, hostagent.host):
         for entry in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             module = importlib.import_module(entry.name)
             for name, function in vars(module).items():

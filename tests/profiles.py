@@ -1,4 +1,4 @@
-"""The built-in profiles as JSON: ``python -m tests.profiles`` writes them from the YAML, tests/unit/test_profile.py holds them."""
+"""The built-in profiles as JSON: ``python -m tests.profiles`` writes them from the YAML, tests/unit/engine/test_profile.py holds them."""
 
 import json
 import os

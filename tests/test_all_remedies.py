@@ -32,7 +32,7 @@ _QUOTED = re.compile(r"'([a-z][\w.-]*(?: [^']+)?)'")
 
 #: What stands in a command without quotes: numbers, and texts of ours.
 _OURS = {"watts", "number", "lines", "path", "_command", "minor"}
-_SOURCES = [path for folder in ("checks/hostagent_checks", "hostagent/derived") for path in (ROOT / folder).rglob("*.py")]
+_SOURCES = [path for folder in ("checks/hostagent_checks", "hostagent/domains") for path in (ROOT / folder).rglob("*.py")]
 
 
 def _findings():

@@ -499,9 +499,7 @@ class TestStatus:
     def test_it_imports_no_collector(self):
         code = "import sys; sys.argv = ['hostagent', 'status']\nfrom hostagent.cli import cli\n"
         code += "try: cli(standalone_mode=False)\nexcept SystemExit: pass\n"
-        code += (
-            "print([name for name in sys.modules if name.startswith(('hostagent.engine.collect', 'hostagent.source', 'psutil', 'yaml'))])"
-        )
+        code += "print([name for name in sys.modules if name.startswith(('hostagent.engine.collect', 'hostagent.domains', 'hostagent.host', 'psutil', 'yaml'))])"
         loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         assert loaded.splitlines()[-1] == "[]"
 

@@ -34,8 +34,10 @@ Remember = Callable[[HostFacts, float], HostFacts]
 
 #: What workers import. None of it is a library of a driver: those are loaded by a worker, and go with it.
 _OF_WORKERS = (
-    *(f"hostagent.source.{name}" for name in ("cage", "locks", "confinement", "landlock", "seccomp", "rights")),
-    *(f"hostagent.source.lanes.{name}" for name in ("nvml", "nvmlgate", "networkread", "rdmasysfs")),
+    *(f"hostagent.sandbox.{name}" for name in ("library_sandbox", "confinement", "landlock", "seccomp", "privileges")),
+    "hostagent.host.worker_locks",
+    *(f"hostagent.domains.gpu.{name}" for name in ("read_nvml", "read_nvml_gate")),
+    *(f"hostagent.domains.network.{name}" for name in ("read_network_answers", "read_rdma_sysfs")),
     "pynvml",
 )
 

@@ -64,7 +64,7 @@ def never(files: Any) -> None:
 class Lane(NamedTuple):
     """One driver's questions. They are asked in a fixed order by a worker of their own, whatever the parent asks for.
 
-    What reads the host is handed in, in the types of `hostagent.source`: ``Files``, ``Root``.
+    What reads the host is handed in, in the types of `hostagent.host`: ``Files``, ``Root``.
     """
 
     name: str

@@ -8,7 +8,7 @@ from hostagent.host.files import Files
 from hostagent.host.paths import Root
 from hostagent.host.pci_config import controls
 from tests.real.conftest import need_real
-from tests.source.test_pciconfig import config
+from tests.unit.host.test_pci_config import config
 
 ADDRESS = "0000:17:00.0"
 

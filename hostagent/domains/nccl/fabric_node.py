@@ -1,4 +1,4 @@
-"""The judged host as `hostagent.nccl` sees a node, from facts: for checks, and for the part of a report that other hosts read.
+"""The judged host as `domains.nccl` sees a node, from facts: for checks, and for the part of a report that other hosts read.
 
 A node of a report (`hostagent.domains.nccl.node.parse_node`) and this one have one fabric class; a test holds that over all recorded hosts.
 """

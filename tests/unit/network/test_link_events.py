@@ -143,7 +143,7 @@ def test_links_of_the_host_are_read_from_another_namespace_and_the_process_stays
         "--mount-proc",
         sys.executable,
         "-m",
-        "tests.source.linkevents_inside",
+        "tests.unit.network.linkevents_inside",
         "host",
     ]
     completed = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)

@@ -27,7 +27,7 @@ from tests.trees.tree import Tree
 pytestmark = [pytest.mark.alone, pytest.mark.skipif(os.geteuid() != 0, reason="sockets have to be root's: run the tests as root")]
 _HOW = "pip install -e '.[dev]'"
 _FOLDER = "/var/lib/kubelet/pod-resources"
-_SERVER = Path(__file__).parent.parent / "real" / "podresources_server.py"
+_SERVER = Path(__file__).parents[2] / "real" / "podresources_server.py"
 #: Listens, and never answers; the kernel accepts for it.
 _SILENT = "import os,socket,time,sys; os.chdir(sys.argv[1]); s=socket.socket(socket.AF_UNIX); s.bind('kubelet.sock'); s.listen(8); print(os.getpid(),flush=True); time.sleep(60)"
 #: Says something to whoever comes: hexadecimal, or some of it repeated.

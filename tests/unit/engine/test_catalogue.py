@@ -18,7 +18,7 @@ from hostagent.engine.collect import READERS
 from hostagent.engine.lint import ALLOWED_STDLIB, FORBIDDEN_NAMES, lint
 from hostagent.profiles.profile import load as load_profile
 
-SAMPLE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "sample_catalogue")
+SAMPLE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "sample_catalogue")
 CHECKS = load([OURS])
 
 
@@ -132,7 +132,7 @@ def test_a_catalogue_that_is_no_python_is_one_sentence(tmp_path, monkeypatch):
         "import re\nre.enum.sys",
         "import re as r\nr.enum",
         "import collections.abc\ncollections._sys",
-        "from hostagent.knowledge import gpus\ngpus.os",
+        "from hostagent.core.tables import pci\npci.os",
     ],
 )
 def test_what_reaches_the_host_is_refused(line):
@@ -265,7 +265,7 @@ def test_the_engine_names_no_check():
     """Its profiles may: they are data, as anybody's are. So may a plan: each of its steps says which checks it makes pass."""
     keys = {"driver.version", "toolkit.version", "host.hostname"}  # of a profile or a report
     ids = {one.id for one in CHECKS} - keys - {"slurm.slurmd_running"}  # what slurmd has started knows that it runs
-    engine = Path(__file__).parents[2] / "hostagent"
+    engine = Path(__file__).parents[3] / "hostagent"
     for path in (one for one in engine.rglob("*.py") if engine / "plan" not in one.parents):
         words = {node.value for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Constant)}
         assert words & ids == set(), path

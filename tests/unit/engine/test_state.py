@@ -212,7 +212,7 @@ import sys; sys.argv = ['hostagent', 'status', '--state-file', {path!r}]
 from hostagent.cli import cli
 try: cli(standalone_mode=False)
 except SystemExit: pass
-print([name for name in sys.modules if name.startswith(('hostagent.engine.collect', 'hostagent.source', 'hostagent.profiles.profile.', 'yaml'))])
+print([name for name in sys.modules if name.startswith(('hostagent.engine.collect', 'hostagent.host', 'hostagent.profiles.profile', 'yaml'))])
 """
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "has changed since" in printed

@@ -32,7 +32,7 @@ def mask(_):
 def kinds():
     """Every filter of texts, with the names that readers give it."""
     found = {}
-    for path in (Path(__file__).parent.parent / "hosts").glob("*/tape.json"):
+    for path in (Path(__file__).parents[2] / "hosts").glob("*/tape.json"):
         source = Source(recording.ReplayBackend(recording.load(str(path))))
         collect(source, ALL_READERS)
         for question, keeps in source.keeps.items():

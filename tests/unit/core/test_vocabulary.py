@@ -6,7 +6,7 @@ from pathlib import Path
 from hostagent.core.vocabulary import CONDITIONS, OUTCOMES, SCOPES, SEVERITIES, VERDICTS, Kind
 from tests.over import over
 
-ROOT = Path(__file__).parents[2] / "hostagent"
+ROOT = Path(__file__).parents[3] / "hostagent"
 MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if path.name != "vocabulary.py")
 LISTS = [set(words) - {""} for words in (OUTCOMES, SEVERITIES, SCOPES, VERDICTS, CONDITIONS, Kind.__args__)]
 

@@ -1,4 +1,4 @@
-"""Links of another network namespace: ``unshare --net --mount --pid --fork --mount-proc python -m tests.source.linkevents_inside host``.
+"""Links of another network namespace: ``unshare --net --mount --pid --fork --mount-proc python -m tests.unit.network.linkevents_inside host``.
 
 ``host`` is process 1 of a host of its own; for each way it starts ``pod``, a process in another network namespace, and makes and changes
 links between its lines. Prints JSON.
@@ -38,7 +38,7 @@ def without(lacking):
 
 
 def of_pod(place, *how):
-    argv = [*how, sys.executable, "-m", "tests.source.linkevents_inside", "pod", place]
+    argv = [*how, sys.executable, "-m", "tests.unit.network.linkevents_inside", "pod", place]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "open\n"
