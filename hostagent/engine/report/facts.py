@@ -9,6 +9,7 @@ from hostagent.domains.nccl import report as nccl
 from hostagent.domains.network import report as fabric
 from hostagent.domains.runtime import report as runtimes
 from hostagent.domains.runtime import report_toolkit as toolkit
+from hostagent.domains.system import report as platform
 from hostagent.domains.topology import report as topology
 from hostagent.facts.as_json import object_schema
 from hostagent.facts.hostfacts import HostFacts
@@ -20,7 +21,7 @@ _PARTS = {
     "toolkit": toolkit,
     "runtimes": runtimes,
     "kubelet": kubelet,
-    "platform": report,
+    "platform": platform,
     "topology": topology,
     "fabric": fabric,
     "nccl": nccl,

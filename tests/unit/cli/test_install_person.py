@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import click
 import jsonschema
 import pytest
-from reports import report
 
 from hostagent.cli.changing import conclude, told
 from hostagent.cli.person import Person
@@ -15,6 +14,7 @@ from hostagent.install.outcome import CODES, Outcome
 from hostagent.plan.document import document
 from hostagent.plan.model import Portion
 from tests.plan_fakes import made, step
+from tests.unit.reports import report
 
 VALIDATE = jsonschema.Draft202012Validator(published("plan"))
 STEPS = (step("driver.packages"), step("driver.hold"))

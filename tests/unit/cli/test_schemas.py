@@ -8,7 +8,6 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import jsonschema
 import pytest
 import yaml
-from reports import judgement, report
 
 from hostagent.cli.schemas import names, profile_body, published
 from hostagent.core.errors import HostagentError
@@ -38,6 +37,7 @@ from hostagent.profiles.format import Rename
 from tests.judged import judged
 from tests.over import over
 from tests.recorded import NAMES, PAIRED, each_host, report_of, tape_of
+from tests.unit.reports import judgement, report
 
 KINDS = (Gpu, Driver, Packages, Kernel, Os, Platform, Toolkit, Runtime, Nic, Network, Rdma, RdmaPort)
 #: What checks run once for each of, a port that a check of the whole host finds something about, "" for the whole host, and a device that no

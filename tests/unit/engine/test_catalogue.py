@@ -124,11 +124,11 @@ def test_a_catalogue_that_is_no_python_is_one_sentence(tmp_path, monkeypatch):
         "breakpoint()",
         "__builtins__['open']",
         "__loader__",
-        "from hostagent.profiles.profile import os",
-        "from hostagent.profiles.profile import load",
+        "from hostagent.profile import os",
+        "from hostagent.profile import load",
         "from typing import sys",
         "from hostagent.facts.gpu import *",
-        "import hostagent.profiles.profile",
+        "import hostagent.profile",
         "import re\nre.enum.sys",
         "import re as r\nr.enum",
         "import collections.abc\ncollections._sys",
@@ -231,12 +231,12 @@ def test_a_family_says_its_title_its_order_and_its_condition():
 @pytest.mark.parametrize("family", ["Family('Disks', 1, 'DiskReady')", "('Disks', 1, '')", "'Disks'"])
 def test_a_family_that_is_none_is_refused(written, family):
     with pytest.raises(HostagentError, match=r"FAMILY is .*wanted a Family with one of the conditions DriverReady"):
-        written(f"family{len(family)}_checks", family=f"from hostagent.engine.check import Family\nFAMILY = {family}\n")
+        written(f"family{len(family)}_checks", family=f"from hostagent.check import Family\nFAMILY = {family}\n")
 
 
 def test_a_family_that_says_nothing_is_told_last_and_has_no_condition(written):
     (one,) = written("quiet_checks")
-    (first,) = written("first_checks", family='from hostagent.engine.check import Family\nFAMILY = Family("Disks", 5)\n')
+    (first,) = written("first_checks", family='from hostagent.check import Family\nFAMILY = Family("Disks", 5)\n')
     (own,) = written("own_checks", fields=", order=15")
     assert (one.family.title, one.family.condition) == ("", "")
     told = reading_order([*CHECKS, one, first, own])

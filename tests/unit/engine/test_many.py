@@ -3,13 +3,13 @@
 import re
 
 import pytest
-from reports import judgement, report
 
 from hostagent.core.steps import Step
 from hostagent.engine.report import HostIdentity
 from hostagent.engine.report.grouping import with_headline
 from hostagent.outputs import FORMATS, render
 from tests.test_linear import is_linear
+from tests.unit.reports import judgement, report
 
 GPUS, CHECKS = 512, 8
 #: Lines and characters of a page: what somebody reads before they scroll no more.

@@ -5,11 +5,11 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reports import judgement, judgements, report
 
 from hostagent.core.vocabulary import OUTCOMES, SEVERITIES
 from hostagent.engine.report import PLACEABLE, coverage, subject_order, verdicts
 from hostagent.engine.report.inventory import inventory
+from tests.unit.reports import judgement, judgements, report
 
 WORST_FIRST = ("not_ready", "unknown", "degraded", "ready")
 TABLE = {

@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from reports import judgement, report
 
 from hostagent.engine.report import state
 from hostagent.profiles import files, profile
 from tests.attack import spaces
+from tests.unit.reports import judgement, report
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))

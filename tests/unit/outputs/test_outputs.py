@@ -14,7 +14,6 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reports import ATTRIBUTES, GPUS, HOSTILE, SAMPLE, TAGS, Tags, judgement, report, reports
 
 from hostagent.cli.schemas import published
 from hostagent.core.escape import visible
@@ -27,6 +26,7 @@ from hostagent.facts.hostfacts import HostFacts
 from hostagent.outputs import FORMATS, render
 from hostagent.outputs.digest import gaps
 from hostagent.outputs.tracebacks import tracebacks
+from tests.unit.reports import ATTRIBUTES, GPUS, HOSTILE, SAMPLE, TAGS, Tags, judgement, report, reports
 
 VALIDATE = jsonschema.Draft202012Validator(published("report"))
 RED = "\x1b[1;31m"

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given as with_examples
 from hypothesis import settings
 from hypothesis import strategies as st
-from reports import HOSTILE, report
 
 from hostagent.cli.schemas import published
 from hostagent.core.steps import Step
@@ -17,6 +16,7 @@ from hostagent.plan.document import document, version_of
 from hostagent.plan.model import Key, PlannedPackage, Portion, Refusal, Remove, Run, Undo, Write
 from tests.plan_fakes import given, made, step
 from tests.plan_hosts import made_view
+from tests.unit.reports import HOSTILE, report
 
 VALIDATE = jsonschema.Draft202012Validator(published("plan"))
 OPERATIONS = (
