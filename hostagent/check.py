@@ -10,6 +10,7 @@ from hostagent.core.vocabulary import Severity
 from hostagent.engine.check import Check, Family, Finding, Findings, check, fail, skip, warn
 
 __all__ = [
-    "NOT_APPLICABLE", "NOT_THERE", "Check", "Family", "Finding", "Findings", "Join", "Severity", "Step", "Unread", "UnreadError", "cached", "check",
-    "counted", "fail", "first_of", "frozen", "most", "need", "of_more_than_half", "shell", "size", "skip", "tally", "then", "warn",
+    "NOT_APPLICABLE", "NOT_THERE", "Check", "Family", "Finding", "Findings", "Join", "Severity", "Step", "Unread", "UnreadError",
+    "cached", "check", "counted", "fail", "first_of", "frozen", "most", "need", "of_more_than_half", "shell", "size", "skip", "tally",
+    "then", "warn",
 ]  # fmt: skip

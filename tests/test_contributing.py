@@ -33,7 +33,7 @@ def test_every_line_of_a_fact_shown_stands_in_its_file(path, line):
 
 
 def test_the_way_of_a_fact_is_shown_from_the_class_to_the_reader():
-    assert [path.split("/")[1] for path, _ in LINES] == ["facts", "collect", "collect"]
+    assert [path.split("/")[1] for path, _ in LINES] == ["facts", "domains", "engine"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.partition("\n")[0])

@@ -199,7 +199,7 @@ def test_a_configmap_is_obeyed_because_its_volume_is_mounted_read_only(tmp_path,
 
 CHECK_MODULE = '''"""D."""
 
-from hostagent.engine.check import Findings, check
+from hostagent.check import Findings, check
 from hostagent.facts.host import Identity
 
 

@@ -195,7 +195,7 @@ def test_a_join_that_cannot_be_made_is_refused_where_a_check_takes_it(kind, mist
 
 
 TAKES = """
-from hostagent.engine.check import Findings, check, fail
+from hostagent.check import Findings, check, fail
 from hostagent.domains.network.rails import Rails
 
 @check(title="There is a rail", severity="info", since="0.1", remedy="Add one.")
@@ -204,9 +204,9 @@ def railed(rails: Rails) -> Findings:
         yield fail("no rail", code="none")
 """
 MAKES = """
-from hostagent.core.join import Join, cached
+from hostagent.check import Join, cached
 from hostagent.domains.network.rails import Rails
-from hostagent.core.frozen import frozen
+from hostagent.check import frozen
 from hostagent.facts.network import Network
 
 @frozen
@@ -226,5 +226,5 @@ def test_the_lint_lets_a_catalogue_take_joins_and_make_its_own(source):
 
 
 def test_the_lint_refuses_what_a_join_s_module_imported_itself():
-    assert lint("from hostagent.core.join import Any")
+    assert lint("from hostagent.check import Any")
     assert lint("from hostagent.domains.network.rails import load")

@@ -2,9 +2,7 @@
 
 from typing import NamedTuple
 
-from hostagent.check import NOT_APPLICABLE, Unread, UnreadError, need, skip
-from hostagent.core.frozen import frozen
-from hostagent.core.join import Join, cached
+from hostagent.check import NOT_APPLICABLE, Join, Unread, UnreadError, cached, frozen, need, skip
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.network.tables.rdma_devices import EFA, ETHERNET
 from hostagent.facts.network import Netdev, Network

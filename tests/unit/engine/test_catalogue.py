@@ -160,8 +160,8 @@ def test_no_other_part_of_the_standard_library_can_be_imported(name):
 
 
 CHECK = """
-from hostagent.engine.check import check
-from hostagent.core.frozen import frozen
+from hostagent.check import check
+from hostagent.check import frozen
 {facts}
 
 @check(title="It holds", severity="critical", since="1.0", remedy="Mend it."{fields})

@@ -11,7 +11,7 @@ from hostagent.engine.lint import lint
 NUMBERS = itertools.count()  # a name is imported once in a process
 CHECK = """\
 {imported}
-from hostagent.engine.check import Findings, check, fail
+from hostagent.check import Findings, check, fail
 from hostagent.facts.gpu import Gpu
 
 

@@ -47,7 +47,7 @@ WAYS = {
     "in a return": "import typing\ndef f() -> \"__import__('sys').exit\": pass\nway = typing.get_type_hints(f)['return']",
     "inside a type": "import typing\ndef f() -> 'tuple[__import__(\"sys\"), ...]': pass\nway = typing.get_type_hints(f)['return'].__args__[0]",
     "a class made by type": "def f(): pass\nX = type('X', (), {'way': f.__globals__})\nway = X.way['__builtins__']",
-    "the readers of a profile": "from hostagent.profile import Reader\nway = Reader.site.__globals__['os']",
+    "the readers of a profile": "from hostagent.profiles.profile import Reader\nway = Reader.site.__globals__['os']",
     "an attribute in a text": "def f(): pass\nway = builtins if '{0.__globals__}'.format(f) else 0",
     "an attribute in a mapped text": "def f(): pass\nway = builtins if '{f.__globals__}'.format_map({'f': f}) else 0",
     "base classes": "way = builtins if int.mro()[-1] is object else 0",
