@@ -45,23 +45,28 @@ def dated(path, age_s):
 @pytest.fixture
 def folder(tmp_path):
     """The state directory of a daemon and of Slurm's programs."""
-    shutil.copytree(OLDER / "state", tmp_path / "state")
-    modes(tmp_path / "state", 0o755, 0o600)
-    return tmp_path / "state"
+    return copied("state", tmp_path)
+
+
+def copied(name, place):
+    shutil.copytree(OLDER / name, place / name)
+    modes(place / name, 0o755, 0o600)
+    return place / name
 
 
 # -- the state file
 
 
-@pytest.mark.parametrize("file", ["check/state.json", "state/state.json"])
-def test_the_verdict_of_a_state_file_is_there_and_it_is_stale(file):
-    found = agent("status", "--json", "--state-file", OLDER / file)
+@pytest.mark.parametrize("writer", ["check", "state"])
+def test_the_verdict_of_a_state_file_is_there_and_it_is_stale(writer, tmp_path):
+    file = copied(writer, tmp_path) / "state.json"
+    found = agent("status", "--json", "--state-file", file)
     data = json.loads(found.stdout)
     assert (found.returncode, data["placeable"], data["problem"]) == (1, False, "the verdict is from another boot")
     assert data["verdict"] == {"single_node": "not_ready", "multi_node": "not_ready"}
     assert (data["headline"], data["action"], data["coverage"]) == (HEADLINE, "reboot", "full")
     assert {one["id"] for one in data["reasons"] if one["outcome"] == "fail"} >= {"gpu.lost", "gpu.on_bus", "gpu.xid"}
-    words = agent("status", "--state-file", OLDER / file).stdout.splitlines()
+    words = agent("status", "--state-file", file).stdout.splitlines()
     assert words[0].startswith("STALE  the verdict is from another boot: ")
     assert words[1].startswith(f"NOT READY  {HEADLINE}. Drain the node. Reboot the node")
 
@@ -274,6 +279,8 @@ def test_a_run_that_was_killed_is_continued_and_then_taken_back(host):
 @pytest.fixture
 def bank(tmp_path):
     shutil.copytree(OLDER / "bank", tmp_path / "bank")
+    for path in list((tmp_path / "bank").rglob("*.before")):
+        path.rename(path.with_suffix(".orig"))
     return tmp_path / "bank"
 
 

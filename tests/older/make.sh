@@ -67,7 +67,7 @@ kept() { # NAME: what of the root is read later; a log is not
   mkdir -p "$out/installation/$1/var/lib/dpkg"
   cp -r root/etc "$out/installation/$1/"
   cp -r root/var/. "$out/installation/$1/var/"
-  rm "$out/installation/$1"/var/lib/hostagent/runs/*/log
+  rm "$out/installation/$1"/var/lib/hostagent/runs/*/log "$out/installation/$1/var/begun"
 }
 engine
 kept finished
@@ -89,4 +89,5 @@ mkdir -p bank/skills/tao-setup-nvidia-gpu-host/scripts
 printf '#!/bin/bash\necho the script before\n' >bank/skills/tao-setup-nvidia-gpu-host/scripts/setup-nvidia-gpu-host.sh
 "${agent[@]}" setup --write-shim bank
 cp -r bank "$out/"
+for one in "$out"/bank/skills/*/scripts/*.orig; do mv "$one" "${one%.orig}.before"; done
 chmod -R u=rwX,go=rX "$out"
