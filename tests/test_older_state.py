@@ -140,6 +140,18 @@ def test_a_daemon_of_today_ends_what_the_older_one_has_recorded(folder):
     assert [one["changed_at"] for one in held if one["type"] == "DriverReady"] == [older[2]["at"]], "it was ready all the time"
 
 
+def test_the_summary_of_a_node_is_counted(folder):
+    def shown():
+        return json.loads(agent("fleet", folder / "summary.json", "--json").stdout)
+
+    dated(folder / "summary.json", 86_400)
+    assert shown()["counts"]["stale"] == 1
+    dated(folder / "summary.json", 0)
+    assert (shown()["counts"]["stale"], shown()["counts"]["not_ready"]) == (0, 1)
+    assert shown()["nodes"][0]["node"] == "n1"
+    assert {one["headline"] for one in shown()["causes"]} >= {HEADLINE}
+
+
 # -- what Slurm's programs keep
 
 
