@@ -1,4 +1,4 @@
-"""Ports and interfaces of the judged host as a report lists them, and the role of each port."""
+"""Ports and interfaces of the host as a report lists them, and the role of each port."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -73,7 +73,7 @@ def is_routable(gid: Gid) -> bool:
 
 
 def address(gid: Gid) -> str:
-    """As people write an IPv4 address; one of IPv6 stays as sysfs writes it.
+    """An IPv4 address in dotted form; an IPv6 one stays as in sysfs.
 
     >>> address(Gid(3, "0000:0000:0000:0000:0000:ffff:0a00:0101", "RoCE v2", "ens1np0"))
     '10.0.1.1'
@@ -118,7 +118,7 @@ def _improves(taken: Gid, gid: Gid, asked: Asked) -> bool:
 
 
 def _is_within(gid: Gid, addresses: str) -> bool:
-    """Whether its address is of this network; of one that nobody can read every address is, as NCCL has it."""
+    """Whether its address is in this network; a network that cannot be parsed contains every address, as in NCCL."""
     if not addresses:
         return True
     from ipaddress import ip_address, ip_network  # rarely asked

@@ -1,8 +1,8 @@
-"""RDMA ports by sysfs and libibverbs, as the lane read them (Linux kernel, ABI/stable/sysfs-class-infiniband; ibv_query_port(3))."""
+"""RDMA ports by sysfs and libibverbs, as the RDMA worker read them (Linux kernel, ABI/stable/sysfs-class-infiniband; ibv_query_port(3))."""
 
 # A device without an answer is still a port (`NAME:1`), without any value. The interface of a port is that of the first slot of
 # its GID table (a bond where it is part of one), else that of its function with its dev_port. traffic_class 0: the driver has the
-# file and no value was set. Words are parsed without patterns: compiling them took longer than all ports together.
+# file and no value was set. Values are parsed without patterns: compiling them took longer than all ports together.
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from hostagent.host.source import Source
 
 T = TypeVar("T")
 
-#: Where a driver has no such file, there is no such thing.
+#: For a file that the driver does not have.
 _NO_DEFAULT = Unread("not-supported", "the driver has no default traffic class")
 _NO_POLICY = Unread("absent", "the physical function does not say which policy its virtual functions have")
 _GID_LENGTH = 39
@@ -59,7 +59,7 @@ def _is_manager(words: Words) -> bool:
 
 
 def _of_device(source: Source, name: str) -> tuple[RdmaPort, ...]:
-    """A device that gave no answer still has a port, of which nothing is known: it is not forgotten."""
+    """A device without an answer still has a port, with every value unread."""
     words = Words(source, "device", name)
     listed = words.raw("ports")
     if not isinstance(listed, list | Unread):

@@ -89,9 +89,11 @@ def _vendors_word(vendors: Any, question: str) -> "str | Unread":
     return value_in(vendors, question, "trust") if isinstance(vendors, dict) else ""
 
 
-def _trust(selectors: Any, said: "str | Unread", entries: "tuple[tuple[int, int], ...] | Unread", driver: "str | Unread") -> "str | Unread":
-    if isinstance(said, Unread) or said:
-        return said
+def _trust(
+    selectors: Any, shown: "str | Unread", entries: "tuple[tuple[int, int], ...] | Unread", driver: "str | Unread"
+) -> "str | Unread":
+    if isinstance(shown, Unread) or shown:
+        return shown
     if isinstance(selectors, list):
         return "dscp" if _DSCP in selectors else "pcp" if _PCP in selectors else "none"
     if isinstance(entries, Unread) or isinstance(driver, Unread):

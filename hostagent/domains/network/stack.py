@@ -3,7 +3,7 @@
 from hostagent.core.unread import need
 from hostagent.facts.network import Address, Netdev, Network, Priorities
 
-#: More are no stack but a ring that a tape made up.
+#: More are not a stack but a cycle in a bad recording.
 _DEEPEST = 8
 
 
@@ -36,9 +36,9 @@ def stack(network: Network, netdev: Netdev) -> tuple[Netdev, ...]:
 
 
 def cut(network: Network, netdev: Netdev) -> "tuple[Netdev, Netdev] | None":
-    """The first two interfaces of the stack of which the lower one has the smaller MTU; None where there are none. Raises ``UnreadError``.
+    """The first pair of interfaces in the stack where the lower one has the smaller MTU, or None. Raises ``UnreadError``.
 
-    The other ports of a bridge lead to others: their MTU is no matter here.
+    The other ports of a bridge lead elsewhere: their MTU does not matter here.
     """
     own = (netdev, *below(network, netdev))
     for upper in stack(network, netdev):
