@@ -1,6 +1,6 @@
 """A running kubelet's own configuration by HTTPS, where the profile names address, CA and token file.
 
-The token is read as it is needed and is in no answer, also not where it is refused. Of the answer the fields stay whose values facts hold.
+The token is read when needed and is in no answer, nor in an error. Only the fields that facts hold are kept.
 """
 
 import json
@@ -19,7 +19,7 @@ from hostagent.host.files import Files
 _WHOLE_S, _STEP_S = 1.5, 0.5
 _TOKEN_BYTES, _CA_BYTES, _PIECE = 16 * KIB, 256 * KIB, 64 * KIB
 _SHOWN = 200
-#: Where a kubelet listens that is told nothing else.
+#: The kubelet's default port.
 _PORT = 10250
 _HELD = frozenset(name for _, name, _ in HELD)
 

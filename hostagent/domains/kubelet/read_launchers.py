@@ -1,4 +1,4 @@
-"""Who starts containers for jobs on this host: kubelets with what they ask, slurmd, programs without a daemon; and what brings GPUs."""
+"""What starts containers for jobs: kubelets with their runtimes, slurmd, tools without a daemon; and what gives containers GPUs."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

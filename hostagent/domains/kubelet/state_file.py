@@ -1,4 +1,4 @@
-"""The two state files of a kubelet, judged on the host: their checksum covers pods and containers, whose names no tape holds.
+"""The two state files of a kubelet, verified on the host: the checksum covers names of pods and containers, which are not recorded.
 
 Layouts: Kubernetes, pkg/kubelet/cm/cpumanager/state and memorymanager/state, checkpoint.go, releases 1.18 to 1.37; the checksum is FNV-1a
 of 32 bits over the Go value as go-spew prints it (``%#v``). No I/O.
@@ -80,16 +80,16 @@ def _cpu(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _cpu_checksum(found: Mapping[str, Any], policy: str, default: str, entries: "Mapping[str, Any] | None") -> str:
-    told = _number(found.get("checksum", 0))
-    if not told:
+    checksum = _number(found.get("checksum", 0))
+    if not checksum:
         return "right"  # as the file that kubelets wrote before there were checksums
     if found.get("podEntries"):
         return "unknown"
-    return "right" if told in map(fnv, _cpu_texts(policy, default, entries)) else "wrong"
+    return "right" if checksum in map(fnv, _cpu_texts(policy, default, entries)) else "wrong"
 
 
 def cpu_checksum(policy: str, default: str, entries: "Mapping[str, Any]") -> int:
-    """As the kubelet writes it, of containers' CPUs by pod.
+    """The checksum as the kubelet computes it from containers' CPUs by pod.
 
     >>> cpu_checksum("none", "", {})
     1353318690
@@ -138,7 +138,7 @@ def _memory_checksum(found: Mapping[str, Any], policy: str, nodes: "dict[int, An
 
 
 def memory_checksum(policy: str, nodes: "Mapping[str, Any]", entries: "Mapping[str, Any]") -> int:
-    """As the kubelet writes it, of what stands in the file.
+    """The checksum as the kubelet computes it from the file's content.
 
     >>> memory_checksum("None", {}, {})
     4236770233

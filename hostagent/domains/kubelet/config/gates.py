@@ -1,4 +1,4 @@
-"""Feature gates of one minor version: which it knows, which are on, what it says when one cannot be set."""
+"""Feature gates of one minor version: those it knows, those that are on, and its errors for those that cannot be set."""
 
 import functools
 from collections.abc import Mapping

@@ -27,7 +27,7 @@ _NOWHERE = Best(None, False, False)
 
 
 class Answer(NamedTuple):
-    """What becomes of one pod. `best` holds the merged hint of each container; `why` is for people."""
+    """The result for one pod. `best` holds the merged hint of each container; `why` is the message."""
 
     admitted: bool
     reason: str = ""

@@ -1,4 +1,4 @@
-"""`place`: what becomes of pods that arrive one after the other."""
+"""`place`: the results for pods that arrive one after the other."""
 
 from hostagent.core.unread import Unread, UnreadError
 from hostagent.domains.kubelet.placement.answers import Fix, Placed
@@ -55,7 +55,7 @@ def _refused(chosen: Settings, node: Node) -> str:
 
 
 def _not_starting(node: Node, chosen: Settings, pod: Pod, error: str, *, fixes: bool) -> Placed:
-    """A fix is told where the refusal is one that the model knows, and no other."""
+    """A fix is offered only for a rejection that the model knows."""
     fix = None
     known = refusal(chosen, node)
     if fixes and known and known in error:
