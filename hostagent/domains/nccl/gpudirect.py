@@ -35,7 +35,7 @@ _READS_ALWAYS = 8
 
 
 class Host(NamedTuple):
-    """What it is asked of."""
+    """The facts of a host that decide."""
 
     gpus: "tuple[Gpu, ...] | Unread"
     nics: "tuple[Nic, ...] | Unread"
@@ -47,7 +47,7 @@ class Host(NamedTuple):
 
 
 def number(settings: Mapping[str, str], name: str, version: Version) -> int:
-    """What counts: the setting as NCCL reads it, else the default.
+    """The value in effect: the setting as NCCL reads it, else the default.
 
     >>> number({"NCCL_IB_DISABLE": "1"}, "NCCL_IB_DISABLE", (2, 28, 9)), number({}, "NCCL_DMABUF_ENABLE", (2, 28, 9))
     (1, 1)

@@ -1,6 +1,6 @@
-"""What NCCL's library, or a plug-in of it, says of itself as a file: its version, what it needs, what it offers. Nothing is executed.
+"""Reads NCCL's library or a plug-in as a file: version, needed libraries, offered interfaces. Nothing is executed.
 
-Of 400 MiB a few sections are read, each with a limit of its own: a stranger may write any file under a library's name. Format: elf(5).
+A few sections of the 400 MiB are read, each with its own limit: the file is untrusted. Format: elf(5).
 The version is the text that the library prints; the real ones agree (tests/real/test_libnccl_variables.py).
 """
 

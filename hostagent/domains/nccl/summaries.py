@@ -1,6 +1,6 @@
-"""What NCCL of a job should be given on nodes of which summaries are known: where all have the same settings.
+"""NCCL's variables for a job from summaries of nodes, where all have the same settings.
 
-A summary has the settings for one node alone, without what they were made of: where those of two nodes differ, full reports are needed.
+A summary has the settings for one node without their inputs: where those of two nodes differ, full reports are needed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ _WHY_UNALIKE = "each summary has what is right for its own node alone"
 
 
 class Source(NamedTuple):
-    """A summary, and the node that it was made of where that is known: its settings are then derived from the node."""
+    """A summary, and its node where known: the settings are then derived from the node."""
 
     file: str
     summary: Mapping[str, Any]
@@ -199,7 +199,7 @@ def _parsed(settings: str) -> Mapping[str, str]:
 
 
 def _unequal(settings: Mapping[str, Mapping[str, str]]) -> Iterator[Refusal]:
-    """What names a node's own devices may differ: full reports say whether it does."""
+    """Variables that name a node's own devices may differ: full reports decide."""
     for name in sorted({name for of_node in settings.values() for name in of_node} - set(preconditions.OWN)):
         values = {label: preconditions.setting_in_words(of_node.get(name)) for label, of_node in settings.items()}
         refusal = differing(shown(name), "setting_differs", values)
@@ -207,7 +207,7 @@ def _unequal(settings: Mapping[str, Mapping[str, str]]) -> Iterator[Refusal]:
 
 
 def _missing(found: Sequence[_Summary], version: "Version | None") -> "Iterator[tuple[str, tuple[str, ...]]]":
-    """Why summaries do not suffice, and of which nodes full reports are needed."""
+    """Why summaries do not suffice, and the nodes that need full reports."""
     every = _without_full(found)
     if lacking := tuple(one.label for one in found if one.env is None):
         yield f"settings of NCCL: not known of {names(lacking)}", lacking

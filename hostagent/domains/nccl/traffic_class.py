@@ -1,4 +1,4 @@
-"""Which traffic class takes a job's packets of RoCE into the lossless priority (NCCL_IB_TC), by what the cards say.
+"""The traffic class (NCCL_IB_TC) that puts a job's RoCE packets into the lossless priority, by the cards' settings.
 
 The upper six bits of a traffic class are the DSCP, the lower two the marks of ECN, which are the card's. A card without a table of its own
 takes the upper three bits of the DSCP for the priority; with one, what is not in it has priority 0.
@@ -12,7 +12,7 @@ from hostagent.domains.nccl.node import Node, Port, Priorities, shown
 from hostagent.domains.network.tables.rdma_devices import ETHERNET
 from hostagent.facts.cpulist import format_cpulist
 
-#: The DSCP that NVIDIA's guides for RoCE use; of several that lead to the lossless priority it is the one that switches are told, too.
+#: The DSCP that NVIDIA's guides for RoCE use; of several with the lossless priority it is taken, because switches use it, too.
 _USUAL = 26
 #: What a port trusts that looks at the DSCP of packets.
 _DSCP = "dscp"

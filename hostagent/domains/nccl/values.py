@@ -21,7 +21,7 @@ class Fault:
 
 
 def fault(variable: Variable, value: str, version: Version) -> "Fault | None":
-    """None for a value that NCCL takes as it stands, and for one whose form is another's to judge.
+    """None for a value that NCCL takes as it is, and for one with a form that other modules check.
 
     >>> fault_of = lambda name, value: fault(variables()[name], value, (2, 28, 9))
     >>> from hostagent.domains.nccl.tables.variables import variables

@@ -1,4 +1,4 @@
-"""The variables that NCCL reads: since and until which version, what kind of value each takes, and what counts where it is not set.
+"""The variables that NCCL reads: first and last version, kind of value, and default.
 
 Sources: names and defaults are those in NVIDIA's own libraries (2.18.1 to 2.32.3); what is allowed is in NCCL's documentation of
 environment variables and in NVIDIA/nccl, src/graph/topo.{h,cc}, src/debug.cc, src/transport/net_ib. Versions before 2.18 count as 2.18.1.
@@ -37,7 +37,7 @@ class Variable(NamedTuple):
         return next((value for since, value in reversed(self.defaults) if since <= max(version, OLDEST)), "")
 
 
-#: The first version whose names the table has.
+#: The first version in the table.
 OLDEST: Version = (2, 18, 1)
 
 #: Words that a variable takes; NCCL ignores others in silence. Levels: see `levels`.
@@ -69,7 +69,7 @@ RANGES: Mapping[str, tuple[int, int]] = {
     "NCCL_P2P_DISABLE": (0, 1),
     "NCCL_SHM_DISABLE": (0, 1),
 }
-#: What begins so is read by others than NCCL: nccl-rdma-sharp-plugins, Google's plug-ins, PyTorch before 2.2 (now TORCH_NCCL_…), builds.
+#: Prefixes of other programs' variables: nccl-rdma-sharp-plugins, Google's plug-ins, PyTorch before 2.2 (now TORCH_NCCL_…), builds.
 READ_BY_OTHERS: Mapping[str, str] = {
     "NCCL_IBEXT_": "nccl-rdma-sharp-plugins",
     "NCCL_PLUGIN_P2P": "nccl-rdma-sharp-plugins",
@@ -143,7 +143,7 @@ def known_to(version: Version) -> frozenset[str]:
 
 
 def read_by(name: str) -> str:
-    """Who else reads this name; "" where nobody is known to.
+    """The other program that reads this name; "" if none is known.
 
     >>> read_by("NCCL_IBEXT_DISABLE"), read_by("NCCL_IB_HCAS")
     ('nccl-rdma-sharp-plugins', '')
