@@ -164,7 +164,7 @@ def read_allocations(source: Source, root: str, states: StateFiles, *, runs: boo
 
 @stops_at_unread
 def _dra_only(source: Source, root: str) -> bool:
-    """By the sockets that plug-ins make."""
+    """Whether GPUs are allocated by DRA only, by the sockets of plug-ins."""
     drivers = need(names_in(source, f"{root}/plugins/{DRA_DRIVER}"))
     if not any(name.startswith("dra") and name.endswith(".sock") for name in drivers):
         return False

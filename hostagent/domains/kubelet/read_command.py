@@ -54,7 +54,7 @@ def unit_command(source: Source, unit: "Unit | Unread") -> tuple[str, ...]:
 
 
 def unit_environment(source: Source, unit: "Unit | Unread") -> tuple[tuple[str, str], ...]:
-    """Of the unit's variables those that the kubelet itself reads; raises ``UnreadError``."""
+    """The unit's variables that the kubelet itself reads; raises ``UnreadError``."""
     text = then(unit, lambda one: one.text)
     if isinstance(text, Unread) and text.why in NOT_APPLICABLE:
         return ()

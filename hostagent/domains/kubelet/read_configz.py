@@ -40,8 +40,8 @@ def ask(files: Files, address: str, ca: str, token_file: str) -> Answer:
         place = urlsplit(server_address(f"https://{address}"))
         answer = _asked(place.hostname or "", place.port or _PORT, authority.decode("ascii"), word)
     except ValueError as error:
-        told = f"{type(error).__name__}" if isinstance(error, UnicodeError) else f"{error}"
-        answer = Unread("error", f"configz: {told}")
+        text = f"{type(error).__name__}" if isinstance(error, UnicodeError) else f"{error}"
+        answer = Unread("error", f"configz: {text}")
     return Unread(answer.why, secrets.without(answer.detail)[:_SHOWN]) if isinstance(answer, Unread) else answer
 
 

@@ -1,4 +1,4 @@
-"""How distributions of Kubernetes start the kubelet that they contain: from files of their own.
+"""Command lines of kubelets inside Kubernetes distributions, from the distributions' own files.
 
 Sources (2026-11): k3s, pkg/daemons/agent/agent_linux.go and docs, Configuration File; RKE2 docs; canonical/microk8s (args/kubelet).
 """

@@ -17,7 +17,7 @@ _SUFFIX = ".conf"
 
 
 class Places(NamedTuple):
-    """What the flags name."""
+    """Paths that the flags name."""
 
     config: str
     config_dir: str

@@ -105,7 +105,7 @@ class _Calls:
 
 
 def _name(code: object) -> object:
-    """Of an error of HTTP/2; the number of one that has none."""
+    """Name of an HTTP/2 error; its number where it has none."""
     return getattr(code, "name", code)
 
 

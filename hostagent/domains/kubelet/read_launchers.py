@@ -47,7 +47,7 @@ def _programs(source: Source) -> tuple[str, ...]:
 
 @stops_at_unread
 def _there(source: Source, paths: Iterable[str], kind: str, mode: int = 0) -> tuple[str, ...]:
-    """Those of the paths that are of this kind, and have a bit of this mode."""
+    """The paths of this kind that have a bit of this mode."""
     found = []
     for path in paths:
         stat = source.stat(path)

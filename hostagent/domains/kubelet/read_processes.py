@@ -34,7 +34,7 @@ class KubeletUnit(NamedTuple):
         return argv
 
     def command(self, source: Source) -> "tuple[str, ...] | Unread":
-        """Of its process, else as its unit would start it: the program first."""
+        """The command line of its process, else of its unit's ExecStart: the program first."""
         return self.argv if self.process is not None else then(unit_command(source, self.unit), own_words)
 
     def flag_words(self, source: Source) -> "tuple[str, ...] | Unread":

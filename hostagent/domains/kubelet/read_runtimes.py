@@ -65,7 +65,7 @@ class Kubelets:
         self._runtimes: Any = () if isinstance(runtimes, Unread) else runtimes
 
     def in_use(self) -> "tuple[Launcher, ...] | Unread":
-        """By unit, as `hostagent.domains.kubelet.read_processes` has them."""
+        """The kubelets by unit, as in `hostagent.domains.kubelet.read_processes`."""
         return then(find(self._services, self._processes), lambda found: tuple(map(self._kubelet, found)))
 
     def _kubelet(self, found: KubeletUnit) -> Launcher:
@@ -131,7 +131,7 @@ def _by_flag(flags: _Flags) -> str:
 
 
 def _own_values(path: str, data: "bytes | Unread") -> "dict[str, str]":
-    """Of a distribution's own file."""
+    """The values of a distribution's own file."""
     if isinstance(data, Unread) and data.why == "absent":
         return {}
     from hostagent.core.yamlfile import YamlError, parse_foreign_yaml  # 16 ms, where there is a file
@@ -143,7 +143,7 @@ def _own_values(path: str, data: "bytes | Unread") -> "dict[str, str]":
 
 
 def _values(path: str, data: "bytes | Unread") -> "dict[str, str]":
-    """Of a file of the kubelet's, as it reads it."""
+    """The values of a kubelet's file, parsed as the kubelet does."""
     if isinstance(data, Unread) and data.why == "absent":
         return {}
     from hostagent.domains.kubelet.config.documents import parsed

@@ -29,7 +29,7 @@ _TABLE = (
 
 
 def judged(path: str, data: bytes) -> dict[str, Any]:
-    """One of the two, by its name."""
+    """The verified content of one of the two files, by its name."""
     return parse_cpu_state(data) if path.endswith(f"/{_CPU}") else parse_memory_state(data)
 
 
@@ -98,7 +98,7 @@ def cpu_checksum(policy: str, default: str, entries: "Mapping[str, Any]") -> int
 
 
 def _cpu_texts(policy: str, default: str, entries: "Mapping[str, Any] | None") -> "list[str]":
-    """What the layouts are summed over: version 1, 2, and 3 without pod-level entries."""
+    """The texts under the checksum, by layout: version 1, 2, and 3 without pod-level entries."""
     flat = entries is not None and all(isinstance(one, str) for one in entries.values())
     nested = entries is None or all(isinstance(one, dict) for one in entries.values())
     head = f"(*state.CPUManagerCheckpoint){{PolicyName:(string){policy} DefaultCPUSet:(string){default} Entries:"

@@ -1,4 +1,4 @@
-"""What NCCL would choose on this host with the settings that a job finds: interface, network, HCAs, GPUDirect RDMA.
+"""NCCL's choice on this host with the settings that a job finds: interface, network, HCAs, GPUDirect RDMA.
 
 The interface is judged by the real library (tests/real/test_libnccl.py). Network, HCAs and GPUDirect follow NVIDIA/nccl, src/transport
 and src/graph, and are tested by cases alone: no library chooses an HCA where there is none.

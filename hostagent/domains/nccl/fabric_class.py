@@ -37,7 +37,7 @@ def _hca_names(node: Node) -> str:
 
 
 def _version(node: Node) -> str:
-    """Of the NCCL that jobs find first on the node."""
+    """The version of the NCCL that jobs find first on the node."""
     found = need(need(node.facts.nccl).libraries)
     return in_words(found[0].version) if found else in_words(())
 

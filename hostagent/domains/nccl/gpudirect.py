@@ -73,7 +73,7 @@ def gpudirect(host: Host, ports: tuple[RdmaPort, ...], settings: Mapping[str, st
 
 
 def _is_let_in(host: Host, ports: tuple[RdmaPort, ...], settings: Mapping[str, str], version: Version) -> bool:
-    """By peer memory, or as DMA-BUF."""
+    """Whether cards have access to GPU memory, by peer memory or DMA-BUF."""
     found = ways_in(host.kernel, host.driver, host.rdma)
     if not isinstance(found.peermem, Unread) and found.peermem == _USABLE:
         return True

@@ -1,4 +1,4 @@
-"""Which interface NCCL's bootstrap takes: the address where the ranks of a job meet.
+"""The interface that NCCL's bootstrap takes: the address where the ranks of a job meet.
 
 Source: NVIDIA/nccl, src/bootstrap.cc (bootstrapNetInit), src/misc/socket.cc and src/os/linux.cc (ncclFindInterfaces, matchSubnet). The
 library itself agrees on generated sets of interfaces and settings (tests/real/test_libnccl.py).

@@ -1,4 +1,4 @@
-"""Which network NCCL takes: a plug-in's before its own IB, that before sockets; the first that finds a device and is not ruled out.
+"""The network that NCCL takes: a plug-in's before its own IB, that before sockets; the first with a device that is not ruled out.
 
 Sources: NVIDIA/nccl, src/net.cc and src/plugin/net.cc (ncclNetInit), src/transport/net_ib (ncclIbInit). Tested by cases alone.
 """

@@ -81,7 +81,7 @@ def refusals(nodes: Sequence[Node], now: "float | None") -> list[Refusal]:
 
 
 def version_of(nodes: Sequence[Node]) -> "tuple[Version | None, list[Refusal]]":
-    """Of the NCCL that jobs find on the nodes; None where they bring theirs."""
+    """The version of the NCCL on the nodes; None where jobs bring theirs."""
     found: dict[str, str] = {}
     for node in nodes:
         try:
@@ -124,7 +124,7 @@ class Proposal(NamedTuple):
 
 
 def proposal(nodes: Sequence[Node], version: "Version | None", stack: "Stack | None", *, brings_its_own: bool) -> Proposal:
-    """Those that `version` knows; without one, those that every version knows. A provider's network chooses its own."""
+    """The variables that `version` knows; without one, those that every version knows. A provider's network chooses its own."""
     chosen, refused, remarks = list[Assignment](), list[Refusal](), tuple[str, ...]()
     if stack is None or not stack.own_bootstrap:
         interface = bootstrap.choose(nodes)
@@ -140,7 +140,7 @@ def proposal(nodes: Sequence[Node], version: "Version | None", stack: "Stack | N
 
 
 def _known_to_all() -> frozenset[str]:
-    """Those that every version from 2.18 on knows."""
+    """The variables that every version from 2.18 on knows."""
     return frozenset(name for name, one in variables().items() if one.known_to(OLDEST) and one.until is None)
 
 
@@ -177,7 +177,7 @@ def _compared(one: Setting) -> str:
 
 
 def settings_refusals(nodes: Sequence[Node], assignments: Sequence[Assignment], version: Version) -> list[Refusal]:
-    """Of findings that end jobs, and of settings on the nodes that work against what is emitted or differ by node."""
+    """Refusals for findings that end jobs, and for settings on the nodes that defeat the emitted ones or differ by node."""
     emitted = frozenset(one.name for one in assignments)
     found: list[Refusal] = []
     for node in nodes:
@@ -270,7 +270,7 @@ def named(one: Finding) -> frozenset[str]:
 
 
 def _is_overruled(one: Finding, emitted: frozenset[str]) -> bool:
-    """About settings of NCCL alone, all of which get another value."""
+    """Whether it is about settings of NCCL alone and all of them get another value."""
     found = named(one)
     return one.id.startswith(_FAMILY) and bool(found) and found <= emitted
 

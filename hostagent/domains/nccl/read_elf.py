@@ -75,7 +75,7 @@ def _dynamic(dynamic: bytes, names: bytes, *tags: int) -> list[str]:
 
 
 def _symbols(table: bytes, names: bytes) -> list[str]:
-    """Those defined here (section index is not 0) that NCCL looks for."""
+    """The symbols that NCCL looks for and that are defined here (section index is not 0)."""
     found: set[str] = set()
     whole = table[: len(table) - len(table) % _SYMBOL.size]
     for name, _, _, section, _, _ in _SYMBOL.iter_unpack(whole):

@@ -52,7 +52,7 @@ def parse_search(text: str) -> tuple[str, ...]:
 
 
 def read_libraries(source: Source, found: "CandidateFiles | Unread") -> "tuple[NcclLibrary, ...] | Unread":
-    """One entry a file, in the order in which a job finds them."""
+    """One entry per file, in the order in which a job finds them."""
     return then(found, lambda those: tuple(_library(source, one, those.job) for one in _files(those.candidates, known.LIBRARY)))
 
 
@@ -72,7 +72,7 @@ def _silent(one: Candidate, job: Job) -> Unread:
 
 @stops_at_unread
 def read_plugins(source: Source, found: "CandidateFiles | Unread", libraries: "tuple[NcclLibrary, ...] | Unread") -> tuple[NcclPlugin, ...]:
-    """One entry a file, by the name that the search meets first, then those that settings name and that lie elsewhere."""
+    """One entry per file, by the name that the search meets first, then files elsewhere that settings name."""
     those = need(found)
     named = tuple(_named(source, path) for path in need(winning_paths(source, libraries, PLUGINS)))
     files = (*_files(those.candidates, known.PLUGIN), *filter(None, named))
@@ -100,7 +100,7 @@ def _plugin(source: Source, one: Candidate, found: CandidateFiles) -> NcclPlugin
 
 
 def _names(one: Candidate, candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
-    """Of one that the loader finds those by which it does; the path's own is the first."""
+    """The names by which the loader finds it; the path's own is the first."""
     others = (other for other in candidates if other.real == one.real and (other.place in LOADERS or one.place not in LOADERS))
     return tuple(dict.fromkeys((one.name, *sorted(other.name for other in others))))
 
@@ -121,7 +121,7 @@ def kinds_of(symbols: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _files(candidates: tuple[Candidate, ...], names: "re.Pattern[str]") -> tuple[Candidate, ...]:
-    """Of each file the first name."""
+    """The first name of each file."""
     files: dict[str, Candidate] = {}
     for one in candidates:
         if names.fullmatch(one.name):

@@ -25,7 +25,7 @@ def missing(source: Source, plugin: Candidate, file: NcclFile, search: tuple[str
 
 def own_paths(plugin: Candidate, paths: tuple[str, ...]) -> Iterator[str]:
     """
-    Where a plug-in itself wants its libraries to be looked for.
+    Directories that a plug-in itself names for its libraries.
 
     >>> list(own_paths(Candidate("/opt/a/lib/libnccl-net.so", "directory", "/opt/a/lib/x/n.so"), ("/opt/efa/lib", "$ORIGIN/../b", "$LIB")))
     ['/opt/efa/lib', '/opt/a/lib/../b', '/opt/a/lib/x/../b']

@@ -1,4 +1,4 @@
-"""Where a job finds NCCL and its plug-ins: by the loader's search, in directories that are known for it, with Python's packages."""
+"""Where a job finds NCCL and its plug-ins: in the loader's search path, known directories and Python packages."""
 
 # An installation in /opt is one with bin/python3, which is asked first: /opt has directories that only their owner may list
 # (containerd's are 0711). At most 2,000 directories and 500 names; beyond that the libraries are unread. They are read last: a

@@ -71,7 +71,7 @@ def _stable_settings(source: Source, job: Job, libraries: "tuple[NcclLibrary, ..
 
 
 def _versions(libraries: "tuple[NcclLibrary, ...] | Unread") -> tuple[Version, ...]:
-    """Of the library that a job finds first. A job that brings its own has a new one."""
+    """Possible versions of the library that a job finds first. A job that brings its own has the newest."""
     if isinstance(libraries, Unread):
         return (_FIRST, NEWEST)
     if not libraries:

@@ -20,8 +20,8 @@ _ABSENT = Unread("absent", "its interface is not among those of the report")
 
 
 def priorities(node: Node, port: Port) -> "str | Unread":
-    """What the cards below a port make of a job's packets, in words: ``lossless 3, trust dscp, DSCP 24-31`` are those that lead to the
-    lossless priority. Unread where a card does not say, and of what is no RoCE port.
+    """How the cards below a port treat a job's packets, as text: ``lossless 3, trust dscp, DSCP 24-31``, with the DSCPs that lead to the
+    lossless priority. Unread where a card does not report it, and for other ports than RoCE.
     """
     if not isinstance(port.link_layer, Unread) and port.link_layer != ETHERNET:
         return Unread("not-supported", "it is no RoCE port")
@@ -56,7 +56,7 @@ def traffic_class(node: Node, port: Port) -> "int | Unread":
 
 
 def _cards(node: Node, port: Port) -> "tuple[Priorities | Unread, ...] | Unread":
-    """Of the port's interface, or of the ports of the bond that it is."""
+    """The priorities of the port's interface, or of the ports of its bond."""
     if isinstance(node.facts.fabric, Unread):
         return node.facts.fabric
     nics = node.facts.fabric.nics

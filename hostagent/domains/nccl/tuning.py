@@ -31,7 +31,7 @@ class Tuning:
 
 
 def read(name: str, value: str, version: Version) -> Tuning:
-    """Of NCCL_ALGO or NCCL_PROTO.
+    """Parses NCCL_ALGO or NCCL_PROTO.
 
     >>> read("NCCL_ALGO", "Ring,Tre", (2, 28, 9)).wrong, read("NCCL_ALGO", "allreduce:tree", (2, 21, 5)).wrong
     ('Tre', 'allreduce:tree')

@@ -51,7 +51,7 @@ class GpuPaths(Join):
 
 
 def ways(rails: Rails) -> tuple[Way, ...]:
-    """By GPU; none without rails. Raises ``UnreadError``, not-supported in a virtual machine that does not show its switches."""
+    """The paths by GPU; none without rails. Raises ``UnreadError``, not-supported in a virtual machine that does not show its switches."""
     own = {gpu.pci for gpu in gpus_of_jobs(rails.gpus)}
     cards = sorted({card_of(port) for port in rails.ports}) if own else []
     if not cards:
@@ -89,7 +89,7 @@ def turns(topology: Topology, way: Way) -> tuple[str, ...]:
 
 
 def control(topology: Topology, address: str) -> PciControl:
-    """How one function is set up. Raises ``UnreadError``."""
+    """The PCI settings of one function. Raises ``UnreadError``."""
     found = next((one for one in need(topology.controls) if one.pci == address), None)
     return need(Unread("error", f"how {address} is set up was not read")) if found is None else found
 

@@ -1,4 +1,4 @@
-"""Which MTU a job gets between nodes, and whether all rails agree."""
+"""The MTU that a job gets between nodes, and whether all rails agree."""
 
 # The active MTU is what libibverbs says. Where that is missing, or the right to open the device, the kernel's formula answers for
 # RoCE (`derived`); a call that hung, failed or was not recorded is not replaced. InfiniBand: in state ACTIVE alone. EFA: its
@@ -22,14 +22,14 @@ _DERIVED_WITHOUT = frozenset({*NOT_APPLICABLE, "denied"})
 
 
 class ActiveMtu(NamedTuple):
-    """Of one port, in bytes: by ibv_query_port, or derived from its interface by the kernel's formula (RoCE alone)."""
+    """Active MTU of one port, in bytes: by ibv_query_port, or derived from its interface by the kernel's formula (RoCE alone)."""
 
     value: "int | Unread"
     origin: Literal["verbs", "derived", ""]
 
 
 class Agreement(NamedTuple):
-    """One answer for the host."""
+    """The MTUs of all rails, compared."""
 
     agree: "bool | Unread"
     netdev: "int | Unread"  # bytes, what most RoCE rails have
@@ -57,7 +57,7 @@ def active_mtu(port: RdmaPort, network: "Network | Unread") -> ActiveMtu:
 
 
 def netdev_mtu(port: RdmaPort, network: "Network | Unread") -> "int | Unread":
-    """Of the interface of a RoCE port; not-supported of others, absent where its interface is in another network namespace."""
+    """MTU of a RoCE port's interface; not-supported for other ports, absent where its interface is in another network namespace."""
     try:
         if need(port.driver) == EFA or need(port.link_layer) != ETHERNET:
             return Unread("not-supported", f"{port.name} is no RoCE port")
@@ -70,7 +70,7 @@ def netdev_mtu(port: RdmaPort, network: "Network | Unread") -> "int | Unread":
 
 
 def agreement(rails: tuple[RdmaPort, ...], network: "Network | Unread") -> Agreement:
-    """Of the rails alone. `text` is one readable line, also where there is no rail, or where something is unread."""
+    """Compares the rails only. `text` is one readable line, also without rails, or with unread values."""
     if not rails:
         none = Unread("absent", "the host has no rails")
         return Agreement(none, none, none, (), "no rails: the host has no RDMA port that jobs use")

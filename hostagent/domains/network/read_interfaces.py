@@ -189,7 +189,7 @@ def has_vendors(found: Interface) -> bool:
 
 
 def vendors(root: Root, name: str) -> "dict[str, Any]":
-    """What it says: ``trust``, "" where it says none, and ``ecn``, 0 or 1 by half of RoCE and priority. The card's firmware is asked."""
+    """The driver's ``trust`` ("" for none) and ``ecn``, 0 or 1 by half of RoCE and priority. Queries the card's firmware."""
     return {
         "trust": _values(root, f"{CLASS}/{name}/qos", {"trust"}).get("trust", ""),
         "ecn": {half: _values(root, f"{CLASS}/{name}/ecn/{half}/enable", set("01234567")) for half in ("roce_np", "roce_rp")},

@@ -128,7 +128,7 @@ class LinkEvents:
 
 
 def name_of(message: bytes) -> str:
-    """Of an interface, from its message; "" for none. Raises ``ValueError``."""
+    """The name of an interface, from its message; "" for none. Raises ``ValueError``."""
     attributes = _attributes(message, _MESSAGE.size, len(message))
     return next((_text(message, start, end) for kind, start, end in attributes if kind == _IFNAME), "")
 

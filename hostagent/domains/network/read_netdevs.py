@@ -195,7 +195,7 @@ def _virtual(kind: "NetdevKind | Unread", pci: "str | Unread", nics: _Nics) -> "
 
 
 def _virtual_of(nic: Nic) -> "str | Unread":
-    """What it is a virtual function of, in a guest by its PCI id alone; "" of one that is physical."""
+    """The physical function of a virtual one, in a guest by its PCI id alone; "" for a physical one."""
     vendor, ids = VIRTUAL_FUNCTIONS
     if not isinstance(nic.device_id, Unread) and nic.device_id in ids and isinstance(nic.vendor_id, str) and nic.vendor_id == vendor:
         return "another"

@@ -50,9 +50,9 @@ def kinds() -> "dict[str, tuple[int, str]] | Unread":
 
 
 def dcb(name: str) -> "dict[str, Any] | Unread":
-    """What is configured for a port by IEEE 802.1Qaz (DCB_CMD_IEEE_GET).
+    """A port's configuration by IEEE 802.1Qaz (DCB_CMD_IEEE_GET).
 
-    Of a driver, or a kernel, without it everything is None. That is an answer, and all that can be had: the card may have it all the same.
+    With a driver or kernel that lacks it everything is None. That is an answer: the card may be configured all the same.
     ``denied``, ``timeout`` and ``error`` mean that there was no answer.
     """
     if len(name.encode()) >= _NAME_BYTES:

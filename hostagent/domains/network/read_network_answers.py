@@ -13,7 +13,7 @@ Questions, as ``source.network(…)`` asks them and a recording keeps them (``ne
     listeners       [port, process] of the ports that jobs want
     kinds           by name, the kind of those where sysfs and the kernel differ
     speed NAME      Mb/s: V
-    vendors NAME    of ports with an RDMA device whose driver shows them: trust: V, ecn (by roce_np, roce_rp and priority: V)
+    vendors NAME    of ports with an RDMA device, if the driver shows them: trust: V, ecn (by roce_np, roce_rp and priority: V)
     dcb NAME        of ports with an RDMA device: pfc (priorities), dscp ("26:3"), selectors, dcbx
 
 What asks a card, or takes the lock of all interfaces, comes last. Below ``--host-root`` the worker enters the host's network namespace,

@@ -33,7 +33,7 @@ _MTUS = range(1, 6)
 
 @stops_at_unread
 def read_ports(source: Source, known: Callable[[type], Any]) -> tuple[RdmaPort, ...]:
-    """By device, then number. Management functions of NVLink 5 switches have none."""
+    """The ports by device, then number. Management functions of NVLink 5 switches have none."""
     return tuple(port for name in names(source) for port in _of_device(source, name))
 
 
@@ -96,7 +96,7 @@ def _port(source: Source, name: str, device: Words, number: int) -> RdmaPort:
 
 
 def _of_function(device: Words, number: int) -> "dict[str, Any]":
-    """What all ports of a device have in common, and what its physical function has set for one of them."""
+    """Values that all ports of a device share, and the settings of its physical function for one of them."""
     return {
         "pci": device.word("pci"),
         "virtual_of": device.word("virtual_of"),
@@ -146,7 +146,7 @@ def _pkey(index: Any, value: Any) -> Pkey:
 
 
 def _netdev(gids: "tuple[Gid, ...] | Unread", device: Words, number: int) -> "str | Unread":
-    """That of the first slot of the GID table, which is a bond where the port is part of one; else the interface of the function."""
+    """The interface of the first slot of the GID table, which is a bond where the port is part of one; else that of the function."""
     if isinstance(gids, Unread) and gids.why not in NOT_APPLICABLE:
         return gids
     for gid in sorted(() if isinstance(gids, Unread) else gids, key=lambda one: one.index):

@@ -64,11 +64,11 @@ class Loader:
                 self._root.enter()
             except PermissionError:
                 return Unread("denied", f"{LIBRARY} is not loaded: it finds its providers only where it belongs, and chroot(2) is denied")
-        cage = enter(self._rights, [path for path in loaded if not path.startswith(_SETTINGS)], simulated=simulated)
-        if isinstance(cage, Unread):
-            return Unread(cage.why, f"{LIBRARY} is not loaded: {cage.detail}")
+        limits = enter(self._rights, [path for path in loaded if not path.startswith(_SETTINGS)], simulated=simulated)
+        if isinstance(limits, Unread):
+            return Unread(limits.why, f"{LIBRARY} is not loaded: {limits.detail}")
         self._paths = found
-        return cage.plain()
+        return limits.plain()
 
     def load(self) -> "tuple[str, ctypes.CDLL] | Unread":
         """The path that was loaded, and the library."""
@@ -85,9 +85,9 @@ class Loader:
         settings = self._paths_in(_SETTINGS)
         named = [os.fsdecode(name) for path in settings for name in _DRIVER.findall(self._content(path))]
         directories = dict.fromkeys(f"{os.path.dirname(path)}/{_PROVIDERS}" for path in found)
-        beside = [path for directory in directories for path in self._paths_in(directory)]
+        near = [path for directory in directories for path in self._paths_in(directory)]
         elsewhere = [path for name in named for path in self._paths_in(os.path.dirname(name)) if path.startswith(f"{name}-rdmav")]
-        return [*settings, *beside, *elsewhere]
+        return [*settings, *near, *elsewhere]
 
     def _paths_in(self, directory: str) -> list[str]:
         names = self._files.list(directory)

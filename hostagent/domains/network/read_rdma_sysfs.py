@@ -100,7 +100,7 @@ class Reader:
         return self._on_baseboard if device == _BRIDGE else False
 
     def manages_nvlink(self, name: str) -> Value:
-        """Of a ConnectX-7 on a board with such switches."""
+        """Whether a ConnectX-7 manages an NVLink 5 switch, by its product data."""
         data = self._files.read(f"{_DEVICES}/{name}/device/vpd", str(_VPD_BYTES))
         if isinstance(data, Unread):
             return False if data.why == "absent" else _plain(data)
@@ -153,7 +153,7 @@ class Reader:
         return [[name, self._count(f"{directory}/{name}/dev_port")] for name in names]
 
     def _policy(self, pci: str, physical: str) -> dict[str, Value]:
-        """Of a virtual function, as its physical one has it set: which number it has there is a link's name."""
+        """The link policy of a virtual function, set on its physical one, where a link's name has its number."""
         names = self._files.list(f"{_PCI}/{physical}")
         listed = [] if isinstance(names, Unread) else [name for name in names if name.startswith("virtfn")]
         number = next((name[6:] for name in listed if self._link(f"{_PCI}/{physical}/{name}") == pci), "")
@@ -243,7 +243,7 @@ def _filled(table: Attributes, indexes: Iterable[str], empty: str) -> "list[tupl
 
 
 def _sorted(names: Iterable[str]) -> list[str]:
-    """Those that are numbers, as the kernel writes them."""
+    """The names that are numbers, as the kernel writes them, in order."""
     return sorted((name for name in names if name.isdecimal() and name.isascii() and len(name) < 6), key=int)
 
 

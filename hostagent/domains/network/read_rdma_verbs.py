@@ -33,8 +33,8 @@ Port = tuple[str, str]  # device and number
 def answer_all(ask: Ask, files: Files, root: Root, rights: Rights, ports: Sequence[Port]) -> None:
     """Ask each port, in the sandbox. A device without any of `ports` is not opened."""
     loader = Loader(files, root, rights)
-    cage = ask(CAGE, ENTERING, loader.enter, LOAD_S)
-    loaded = cage if isinstance(cage, Unread) else ask((), f"{LOADING} {LIBRARY}", loader.load, LOAD_S)
+    limits = ask(CAGE, ENTERING, loader.enter, LOAD_S)
+    loaded = limits if isinstance(limits, Unread) else ask((), f"{LOADING} {LIBRARY}", loader.load, LOAD_S)
     found = loaded if isinstance(loaded, Unread) else _library(*loaded)
     ask(("rdma", "library"), "ibv_reg_dmabuf_mr", lambda: found)
     devices: Any = found if isinstance(found, Unread) else ask((), "ibv_get_device_list", Verbs(loaded[1]).devices)

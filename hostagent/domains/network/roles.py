@@ -1,4 +1,4 @@
-"""Which RDMA ports carry a job's traffic between nodes: the rails. All others are listed, and not judged for rate, MTU or link layer.
+"""Roles of RDMA ports: rails carry a job's traffic between nodes. Others are listed, but not judged for rate, MTU or link layer.
 
 A port that is down, or slower than its like, has to stay a rail, or its fault would go unreported. So the ports that are up define a
 rail: the link layer and rate that bring most bandwidth. Another port of the same kind of card is a rail too where most cards of that
@@ -30,14 +30,14 @@ _BELOW_A_SWITCH = ("LOC", "PIX", "PXB")
 
 
 class _Group(NamedTuple):
-    """What rails have in common."""
+    """The common properties of rails."""
 
     link_layer: str
     rate_gbps: float
 
 
 class _Near(NamedTuple):
-    """By GPU, the ports that are nearest to it; and where that is not known for all of them, why."""
+    """The nearest ports by GPU; and why distances are unknown, if they are."""
 
     by_gpu: tuple[frozenset[str], ...]
     gap: "Unread | None"
@@ -48,7 +48,7 @@ class _Near(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """Of a card."""
+    """The kind of a card."""
 
     device: str  # vendor and device id
     is_made_for_rdma: bool
@@ -66,7 +66,7 @@ class _Candidates(NamedTuple):
 
 
 def roles(ports: tuple[RdmaPort, ...], nics: tuple[Nic, ...], distances: "Distances | Unread", hcas: str) -> "Mapping[str, Role | Unread]":
-    """By name of the port. `hcas` is the profile's, in NCCL's own syntax (see `taken_by`); "" is by what is nearest.
+    """Roles by name of the port. `hcas` is the profile's, in NCCL's own syntax (see `taken_by`); "" decides by distance.
 
     A rail is an RDMA port that is nearest to some GPU and shares link layer and top rate with the majority of those. Where no distance
     is known (a virtual machine), all ports on PCI are candidates. A host without GPUs has no rails, nor has one with ordinary Ethernet
@@ -160,7 +160,7 @@ def _candidate_roles(ports: tuple[RdmaPort, ...], kinds: "Mapping[str, _Kind]", 
 
 
 def _near(ports: tuple[RdmaPort, ...], distances: "Distances | Unread") -> _Near:
-    """Where a machine does not show how near its devices are, all ports are as near to all GPUs."""
+    """On a machine without known distances all ports are equally near to all GPUs."""
     every = frozenset(port.name for port in ports)
     if isinstance(distances, Unread):
         return _Near((every,), None)
@@ -188,7 +188,7 @@ def _nearest(ports: tuple[RdmaPort, ...], row: Row) -> frozenset[str]:
 
 
 def _is_made_for_rdma(port: RdmaPort, ports: tuple[RdmaPort, ...], kinds: "Mapping[str, _Kind]") -> bool:
-    """By its card, or by the rate of a port of its like."""
+    """Whether it is made for RDMA: by its card, or by the rate of a similar port."""
     if isinstance(port.link_layer, Unread) or isinstance(port.rate_gbps, Unread) or isinstance(port.driver, Unread):
         return True  # unknown
     if port.link_layer == INFINIBAND or port.driver == EFA or kinds[port.name].is_made_for_rdma:

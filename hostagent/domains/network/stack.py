@@ -23,7 +23,7 @@ def _next(network: Network, netdev: Netdev) -> tuple[Netdev, ...]:
 
 
 def cards(network: Network, netdev: Netdev) -> tuple[Netdev, ...]:
-    """Those of the stack that are a card's, not made of software. Raises ``UnreadError``."""
+    """The hardware interfaces of the stack. Raises ``UnreadError``."""
     every = (netdev, *below(network, netdev))
     return tuple(one for one in every if need(one.pci) and need(one.kind) != "vf") or tuple(one for one in every if need(one.pci))
 

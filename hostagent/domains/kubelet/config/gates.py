@@ -21,7 +21,7 @@ def _needs(minor: int) -> tuple[tuple[str, str], ...]:
 
 
 class Gates(NamedTuple):
-    """What is set, of the gates of a minor version."""
+    """The feature gates that are set, by the rules of a minor version."""
 
     minor: int
     set_to: Mapping[str, bool] = {}

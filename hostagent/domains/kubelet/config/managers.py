@@ -29,7 +29,7 @@ Reserved = dict[str, Quantity]
 
 
 class Managed(NamedTuple):
-    """What the managers work with. `reserved_cpus` is None where the kubelet chooses them itself."""
+    """The managers' input. `reserved_cpus` is None where the kubelet chooses them itself."""
 
     config: Fields  # with kubeReserved and systemReserved as the kubelet changes them
     reserved_cpus: CpuRanges | None

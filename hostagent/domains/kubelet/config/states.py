@@ -28,7 +28,7 @@ class StateNode(NamedTuple):
 
 
 class StateBlock(NamedTuple):
-    """What one container has."""
+    """The memory of one container."""
 
     nodes: tuple[int, ...]
     resource: str

@@ -1,4 +1,4 @@
-"""Which CPUs the static CPU manager takes: packed, spread over cores, or distributed over NUMA nodes."""
+"""The CPUs that the static CPU manager takes: packed, spread over cores, or distributed over NUMA nodes."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -60,7 +60,7 @@ class CpuOptions(NamedTuple):
 
 
 class _Taking:
-    """One search: what is still free, and what has been taken."""
+    """One search: the free CPUs and the taken ones."""
 
     def __init__(self, topology: CpuTopology, available: Iterable[int], need: int) -> None:
         self.topology = topology

@@ -117,7 +117,7 @@ def _put_allocations(memory: Memory, given: KubeletState | Unread) -> None:
 
 
 class Capacity:
-    """What the predicate counts: allocatable and requested, by resource; CPUs in thousandths."""
+    """Counts of the predicate: allocatable and requested, by resource; CPUs in thousandths."""
 
     def __init__(self, chosen: Settings, node: Node, pools: dict[str, Pool]) -> None:
         reserved = dict(chosen.reserved_bytes)

@@ -139,7 +139,7 @@ def _container(one: object, *, is_init: bool) -> Container:
 
 
 def _refuse(resource: str, request: int, limit: int | None, owner: str) -> None:
-    """What the API server refuses: a request over its limit, and one of what cannot be overcommitted that has no equal limit."""
+    """Rejects as the API server does: requests over their limit, and requests without an equal limit for resources without overcommit."""
     is_exact = "/" in resource or resource.startswith("hugepages-")
     if is_exact and limit is None:
         raise ValueError(f"{owner}: {resource[:60]}: found a request without a limit, wanted both, and equal")
@@ -184,7 +184,7 @@ def _quantities(value: object, owner: str) -> dict[str, int]:
 
 
 def _with_pod_defaults(pod: Pod) -> Pod:
-    """What the API server fills in for a pod with resources of its own: huge pages, and requests by its containers or limits."""
+    """Adds the API server's defaults for a pod with its own resources: huge pages, and requests by its containers or limits."""
     alone = pod._replace(requests={}, limits={})
     limits = dict(pod.limits)
     for name, size in total(alone, limits=True).items():

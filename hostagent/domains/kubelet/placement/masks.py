@@ -65,7 +65,7 @@ class Hints:
         return self
 
     def prefers(self, mask: int) -> bool:
-        """Of a set that fits."""
+        """Whether a set that fits is preferred."""
         return mask.bit_count() == self.width or (self.own_preference is not None and self.own_preference(mask))
 
     @property

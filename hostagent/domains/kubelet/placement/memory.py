@@ -167,7 +167,7 @@ class Memory:
                 self.reusable[key] = max(0, self.reusable[key] - block.size)
 
     def _shrink(self, pod: int, earlier: list[str], block: Block) -> None:
-        """What is used again of an init container's memory is no longer counted as that container's."""
+        """Subtracts reused memory from the init container that had it."""
         left = block.size
         for name in earlier:
             blocks = self.blocks.get((pod, name), [])

@@ -86,7 +86,7 @@ def _has_preferred(one: Hints, ids: tuple[int, ...]) -> bool:
 
 
 def _counts(model: Model, resource: str) -> tuple[dict[int, int], dict[int, int]] | None:
-    """By NUMA node, all and free ones."""
+    """Total and free CPUs or devices by NUMA node."""
     ids = model.policy.ids
     if resource == "cpu" and model.cpus is not None:
         places = model.cpus.topology.places

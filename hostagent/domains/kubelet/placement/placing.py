@@ -16,7 +16,7 @@ _TOO_MANY = Unread("not-supported", "too many sets of NUMA nodes to look at")
 
 
 def place(node: Node, pods: tuple[Pod, ...], *, fixes: bool = True) -> tuple[Placed, ...]:
-    """One answer a pod, in their order; an admitted one keeps what it was given. Devices and CPUs are given lowest first."""
+    """One answer per pod, in their order; an admitted one keeps its allocations. Devices and CPUs are allocated lowest first."""
     if node.state == "absent":
         return tuple(_unknown(node, pod, Unread("absent", "this host has no kubelet")) for pod in pods)
     try:

@@ -1,4 +1,4 @@
-"""The same node out of JSON: of a report, or of ``hostagent topology --json``."""
+"""The model's node from JSON: of a report, or of ``hostagent topology --json``."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, get_args

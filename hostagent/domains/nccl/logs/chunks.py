@@ -93,7 +93,7 @@ def _encoding(head: bytes) -> str:
 
 
 def unpacked(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """What gzip packed; anything else as it is. Of a damaged or cut file what was there before; raises ``BombError``."""
+    """Decompresses gzip; passes anything else. A damaged or cut file gives the data before the damage; raises ``BombError``."""
     source = iter(chunks)
     head = next(source, b"")
     while 0 < len(head) < 2:

@@ -33,7 +33,7 @@ _RAS = "RAS failed to establish"
 
 
 def take(state: LogState, record: Record) -> None:
-    """One record, in any order."""
+    """Adds one record to the state; records may come in any order."""
     state.records += record.level in ("INFO", "WARN")
     if record.host and len(state.hosts) < MOST:
         state.hosts.setdefault(record.host, set()).add(record.pid)

@@ -100,7 +100,7 @@ class Reader:
         yield from _others(file, block)
 
     def _records_at(self, places: Iterable[int], file: str, block: Block, done: set[int], *, is_start: bool = False) -> Iterator[Record]:
-        """The records of these places, each of which is within one, or its start."""
+        """The records at these places: each place is inside a record or its start."""
         data = block.data
         begin = end = looked = -1  # of the line that was looked at last: of a line of a megabyte each part is looked at once
         is_over, is_whole = True, False
@@ -276,5 +276,5 @@ def _results(file: str, block: Block, pattern: "re.Pattern[bytes]") -> Iterator[
 
 
 def _is_result(line: bytes) -> bool:
-    """Not NCCL's own records, whose warnings and traces count by themselves."""
+    """Not NCCL's own records: their warnings and traces count by themselves."""
     return (b"NCCL" in line or b"nccl" in line) and not re.search(rb"NCCL (?:INFO|WARN|TRACE|CALL) ", line)

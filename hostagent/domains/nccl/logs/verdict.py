@@ -17,7 +17,7 @@ _PROOFS = 5
 
 
 class Size(NamedTuple):
-    """How large the job is, as far as its log says; 0 is unknown."""
+    """The size of the job by its log; 0 is unknown."""
 
     nodes: int
     hosts: int  # that wrote something

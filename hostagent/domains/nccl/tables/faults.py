@@ -58,7 +58,7 @@ FAULTS: tuple[Fault, ...] = (
 
 
 def faults(version: Version) -> tuple[Fault, ...]:
-    """Those of this version.
+    """The faults of this version.
 
     >>> [one.code for one in faults((2, 29, 2))], faults((2, 28, 9))
     (['hang-on-arm', 'comm-id'], ())

@@ -14,7 +14,7 @@ NetKind = Literal["rdma", "tcp_plugin", "socket", "libfabric", "external"]
 
 
 def kind_of(network: str) -> NetKind:
-    """What the name says that a channel or ``Using network`` has.
+    """The kind of network by its name in a channel or ``Using network``.
 
     >>> [kind_of(name) for name in ("IB", "IBext_v8", "gIB", "AWS Libfabric", "Socket", "GPUDirectTCPX_v7", "FasTrak", "UCX")]
     ['rdma', 'rdma', 'rdma', 'libfabric', 'socket', 'tcp_plugin', 'tcp_plugin', 'external']

@@ -29,7 +29,7 @@ class Variable(NamedTuple):
         return self.since <= max(version, OLDEST) and (self.until is None or version <= self.until)
 
     def default(self, version: Version) -> str:
-        """What counts where it is not set; "" where the table does not know, or where it is nothing.
+        """The default; "" where it is unknown or empty.
 
         >>> [variables()["NCCL_IB_TIMEOUT"].default(one) for one in ((2, 21, 5), (2, 28, 9))]
         ['18', '20']
@@ -113,7 +113,7 @@ def levels(version: Version) -> tuple[str, ...]:
 
 
 def words(name: str, version: Version) -> tuple[str, ...]:
-    """What this variable may be; () where that is no closed list.
+    """The allowed values of this variable; () where there is no closed list.
 
     >>> words("NCCL_DEBUG", (2, 32, 3))[:3], words("NCCL_SOCKET_IFNAME", (2, 32, 3))
     (('VERSION', 'WARN', 'ATTN'), ())
@@ -148,7 +148,7 @@ def read_by(name: str) -> str:
     >>> read_by("NCCL_IBEXT_DISABLE"), read_by("NCCL_IB_HCAS")
     ('nccl-rdma-sharp-plugins', '')
     """
-    return next((who for prefix, who in READ_BY_OTHERS.items() if name.startswith(prefix)), "")
+    return next((reader for prefix, reader in READ_BY_OTHERS.items() if name.startswith(prefix)), "")
 
 
 def parse_row(row: str) -> Variable:

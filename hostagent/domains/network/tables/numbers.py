@@ -23,7 +23,7 @@ _LOCAL_NETWORKS = re.compile(
 
 
 def is_of_containers(name: str) -> bool:
-    """By an interface's name. ``br-`` and twelve digits is a network of Docker's; ``br-ex`` is an administrator's bridge.
+    """By the interface's name. ``br-`` and twelve digits is a network of Docker's; ``br-ex`` is an administrator's bridge.
 
     >>> [is_of_containers(name) for name in ("docker0", "br-0123456789ab", "cali12ab34cd56e", "br-ex", "eth0", "tailscale0")]
     [True, True, True, False, False, True]

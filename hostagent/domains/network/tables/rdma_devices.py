@@ -38,7 +38,7 @@ def is_software(pci: str, firmware: str, device: str) -> bool:
 
 
 def talks_to_nccl(node_type: str) -> bool:
-    """By the node type in sysfs.
+    """Whether NCCL can use a device, by its node type in sysfs.
 
     >>> talks_to_nccl("CA"), talks_to_nccl("unspecified"), talks_to_nccl("RNIC")
     (True, True, False)
