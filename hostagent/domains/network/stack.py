@@ -72,8 +72,8 @@ def written(subnet: tuple[int, int]) -> str:
     return f"{'.'.join(str(byte) for byte in subnet[0].to_bytes(4, 'big'))}/{subnet[1]}"
 
 
-def priority_of(told: Priorities, traffic_class: int) -> "int | None":
-    """None where the card does not look at it. Raises ``UnreadError``.
+def priority_of(priorities: Priorities, traffic_class: int) -> "int | None":
+    """The priority that an Ethernet card gives a traffic class, None where it ignores the DSCP. Raises ``UnreadError``.
 
     The upper six bits of a traffic class are the DSCP. A card without a table of its own takes the upper three of those; with one, what is
     not in it has priority 0.
@@ -82,8 +82,8 @@ def priority_of(told: Priorities, traffic_class: int) -> "int | None":
     >>> priority_of(bare, 106), priority_of(listed, 106)
     (3, 0)
     """
-    if need(told.trust) != "dscp":
+    if need(priorities.trust) != "dscp":
         return None
     dscp = traffic_class >> 2
-    table = dict(need(told.dscp))
+    table = dict(need(priorities.dscp))
     return table.get(dscp, 0) if table else dscp >> 3
