@@ -3,7 +3,7 @@
 from hostagent.core.unread import need
 from hostagent.facts.network import Address, Netdev, Network, Priorities
 
-#: More are no stack but a ring that a tape made up.
+#: More are not a stack but a cycle in a bad recording.
 _DEEPEST = 8
 
 
@@ -23,7 +23,7 @@ def _next(network: Network, netdev: Netdev) -> tuple[Netdev, ...]:
 
 
 def cards(network: Network, netdev: Netdev) -> tuple[Netdev, ...]:
-    """Those of the stack that are a card's, not made of software. Raises ``UnreadError``."""
+    """The hardware interfaces of the stack. Raises ``UnreadError``."""
     every = (netdev, *below(network, netdev))
     return tuple(one for one in every if need(one.pci) and need(one.kind) != "vf") or tuple(one for one in every if need(one.pci))
 
@@ -36,9 +36,9 @@ def stack(network: Network, netdev: Netdev) -> tuple[Netdev, ...]:
 
 
 def cut(network: Network, netdev: Netdev) -> "tuple[Netdev, Netdev] | None":
-    """The first two interfaces of the stack of which the lower one has the smaller MTU; None where there are none. Raises ``UnreadError``.
+    """The first pair of interfaces in the stack where the lower one has the smaller MTU, or None. Raises ``UnreadError``.
 
-    The other ports of a bridge lead to others: their MTU is no matter here.
+    The other ports of a bridge lead elsewhere: their MTU does not matter here.
     """
     own = (netdev, *below(network, netdev))
     for upper in stack(network, netdev):
@@ -72,8 +72,8 @@ def written(subnet: tuple[int, int]) -> str:
     return f"{'.'.join(str(byte) for byte in subnet[0].to_bytes(4, 'big'))}/{subnet[1]}"
 
 
-def priority_of(told: Priorities, traffic_class: int) -> "int | None":
-    """None where the card does not look at it. Raises ``UnreadError``.
+def priority_of(priorities: Priorities, traffic_class: int) -> "int | None":
+    """The priority that an Ethernet card gives a traffic class, None where it ignores the DSCP. Raises ``UnreadError``.
 
     The upper six bits of a traffic class are the DSCP. A card without a table of its own takes the upper three of those; with one, what is
     not in it has priority 0.
@@ -82,8 +82,8 @@ def priority_of(told: Priorities, traffic_class: int) -> "int | None":
     >>> priority_of(bare, 106), priority_of(listed, 106)
     (3, 0)
     """
-    if need(told.trust) != "dscp":
+    if need(priorities.trust) != "dscp":
         return None
     dscp = traffic_class >> 2
-    table = dict(need(told.dscp))
+    table = dict(need(priorities.dscp))
     return table.get(dscp, 0) if table else dscp >> 3
