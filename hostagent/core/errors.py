@@ -20,7 +20,7 @@ def ended(sentence: str) -> str:
     return sentence if sentence.endswith(("?", ":")) else f"{sentence}."
 
 
-_MAX_TOLD = 20
+_MAX_SHOWN = 20
 
 
 def at_once(sentences: Iterable[str], head: str) -> tuple[str, tuple[str, ...]]:
@@ -29,11 +29,11 @@ def at_once(sentences: Iterable[str], head: str) -> tuple[str, tuple[str, ...]]:
     >>> at_once(["no check a"], "found {} mistakes:"), at_once(["no check a", "no check b"], "found {} mistakes:")
     (('no check a', ()), ('found 2 mistakes:', ('no check a', 'no check b')))
     """
-    told = tuple(sentences)
-    if len(told) == 1:
-        return told[0], ()
-    more = (f"and {len(told) - _MAX_TOLD} more",) if len(told) > _MAX_TOLD else ()
-    return head.format(len(told)), (*told[:_MAX_TOLD], *more)
+    listed = tuple(sentences)
+    if len(listed) == 1:
+        return listed[0], ()
+    more = (f"and {len(listed) - _MAX_SHOWN} more",) if len(listed) > _MAX_SHOWN else ()
+    return head.format(len(listed)), (*listed[:_MAX_SHOWN], *more)
 
 
 def nearest(word: object, known: Iterable[str]) -> str:

@@ -22,32 +22,32 @@ _CAREFUL = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _TRY_S, _LOOK_S = 0.02, 0.2
 
 
-class HeldError(Exception):
-    """The time is up and another process has the lock; the text says who, as `named` does."""
+class LockTimeoutError(Exception):
+    """The time is up and another process has the lock; the text says who, as `process_label` does."""
 
 
-class Held(NamedTuple):
-    """A lock. `made`: the file was not there before; `waited`: another process had it."""
+class Lock(NamedTuple):
+    """A lock. `created`: the file was not there before; `waited`: another process had it."""
 
     descriptor: int
-    made: bool
+    created: bool
     waited: bool
 
 
-def take(path: str, ends: float, *, make: bool = True) -> Held:
+def take(path: str, ends: float, *, make: bool = True) -> Lock:
     """The lock of `path`, made where it is not there and `make` says so; tried once, then until `ends` on the monotonic clock.
 
-    Raises ``HeldError``; and as `opened` does. Where its holder removed the file, the one that is there now is locked.
+    Raises ``LockTimeoutError``; and as `open_private` does. Where its holder removed the file, the one that is there now is locked.
     """
     waited = False
     while True:
-        descriptor, made = opened(path, make=make)
+        descriptor, created = open_private(path, make=make)
         try:
             waited = _waited(descriptor, ends) or waited
             if is_at(descriptor, path):
-                return Held(descriptor, made, waited)
+                return Lock(descriptor, created, waited)
         except BaseException as error:
-            if made and isinstance(error, OSError):  # a file system without locks
+            if created and isinstance(error, OSError):  # a file system without locks
                 remove(descriptor, path)
             os.close(descriptor)
             raise
@@ -55,14 +55,14 @@ def take(path: str, ends: float, *, make: bool = True) -> Held:
 
 
 def _waited(descriptor: int, ends: float) -> bool:
-    if locked(descriptor, -math.inf):
+    if acquire(descriptor, -math.inf):
         return False
-    if not locked(descriptor, ends):
-        raise HeldError(named(heir(descriptor)))
+    if not acquire(descriptor, ends):
+        raise LockTimeoutError(process_label(heir(descriptor)))
     return True
 
 
-def opened(name: str, *, inside: "int | None" = None, make: bool = True, writing: bool = False) -> tuple[int, bool]:
+def open_private(name: str, *, inside: "int | None" = None, make: bool = True, writing: bool = False) -> tuple[int, bool]:
     """A descriptor of the regular file `name`, in the directory `inside` where that is given, and whether it was made now, with mode 0600.
 
     One that cannot be written is opened for reading, which is all that flock(2) needs; not where `writing` is asked for. Raises
@@ -105,7 +105,7 @@ def _refuse_others(found: os.stat_result, name: str) -> None:
         raise NotOwnError(errno.EPERM, f"found {os.path.basename(name)} with {mode}, wanted a file that is user {uid}'s alone")
 
 
-def locked(descriptor: int, ends: float, gives_up: Callable[[], bool] = lambda: False) -> bool:
+def acquire(descriptor: int, ends: float, gives_up: Callable[[], bool] = lambda: False) -> bool:
     """Whether this process has the lock now: tried once, then until `ends` on the monotonic clock, or until `gives_up` answers True.
 
     Raises ``OSError`` on a file system without locks.
@@ -193,7 +193,7 @@ def _place(descriptor: int) -> str:
     return f"{major:02x}:{minor:02x}:{file.st_ino}"
 
 
-def named(pid: int) -> str:
+def process_label(pid: int) -> str:
     """A process for people: ``hostagent (pid 7)``; 0 is one that has no number here."""
     if not pid:
         return "a process that is not seen from here"

@@ -43,12 +43,12 @@ class Allowance:
     """
 
     def __init__(self, what: str, most: int) -> None:
-        self._what, self._most, self._left = what, most, most
+        self._what, self._most, self._remaining = what, most, most
 
     def take(self, amount: int) -> None:
         """Raises ``UnreadError`` where that is more than is left."""
-        self._left -= amount
-        if self._left < 0:
+        self._remaining -= amount
+        if self._remaining < 0:
             raise UnreadError(Unread("error", f"found more than {self._most} {self._what}"))
 
 

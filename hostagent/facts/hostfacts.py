@@ -69,23 +69,23 @@ class HostFacts:
         return self._parents
 
 
-class Noted(HostFacts):
+class TrackedFacts(HostFacts):
     """Facts of which is known who was asked for, by the type's name: `seen`."""
 
-    __slots__ = ("seen",)
+    __slots__ = ("used",)
 
     def __init__(self, facts: HostFacts) -> None:
         super().__init__(facts._values, facts.kind)  # noqa: SLF001  of its own class
-        self.seen: set[str] = set()
+        self.used: set[str] = set()
 
     def of(self, kind: type) -> Any:
-        self.seen.add(kind.__name__)
+        self.used.add(kind.__name__)
         return super().of(kind)
 
     def subject(self, key: str) -> Any:
-        self.seen.update(self._values)
+        self.used.update(self._values)
         return super().subject(key)
 
     def parents(self) -> Mapping[str, str]:
-        self.seen.update(self._values)
+        self.used.update(self._values)
         return super().parents()

@@ -19,10 +19,10 @@ _PAGE = 4096
 _MOST_NAMES = 4096
 
 
-def told(answer: Any) -> Any:
+def json_value(answer: Any) -> Any:
     """A value within an answer.
 
-    >>> told("up"), told(Unread("denied", "mtu: permission denied"))
+    >>> json_value("up"), json_value(Unread("denied", "mtu: permission denied"))
     ('up', {'unread': ['denied', 'mtu: permission denied']})
     """
     return {"unread": [answer.why, answer.detail]} if isinstance(answer, Unread) else answer

@@ -36,17 +36,17 @@ class Budget:
     def __init__(self) -> None:
         self._spent = 0
         self._shares: dict[str, _Share] = {}
-        self._whose = ""
+        self._fact = ""
         #: Of the fact whose turn it is; `over` says why it gets no more answers, and is unread.
         self.share = self._shares.setdefault("", _Share())
 
-    def turn(self, whose: str) -> str:
+    def charge_to(self, fact: str) -> str:
         """From now on this fact asks. Whose turn it was before."""
-        before, self._whose = self._whose, whose
-        self.share = self._shares.setdefault(whose, _Share())
+        before, self._fact = self._fact, fact
+        self.share = self._shares.setdefault(fact, _Share())
         return before
 
-    def charged(self, question: tuple[str, ...], answer: object) -> "object | Unread":
+    def charge(self, question: tuple[str, ...], answer: object) -> "object | Unread":
         """The answer, or why it is too much."""
         share, size = self.share, weight(answer)
         share.questions += 1

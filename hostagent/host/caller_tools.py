@@ -38,7 +38,7 @@ class Wanted(NamedTuple):
     variables: tuple[tuple[str, str], ...] = ()  # over the caller's
 
 
-class Heard(NamedTuple):
+class ToolAnswer(NamedTuple):
     """`path` "" where there is no such tool; `answer`: exit_code, stdout, stderr, or why there is none."""
 
     path: str
@@ -46,7 +46,7 @@ class Heard(NamedTuple):
 
 
 class Pending:
-    """Tools that run. `heard` waits for them; leaving the block of `asked` ends what still does."""
+    """Tools that run. `answers` waits for them; leaving the block of `running_tools` ends what still does."""
 
     def __init__(self, wanted: Mapping[str, Wanted], environment: Mapping[str, str], seconds: float) -> None:
         self._environment = _passed_on(environment)
@@ -62,7 +62,7 @@ class Pending:
             self._start(name, one)
 
     def _start(self, name: str, one: Wanted) -> None:
-        path = found(one, self._path)
+        path = tool_path(one, self._path)
         self._paths[name] = path
         self._answers[name] = Unread("absent", f"no program {one.tool}")
         refused = _refused(path) if path and os.geteuid() == 0 else ""
@@ -76,21 +76,21 @@ class Pending:
             if name not in self._runners:
                 self._runners[name] = Runner()
             environment = {**self._environment, **dict(self._wanted[name].variables)}
-            self._runners[name].tell(tuple(Task(argv, seconds, environment=tuple(environment.items()), output=_OUTPUT)))
+            self._runners[name].send(tuple(Task(argv, seconds, environment=tuple(environment.items()), output=_OUTPUT)))
         except (OSError, EOFError) as error:
             self._answers[name] = Unread("error", f"{argv[0]} cannot be started: {error}")
 
-    def heard(self) -> dict[str, Heard]:
+    def answers(self) -> dict[str, ToolAnswer]:
         """What they answered."""
         for name in tuple(self._runners):
             self._listen(name)
         for name, one in self._wanted.items():
             if one.as_root_too and self._paths[name] and os.geteuid() != 0 and _failed(self._answers[name]):
                 self._by_sudo(name, one)
-        return {name: Heard(self._paths[name], self._answers[name]) for name in self._wanted}
+        return {name: ToolAnswer(self._paths[name], self._answers[name]) for name in self._wanted}
 
     def _by_sudo(self, name: str, one: Wanted) -> None:
-        sudo = found(Wanted("sudo", ()), self._path)
+        sudo = tool_path(Wanted("sudo", ()), self._path)
         before = self._answers[name]
         left_s = self._ends - time.monotonic()
         if not sudo or left_s <= 0 or _refused(self._paths[name]):
@@ -116,7 +116,7 @@ class Pending:
 
 
 @contextlib.contextmanager
-def asked(wanted: Mapping[str, Wanted], environment: Mapping[str, str], seconds: float = TOOL_S) -> Iterator[Pending]:
+def running_tools(wanted: Mapping[str, Wanted], environment: Mapping[str, str], seconds: float = TOOL_S) -> Iterator[Pending]:
     """All of them under way. `environment`: the caller's. Raises ``RuntimeError`` in a process with threads."""
     pending = Pending(wanted, environment, seconds)
     try:
@@ -126,7 +126,7 @@ def asked(wanted: Mapping[str, Wanted], environment: Mapping[str, str], seconds:
         pending.close()
 
 
-def found(one: Wanted, path: str) -> str:
+def tool_path(one: Wanted, path: str) -> str:
     """Where the tool is, absolute; "" where it is nowhere. A folder of PATH without a name is the one that we are in."""
     named: Sequence[str] = () if one.only_places or not path else path.split(":")
     for place in (*one.places, *(os.path.join(folder or ".", one.tool) for folder in named)):

@@ -26,7 +26,7 @@ Asked = tuple[Question, float]
 NOTHING: Asked = ((), 0.0)
 
 
-class UnderWay:
+class CurrentQuestion:
     """Made between the fork of the workers and that of the child: a worker, where somebody else's library runs, must not have it, because
     the parent believes what is said here. Raises ``OSError`` where there is no memory.
     """
@@ -37,7 +37,7 @@ class UnderWay:
         self._last = NOTHING
         self._head = b""
 
-    def say(self, asked: Question) -> None:
+    def set(self, asked: Question) -> None:
         """In the child: this question begins now."""
         now = self._clock()
         data = self._coding.dumps((asked, now))
@@ -45,7 +45,7 @@ class UnderWay:
             data = self._coding.dumps(((), now))
         self._shared[: _HEAD.size + len(data)] = _HEAD.pack(len(data), zlib.crc32(data)) + data
 
-    def look(self) -> Asked:
+    def get(self) -> Asked:
         """In the parent: what was said last. The checksum tells what is half written."""
         for _ in range(_LOOKS):
             head = self._shared[: _HEAD.size]

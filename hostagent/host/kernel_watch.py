@@ -45,7 +45,7 @@ class KernelWatch:
         self._looked_at = 0.0
         self._last: bytes | None = None  # the last line of the last look, by the system call
         self._answer: dict[str, Any] | None = None
-        self._heard: list[Record] = []
+        self._records: list[Record] = []
         self._is_torn = False
         try:
             self._descriptor = root.open_device(KMSG, *KMSG_NUMBERS, os.O_RDONLY | os.O_NONBLOCK)
@@ -75,13 +75,13 @@ class KernelWatch:
         else:
             return frozenset()
         kept = [Record(one.seconds, one.message[:MESSAGE]) for one in records if is_kept(one.message)]
-        self._heard = [*self._heard, *kept][-_MOST:]  # where no pass asks for the log nobody empties it
+        self._records = [*self._records, *kept][-_MOST:]  # where no pass asks for the log nobody empties it
         found: list[News] = ["record"] if kept else []
         if any(is_of_link(one.message) for one in records):
             found.append("link")
         return frozenset(found)
 
-    def passed(self, answer: Any) -> None:
+    def start_from(self, answer: Any) -> None:
         """What a pass was answered: the log up to then, on which this one builds."""
         if isinstance(answer, dict) and self._answer is None:
             self._answer = answer
@@ -92,8 +92,8 @@ class KernelWatch:
             return None
         lines = [Record(*one) for one in self._answer["lines"]]
         known = {(one.seconds, one.message) for one in lines}
-        more = [one for one in self._heard if (one.seconds, one.message) not in known]
-        self._heard = []
+        more = [one for one in self._records if (one.seconds, one.message) not in known]
+        self._records = []
         whole = thinned([*lines, *more])
         self._answer = {**self._answer, "lines": [list(one) for one in whole], "complete": self._answer["complete"] and not self._is_torn}
         return self._answer

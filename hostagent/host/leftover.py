@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Iterator
 
-from hostagent.core.lockfile import is_at, locked
+from hostagent.core.lockfile import acquire, is_at
 
 _PREFIX = "hostagent-copy-"
 _TRIES = 5
@@ -22,7 +22,7 @@ def directory(group: int) -> Iterator[str]:
     import shutil
     import tempfile
 
-    remove_left()
+    remove_orphans()
     for _ in range(_TRIES):  # another run may take a directory for a dead owner's until its lock is held
         path = tempfile.mkdtemp(prefix=_PREFIX)
         lock = _locked(path)
@@ -40,7 +40,7 @@ def directory(group: int) -> Iterator[str]:
         os.close(lock)
 
 
-def remove_left() -> None:
+def remove_orphans() -> None:
     """Remove what dead owners of this user have left. No link is followed: rmtree walks by descriptors."""
     import shutil
     import tempfile
@@ -60,7 +60,7 @@ def _locked(path: str) -> int:
     except OSError:
         return -1
     with contextlib.suppress(OSError):
-        if os.fstat(descriptor).st_uid == os.geteuid() and locked(descriptor, -math.inf) and is_at(descriptor, path):
+        if os.fstat(descriptor).st_uid == os.geteuid() and acquire(descriptor, -math.inf) and is_at(descriptor, path):
             return descriptor
     os.close(descriptor)
     return -1

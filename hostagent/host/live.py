@@ -13,7 +13,7 @@ from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
 from hostagent.host.files import Files, unread
 from hostagent.host.paths import Root
-from hostagent.sandbox.worker import Hung, Worker
+from hostagent.sandbox.worker import HungWorker, Worker
 from hostagent.sandbox.worker_spec import Lane, below
 
 #: Seconds one program may run.
@@ -63,7 +63,7 @@ class LiveBackend:
         kind: Kind,
         domains: Domains,
         *,
-        workers: "Sequence[Worker | Hung]" = (),
+        workers: "Sequence[Worker | HungWorker]" = (),
         deadline: Deadline | None = None,
     ) -> None:
         self._kind = kind

@@ -53,7 +53,7 @@ class Root:
             from hostagent.host.lookup import by_kernel
 
             self._look_up = by_kernel
-        return self._look_up(self._kept("/"), path, flags)
+        return self._look_up(self._directory("/"), path, flags)
 
     def reopen(self, place: int, path: str, flags: int = os.O_RDONLY) -> int:
         """What the descriptor `place` (``O_PATH``) of `path` was opened on, and nothing else, by other flags."""
@@ -93,9 +93,9 @@ class Root:
         """`path` of the host with every link resolved; it must be there."""
         if self.path == "/":
             return os.path.realpath(path, strict=True)
-        return self._seen_by_kernel(path) or self._walked(path)
+        return self._kernel_name(path) or self._walked(path)
 
-    def _seen_by_kernel(self, path: str) -> str:
+    def _kernel_name(self, path: str) -> str:
         """What the kernel calls the place that it finds; "" where that is no name below this root: a part was moved or removed meanwhile,
         there is no /proc, or this root has no name here.
         """
@@ -111,7 +111,7 @@ class Root:
         return (name[len(prefix) :] or "/") if is_below else ""
 
     def _walked(self, path: str) -> str:
-        with closing(Walk(self._kept("/"))) as walk:
+        with closing(Walk(self._directory("/"))) as walk:
             os.close(walk.open(path, os.O_PATH))
             return walk.place
 
@@ -122,7 +122,7 @@ class Root:
     def enter(self) -> None:
         """Make it the root of this process, chroot(2)."""
         if self.path != "/":
-            os.fchdir(self._kept("/"))
+            os.fchdir(self._directory("/"))
             try:
                 os.chroot(".")
             finally:
@@ -143,14 +143,14 @@ class Root:
         """Why `path` must be neither run nor loaded; "" where every part of it, links resolved, is root's and nobody else's to write."""
         if self._outer and (why := self._outer.untrusted(self._inside)):
             return why
-        with closing(Walk(self._kept("/"), _refuse_others)) as walk:
+        with closing(Walk(self._directory("/"), _refuse_others)) as walk:
             try:
                 os.close(walk.open(path, os.O_PATH))
-            except _OthersError as error:
+            except _UntrustedError as error:
                 return str(error)
         return ""
 
-    def _kept(self, path: str) -> int:
+    def _directory(self, path: str) -> int:
         """A descriptor of a directory, opened once."""
         if self._owner != os.getpid():
             self._owner, self._descriptors = os.getpid(), {}
@@ -168,18 +168,18 @@ class Root:
         from hostagent.sandbox.syscalls import kind_of_file_system
 
         try:
-            return kind_of_file_system(self._kept(path)) == kind
+            return kind_of_file_system(self._directory(path)) == kind
         except OSError:
             return False
 
 
-class _OthersError(Exception):
+class _UntrustedError(Exception):
     """Somebody other than root may write to what was looked at."""
 
 
 def _refuse_others(found: os.stat_result, path: str) -> None:
     """A sticky directory is no better: in one that everybody may write to, a name that is free is anybody's."""
     if found.st_uid != 0:
-        raise _OthersError(f"{path} belongs to user {found.st_uid}, wanted root")
+        raise _UntrustedError(f"{path} belongs to user {found.st_uid}, wanted root")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise _OthersError(f"{path} may be written by others than root (mode {stat.S_IMODE(found.st_mode):o})")
+        raise _UntrustedError(f"{path} may be written by others than root (mode {stat.S_IMODE(found.st_mode):o})")

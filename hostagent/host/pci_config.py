@@ -39,14 +39,14 @@ def controls(files: Files, addresses: Iterable[str]) -> "dict[str, Any] | Unread
     for address in dict.fromkeys(addresses):
         if not _ADDRESS.fullmatch(address):
             return Unread("error", f"{address!r:.40} is no PCI address")
-        seen = _seen(files, address)
-        if isinstance(seen, Unread):
-            return seen
-        found[address] = {**seen, "fatal": _fatal(files, address)}
+        read = _registers(files, address)
+        if isinstance(read, Unread):
+            return read
+        found[address] = {**read, "fatal": _fatal(files, address)}
     return found
 
 
-def _seen(files: Files, address: str) -> "dict[str, Any] | Unread":
+def _registers(files: Files, address: str) -> "dict[str, Any] | Unread":
     path = f"{_DEVICES}/{address}/config"
     state = files.read(f"{_DEVICES}/{address}/power/runtime_status")
     if isinstance(state, bytes) and state.strip() == b"suspended":
@@ -96,9 +96,9 @@ def settings(words: Words) -> "dict[str, int | Unread]":
 
 def _capability(words: Words) -> int:
     """Where the PCI Express capability is; 0 for none. A list that leads back to itself ends."""
-    place, been = words(_FIRST, 1) & 0xFC, set[int]()
-    while place >= _HEADER and place not in been:
-        been.add(place)
+    place, visited = words(_FIRST, 1) & 0xFC, set[int]()
+    while place >= _HEADER and place not in visited:
+        visited.add(place)
         if words(place, 1) == _EXPRESS:
             return place
         place = words(place + 1, 1) & 0xFC
@@ -107,9 +107,9 @@ def _capability(words: Words) -> int:
 
 def _extended(words: Words) -> int:
     """Where the ACS capability is; 0 for none."""
-    place, been = _EXTENDED, set[int]()
-    while place >= _EXTENDED and place not in been:
-        been.add(place)
+    place, visited = _EXTENDED, set[int]()
+    while place >= _EXTENDED and place not in visited:
+        visited.add(place)
         head = words(place, 4)
         if head in (0, 0xFFFFFFFF):
             return 0

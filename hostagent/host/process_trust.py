@@ -20,7 +20,7 @@ _INSTANCE = re.compile(r"@[^/]*(?=\.service\Z)")
 
 
 class Evidence(Protocol):
-    """What the system says of a process. Each is looked at when it is asked for, in the order of `believed`."""
+    """What the system says of a process. Each is looked at when it is asked for, in the order of `trusted_service`."""
 
     @property
     def service(self) -> "str | Unread":
@@ -47,7 +47,7 @@ class Evidence(Protocol):
         """It runs a program of its own name that only root may change."""
 
 
-def believed(seen: Evidence, services: Collection[str], *, has_systemd: bool) -> "str | Unread | None":
+def trusted_service(seen: Evidence, services: Collection[str], *, has_systemd: bool) -> "str | Unread | None":
     """The service that runs a daemon, "" for one that is believed without, None for anybody's process; unread where that is not seen.
 
     `services`: those that start the daemon of this name.

@@ -16,7 +16,7 @@ from hostagent.host.attributes import Attributes
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
 from hostagent.host.process import Host, Process, is_gone
-from hostagent.host.process_trust import believed
+from hostagent.host.process_trust import trusted_service
 
 #: What the kernel keeps of a name: TASK_COMM_LEN less the null byte at its end (proc_pid_comm(5)).
 _COMM_CHARACTERS = 15
@@ -28,7 +28,7 @@ _COMM_BYTES = 64
 _MOST = 16
 
 
-class Row(NamedTuple):
+class DaemonRow(NamedTuple):
     """A daemon, or what may be one: then `unit` is None."""
 
     pid: int
@@ -38,7 +38,7 @@ class Row(NamedTuple):
     unit: "str | None"
     is_root: bool
 
-    def told(self) -> "dict[str, Any]":
+    def answer(self) -> "dict[str, Any]":
         return {"pid": self.pid, "name": self.name, "argv": self.argv, "started_at": self.started_at, "unit": self.unit}
 
 
@@ -52,13 +52,13 @@ def processes(root: Root) -> Answer:
     host = Host(root)
     try:
         need(host.first)
-        called = [Process(host, pid, name) for pid, name in _candidates(root, host.files) if not _is_nobodys(Process(host, pid, name))]
+        called = [Process(host, pid, name) for pid, name in _candidates(root, host.files) if not _is_impostor(Process(host, pid, name))]
         rows = [row for one in called for row in _looked_at(one) if _name(host.files, one.pid) == one.name]
     except UnreadError as error:
         return error.unread
     finally:
         host.close()
-    return [row.told() for row in sorted(_chosen(rows), key=lambda row: row.pid)]
+    return [row.answer() for row in sorted(_chosen(rows), key=lambda row: row.pid)]
 
 
 def _candidates(root: Root, files: Files) -> "Iterator[tuple[int, str]]":
@@ -92,19 +92,19 @@ def _name(files: Files, pid: "int | str") -> str:
     raise UnreadError(comm)
 
 
-def _is_nobodys(process: Process) -> bool:
+def _is_impostor(process: Process) -> bool:
     """Whether it is certainly not what it is called: a user may start thousands, and no more is looked at of them."""
     try:
-        return believed(process, _services_of(process.name), has_systemd=process.host.first == "systemd") is None
+        return trusted_service(process, _services_of(process.name), has_systemd=process.host.first == "systemd") is None
     except ProcessLookupError:
         return True
 
 
-def _looked_at(process: Process) -> "Iterator[Row]":
+def _looked_at(process: Process) -> "Iterator[DaemonRow]":
     """What is said of one process; nothing of one that is not believed, that ended, or that ended while it was looked at."""
     try:
         started_at = process.started_at
-        unit = believed(process, _services_of(process.name), has_systemd=process.host.first == "systemd")
+        unit = trusted_service(process, _services_of(process.name), has_systemd=process.host.first == "systemd")
         if unit is None:
             return
         argv = [] if isinstance(unit, Unread) else process.argv
@@ -113,12 +113,12 @@ def _looked_at(process: Process) -> "Iterator[Row]":
             return
     except ProcessLookupError:
         return
-    yield Row(process.pid, process.name, argv, started_at, None if isinstance(unit, Unread) else unit, is_root)
+    yield DaemonRow(process.pid, process.name, argv, started_at, None if isinstance(unit, Unread) else unit, is_root)
 
 
-def _chosen(rows: "Iterable[Row]") -> "Iterator[Row]":
+def _chosen(rows: "Iterable[DaemonRow]") -> "Iterator[DaemonRow]":
     """Of each name the oldest, root's before others."""
-    by_name: dict[tuple[str, bool], list[Row]] = {}
+    by_name: dict[tuple[str, bool], list[DaemonRow]] = {}
     for row in rows:
         by_name.setdefault((row.name, row.unit is None), []).append(row)
     for group in by_name.values():

@@ -62,10 +62,10 @@ class Runner:
 
     def ask(self, task: tuple[Any, ...], seconds: float) -> Answer:
         """Raises ``EOFError`` when the process has ended, ``TimeoutError`` when it says nothing."""
-        self.tell(task)
+        self.send(task)
         return self.answer(seconds)
 
-    def tell(self, task: tuple[Any, ...]) -> None:
+    def send(self, task: tuple[Any, ...]) -> None:
         """Give it a task, and go on. Raises ``EOFError``."""
         message = self._coding.dumps(task)
         try:

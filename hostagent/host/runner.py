@@ -29,7 +29,7 @@ _END_S, _PAUSE_S = 0.2, 0.0005
 _CHUNK = 65536
 
 
-class NobodyAsksError(Exception):
+class ParentGoneError(Exception):
     """The reading process is gone."""
 
 
@@ -46,7 +46,7 @@ def serve(send: Send, tasks: int, work: "Callable[[Runs, tuple[Any, ...]], Answe
         ctypes.CDLL(None).prctl(PDEATHSIG, 0, 0, 0, 0)
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     runs = Runs(tasks, is_first=is_first)
-    with contextlib.suppress(NobodyAsksError, BrokenPipeError):
+    with contextlib.suppress(ParentGoneError, BrokenPipeError):
         while (length := int.from_bytes(os.read(tasks, 4), "little")) and length <= coding.most_task:
             task = coding.loads(exactly(tasks, length))
             answer = work(runs, task) if work else runs.answer(Task(*task))
@@ -58,7 +58,7 @@ def exactly(pipe: int, size: int) -> bytes:
     while len(data) < size:
         chunk = os.read(pipe, size - len(data))
         if not chunk:
-            raise NobodyAsksError
+            raise ParentGoneError
         data += chunk
     return data
 
@@ -94,7 +94,7 @@ class Runs:
             self._end_all()
 
     def _finished(self, program: "_Program", task: Task) -> Answer:
-        """None where namespaces were refused. Raises ``NobodyAsksError``."""
+        """None where namespaces were refused. Raises ``ParentGoneError``."""
         name, ends = task.argv[0], time.monotonic() + task.seconds
         while not (program.has_ended and program.is_silent):
             if time.monotonic() > ends:
@@ -177,13 +177,13 @@ class _Program:
         return not self._open
 
     def listen(self, tasks: int) -> None:
-        """What there is to read; waits a moment where there is nothing. Raises ``NobodyAsksError``."""
+        """What there is to read; waits a moment where there is nothing. Raises ``ParentGoneError``."""
         self._poll.register(tasks, 0)  # of its end
         if not self._open:  # it ends in a moment, as a rule
             self._pause_s = min(2 * self._pause_s, _LOOK_S)
         for pipe, _ in self._poll.poll((_LOOK_S if self._open else self._pause_s) * 1000):
             if pipe == tasks:
-                raise NobodyAsksError
+                raise ParentGoneError
             chunk = os.read(pipe, _CHUNK)
             self._read[pipe] += chunk
             if not chunk:

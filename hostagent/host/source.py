@@ -46,17 +46,17 @@ class Source:
         backend: Backend,
         *,
         policy: Callable[[], Policy] = Policy,
-        answers: "Mapping[tuple[str, ...], Answer | Unread]" = MappingProxyType({}),
-        heard: "Callable[[tuple[str, ...], Answer | Unread], None]" = lambda *_: None,
+        cached: "Mapping[tuple[str, ...], Answer | Unread]" = MappingProxyType({}),
+        on_answer: "Callable[[tuple[str, ...], Answer | Unread], None]" = lambda *_: None,
     ) -> None:
         """`policy` is asked where it matters, as when NVML turns out to be unavailable: the profile may be read while the host is.
-        `answers`: what this pass has been answered already. `heard` is told every answer: what a tape is made of.
+        `cached`: what this pass has been answered already. `on_answer` is told every answer: what a tape is made of.
         """
         self._backend = backend
         self._policy = policy
         self._answers: dict[tuple[str, ...], Answer | Unread] = {}
-        self._heard = heard
-        self._early = answers
+        self._on_answer = on_answer
+        self._cached = cached
         #: Whose turn it is to ask, and what they asked.
         self.budget = Budget()
         #: By question, what its readers use of the answer: a snapshot keeps that.
@@ -92,13 +92,13 @@ class Source:
         return answer
 
     def _answered(self, question: tuple[str, ...]) -> "Answer | Unread":
-        if question in self._early:
-            return self.budget.charged(question, self._early[question])
+        if question in self._cached:
+            return self.budget.charge(question, self._cached[question])
         answer = self._backend.ask(*question)
         if question[0] in _LIMITED:
             answer = within_limit(answer, int(question[2]) if len(question) > 2 else MIB, question[1])
-        answer = self.budget.charged(question, answer)
-        self._heard(question, answer)
+        answer = self.budget.charge(question, answer)
+        self._on_answer(question, answer)
         return answer
 
     def read(self, path: str, limit: int = MIB, *, keep: Keep | None = None) -> "bytes | Unread":

@@ -8,7 +8,7 @@ from hostagent.core.unread import Unread
 from hostagent.host.answer_file import Question
 
 
-class Left(NamedTuple):
+class StuckProcesses(NamedTuple):
     """Children that earlier passes left behind in the kernel: process ids, by the question that hangs and by lane."""
 
     questions: "Mapping[Question, int]" = MappingProxyType({})

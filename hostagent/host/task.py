@@ -69,13 +69,13 @@ def become(task: Task, outputs: Outputs, parent: int, place: str, *, alone: bool
         environment = {**_ENVIRONMENT, **dict(task.environment), **({"TMPDIR": place, "SQLITE_TMPDIR": place} if place else {})}
         os.execve(program, [place if word == COPIES else word for word in task.argv], environment)  # noqa: S606  an argv list, no shell
     except _RefusedError:
-        _tell(outputs, "refused")
+        _report(outputs, "refused")
     except UnreadError as error:
-        _tell_unread(outputs, error.unread.why, error.unread.detail)
+        _report_unread(outputs, error.unread.why, error.unread.detail)
     except OSError as error:
-        _tell_unread(outputs, "denied" if isinstance(error, PermissionError) else "error", f"{name}: {error.strerror or error}")
+        _report_unread(outputs, "denied" if isinstance(error, PermissionError) else "error", f"{name}: {error.strerror or error}")
     except Exception as error:
-        _tell_unread(outputs, "error", f"{name}: {type(error).__name__}: {error}")
+        _report_unread(outputs, "error", f"{name}: {type(error).__name__}: {error}")
     finally:
         os._exit(_FAILED)
 
@@ -132,9 +132,9 @@ def _first_to_go() -> None:
         stream.write(b"1000")
 
 
-def _tell_unread(outputs: Outputs, why: Why, detail: str) -> None:
-    _tell(outputs, f"unread {why} {detail}")
+def _report_unread(outputs: Outputs, why: Why, detail: str) -> None:
+    _report(outputs, f"unread {why} {detail}")
 
 
-def _tell(outputs: Outputs, fault: str) -> None:
+def _report(outputs: Outputs, fault: str) -> None:
     os.write(outputs.fault, fault[:1000].encode("utf-8", "replace"))

@@ -41,7 +41,7 @@ class Walk:
         """openat2(2) with RESOLVE_IN_ROOT, and its ``OSError``; but a magic link (proc_pid_root(5)) leads where its text says."""
         if not path or len(os.fsencode(path)) >= _PATH_MAX:
             raise _error(errno.ENAMETOOLONG if path else errno.ENOENT)
-        self._seen(self._root)
+        self._inspect(self._root)
         todo, directory = _parts(path), path.endswith("/")
         while todo:
             part = todo.pop()
@@ -67,7 +67,7 @@ class Walk:
             os.close(self._held.pop())
             self._names.pop()
 
-    def _seen(self, descriptor: int) -> None:
+    def _inspect(self, descriptor: int) -> None:
         if self._look:
             self._look(os.fstat(descriptor), self.place)
 
@@ -80,7 +80,7 @@ class Walk:
         except NotADirectoryError as error:
             return self._text(part, error)
         self._names.append(part)
-        self._seen(self._here)
+        self._inspect(self._here)
         return ""
 
     def _last(self, part: str, flags: int, *, follow: bool) -> "int | str":
@@ -97,7 +97,7 @@ class Walk:
                 os.close(descriptor)
                 return text
             self._names.append(part)
-            self._seen(descriptor)
+            self._inspect(descriptor)
         except BaseException:
             os.close(descriptor)
             raise

@@ -21,7 +21,7 @@ _TICK_S = 0.02
 Mark = tuple[int, ...]
 
 
-class Watched:
+class FileWatch:
     """Paths and what stat(2) said of each when `watch` was called."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ from hostagent.host.paths import Root
 from hostagent.sandbox.worker_spec import CALL_S
 
 #: Seconds before the run's end at which who waits tells who holds the lock.
-_TELL_S = 0.3
+_REPORT_S = 0.3
 _SIGKILL_BIT = 1 << 8
 
 
@@ -50,13 +50,13 @@ def hold(lane: str, module: str, root: Root, ends: float, get_ready: Callable[[]
         return None
     get_ready()
     try:
-        if lockfile.locked(descriptor, ends - _TELL_S, hangs_too_long):
+        if lockfile.acquire(descriptor, ends - _REPORT_S, hangs_too_long):
             return None
     except OSError as error:
         return Unread("error", f"the lock of the {lane} lane: {error.strerror}")
     pid = lockfile.holder(descriptor)
-    told = "hangs in" if _hangs(pid) else "is still reading from"
-    return Unread("timeout", f"another hostagent's worker ({f'pid {pid}' if pid else 'in another container'}) {told} the {lane} driver")
+    state = "hangs in" if _hangs(pid) else "is still reading from"
+    return Unread("timeout", f"another hostagent's worker ({f'pid {pid}' if pid else 'in another container'}) {state} the {lane} driver")
 
 
 def _opened(lane: str, module: str, root: Root) -> int:
@@ -94,7 +94,7 @@ def _file(root: Root, parent: str, directory: str, name: str, uid: int) -> int:
             _refuse_others(os.stat(directory, dir_fd=above, follow_symlinks=False), uid)
             inside = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
             opened.callback(os.close, inside)
-            return lockfile.opened(name, inside=inside)[0]
+            return lockfile.open_private(name, inside=inside)[0]
     except NotOwnError as error:
         raise NotOwnError(error.errno, f"{path}: {error.strerror}: remove it") from error
     except OSError:
@@ -107,7 +107,7 @@ def _kernels_own(root: Root, directory: str) -> int:
         try:
             for name in sorted(os.listdir(inside)):
                 with contextlib.suppress(OSError):
-                    return lockfile.opened(name, inside=inside, make=False)[0]
+                    return lockfile.open_private(name, inside=inside, make=False)[0]
         finally:
             os.close(inside)
     return -1

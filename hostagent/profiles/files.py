@@ -36,7 +36,7 @@ def commented(profile: str) -> str:
     return read_small(os.path.join(BUILT_IN, f"{profile}.yaml"), MAX_BYTES).decode()
 
 
-def obeyed() -> Collection[int]:
+def trusted_owners() -> Collection[int]:
     """Whose files this process obeys: as root root's alone. Who is not root decides nothing for anybody else."""
     return (0,) if os.geteuid() == 0 else ()
 

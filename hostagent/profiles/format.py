@@ -48,7 +48,7 @@ class Rename(NamedTuple):
 RENAMES: tuple[Rename, ...] = ()
 
 
-class Known(NamedTuple):
+class CheckedLayer(NamedTuple):
     """A layer without what this version does not know or cannot take, under today's names; its ``schema_version`` is our major."""
 
     data: dict[str, Any]
@@ -57,13 +57,13 @@ class Known(NamedTuple):
     mistakes: tuple[Mistake, ...]  # under the names that the layer has
 
 
-def known(kind: type, data: Mapping[str, Any], renames: tuple[Rename, ...]) -> Known:
+def check_layer(kind: type, data: Mapping[str, Any], renames: tuple[Rename, ...]) -> CheckedLayer:
     """The part of a layer that `kind` has fields for, and all that is wrong with the rest."""
     try:
         is_newer = _minor(data.get("schema_version", SCHEMA_VERSION)) > SCHEMA_MINOR
         today, renamed = _renamed({**data, "schema_version": SCHEMA_VERSION} if "schema_version" in data else dict(data), renames)
     except ShapeError as error:
-        return Known({}, False, (), error.mistakes)
+        return CheckedLayer({}, False, (), error.mistakes)
     ignored: list[tuple[Any, ...]] = []
     mistakes: tuple[Mistake, ...] = ()
     try:
@@ -76,7 +76,7 @@ def known(kind: type, data: Mapping[str, Any], renames: tuple[Rename, ...]) -> K
     )
     # with so many of them there may be more, which would stay
     left = {} if len(mistakes) >= MAX_MISTAKES else _without(today, {*ignored, *(one.path for one in mistakes)})
-    return Known(left, is_newer, sentences, tuple(_under_old_name(one, renamed) for one in mistakes))
+    return CheckedLayer(left, is_newer, sentences, tuple(_under_old_name(one, renamed) for one in mistakes))
 
 
 def _minor(version: object) -> int:

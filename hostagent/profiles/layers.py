@@ -10,7 +10,7 @@ from hostagent.core.errors import HostagentError, did_you_mean
 from hostagent.core.smallfile import STANDARD_INPUT, NotOwnError, is_absent, read_standard_input, reason
 from hostagent.profiles import files
 from hostagent.profiles.files import NEXT_STEP
-from hostagent.profiles.format import Rename, known
+from hostagent.profiles.format import Rename, check_layer
 
 if TYPE_CHECKING:
     from hostagent.profiles.mistakes import Place
@@ -63,9 +63,9 @@ class Reader(NamedTuple):
             raise HostagentError(f"profile {path}: {reason(error)}", NEXT_STEP) from error
         return Layer(path, {}, ((files.listed(path), files.ABSENT),) if path else ())
 
-    def known(self, label: str, data: Mapping[str, Any], raw: bytes = b"") -> Layer:
+    def layer(self, label: str, data: Mapping[str, Any], raw: bytes = b"") -> Layer:
         """Data of any origin; `raw` is the file that it stands in, if any."""
-        found = known(self.kind, data, self.renames)
+        found = check_layer(self.kind, data, self.renames)
         layer = Layer(label, found.data, (), found.warnings, found.is_newer, (), raw)
         if not found.mistakes:
             return layer
@@ -88,7 +88,7 @@ class Reader(NamedTuple):
             kind = "list" if isinstance(data, list) else "single value"
             raise HostagentError(f"profile {label}: found a {kind}, wanted keys and values", NEXT_STEP)
         listed = () if is_standard else ((files.listed(path), files.fingerprint(raw)),)
-        return self.known(label, data, raw)._replace(files=listed)
+        return self.layer(label, data, raw)._replace(files=listed)
 
 
 def _parsed(raw: bytes, label: str) -> Any:

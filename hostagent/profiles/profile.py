@@ -10,7 +10,7 @@ from hostagent.core.errors import HostagentError
 from hostagent.core.frozen import frozen
 from hostagent.core.typed import Mistake, ShapeError, build, plain
 from hostagent.core.vocabulary import Severity
-from hostagent.profiles.files import fingerprint, obeyed
+from hostagent.profiles.files import fingerprint, trusted_owners
 from hostagent.profiles.format import RENAMES, Rename, impossible
 from hostagent.profiles.install import InstallPolicy
 from hostagent.profiles.layers import Reader, beside, is_path, warnings
@@ -232,18 +232,18 @@ def load(
     site_file: str = SITE_FILE,
     overlay: Mapping[str, Any] | None = None,
     renames: tuple[Rename, ...] = RENAMES,
-    anybodys: bool = False,
+    any_owner: bool = False,
 ) -> Loaded:
     """Default profile, then what `name` (built-in name or path) extends, then it, then the site file.
 
     Without `name` the site file may choose the profile by its own ``extends``. Raises ``HostagentError``: as root also for a file that
-    others could have written, unless it is only looked at (`anybodys`).
+    others could have written, unless it is only looked at (`any_owner`).
     """
-    reader = Reader(Profile, renames, () if anybodys else obeyed())
+    reader = Reader(Profile, renames, () if any_owner else trusted_owners())
     site = reader.site(site_file)
     chosen = name or beside(site_file, str(site.data.get("extends") or "default"))
     laid_over = {key: value for key, value in site.data.items() if key not in ("name", "extends")}
-    layers = [*reader.chain(chosen), site._replace(data=laid_over), *([reader.known("overlay", overlay)] if overlay else [])]
+    layers = [*reader.chain(chosen), site._replace(data=laid_over), *([reader.layer("overlay", overlay)] if overlay else [])]
     merged: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for one in layers:
@@ -278,7 +278,7 @@ def refuse_mistakes(loaded: Loaded, places: "Iterable[Place]", mistakes: Iterabl
 
 def validate(path: str) -> Loaded:
     """Load one file as `load` would, without the site file: for ``profile validate``."""
-    return load(file_name(path), site_file="", anybodys=True)
+    return load(file_name(path), site_file="", any_owner=True)
 
 
 def file_name(path: str) -> str:

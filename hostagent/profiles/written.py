@@ -20,7 +20,7 @@ def as_yaml(profile: Any) -> str:
     return write_yaml(values)
 
 
-def started(name: str, version: str) -> str:
+def template(name: str, version: str) -> str:
     """The default profile with its comments, under another name and laid over the built-in one. Raises ``OSError``."""
     _, _, text = commented("default").partition("\n")  # its own first line says what it is
     quoted = write_yaml(name).partition("\n")[0]

@@ -38,7 +38,7 @@ set_mask: "Callable[[int, Iterable[int]], Iterable[int]]" = getattr(signal.pthre
 handler_of: "Callable[[int], object]" = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
 
 #: Of this process: killed children that the kernel has not let die yet.
-_left_behind: list[int] = []
+_unreaped: list[int] = []
 
 
 class Child:
@@ -57,7 +57,7 @@ class Child:
         forking one lives on in the child, and what lock another holds stays locked there for ever.
         """
         refuse_threads()
-        _reap(*_left_behind)
+        _reap(*_unreaped)
         self.pipe, theirs = os.pipe()
         with contextlib.suppress(OSError):  # pipe-user-pages-soft is used up: a small pipe works too
             _set_pipe_size(theirs)
@@ -139,16 +139,16 @@ class Child:
             self.hand_over()
         with contextlib.suppress(ProcessLookupError, PermissionError):  # a security module may refuse: then it is left
             os.kill(self.pid, signal.SIGKILL)
-        _left_behind.append(self.pid)
+        _unreaped.append(self.pid)
         ends = time.monotonic() + CLOSE_S
         pause_s = 0.0005
         _reap(self.pid)
-        while self.pid in _left_behind and time.monotonic() < ends:
+        while self.pid in _unreaped and time.monotonic() < ends:
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_S)
             _reap(self.pid)
         pid, self.pid = self.pid, 0
-        return pid if pid in _left_behind else 0
+        return pid if pid in _unreaped else 0
 
 
 def _reap(*pids: int) -> None:
@@ -156,7 +156,7 @@ def _reap(*pids: int) -> None:
         with contextlib.suppress(ChildProcessError):
             if os.waitpid(pid, os.WNOHANG) == (0, 0):
                 continue
-        _left_behind.remove(pid)
+        _unreaped.remove(pid)
 
 
 @functools.cache

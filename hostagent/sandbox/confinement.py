@@ -5,7 +5,7 @@ import resource
 
 from hostagent.core.answers import MIB
 from hostagent.sandbox import landlock
-from hostagent.sandbox.privileges import NOBODY_ELSE, forbid_new_privileges, keep_only, limit
+from hostagent.sandbox.privileges import SANDBOX_USER, forbid_new_privileges, keep_only, limit
 
 #: systemd's table of numbers of users and groups calls these unused: no distribution, service or container has one of them.
 _UNUSED = range(1879048192, 2147483647)
@@ -19,13 +19,13 @@ _LIMITS = {
 _MOST_PROCESSES = 16
 
 
-def nobody() -> int:
+def unused_user() -> int:
     """The number of a user and a group that nobody else is; where it is not mapped to, one that is nobody's but ours.
 
     Not nobody's own: processes that run as nobody may signal and trace each other, and share a limit of processes.
     """
     number = _UNUSED[int.from_bytes(os.urandom(4), "little") % len(_UNUSED)]
-    return number if all(_is_mapped(number, f"/proc/self/{kind}_map") for kind in ("uid", "gid")) else NOBODY_ELSE
+    return number if all(_is_mapped(number, f"/proc/self/{kind}_map") for kind in ("uid", "gid")) else SANDBOX_USER
 
 
 def _is_mapped(number: int, path: str) -> bool:

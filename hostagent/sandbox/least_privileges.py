@@ -1,7 +1,7 @@
 """The least that each of our own processes needs, given up for good before it reads a byte that somebody else wrote.
 
 What an image's files, a container's network or an answer from the network could make of a parser is then of little use. Each part
-holds alone; what the kernel has not is missing in the `Cage` that is answered. docs/security.md has the table, "What each part runs as".
+holds alone; what the kernel has not is missing in the `Sandbox` that is answered. docs/security.md has the table, "What each part runs as".
 """
 
 import os
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import hostagent
 from hostagent.core.answers import MIB
-from hostagent.sandbox.privileges import Cage, forbid_new_privileges, keep_only, limit
+from hostagent.sandbox.privileges import Sandbox, forbid_new_privileges, keep_only, limit
 
 if TYPE_CHECKING:
     from hostagent.sandbox.seccomp import Grant
@@ -32,7 +32,7 @@ _UMASK = 0o022
 _LIBRARIES = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache")
 
 
-def image_reader(root: str) -> Cage:
+def image_reader(root: str) -> Sandbox:
     """For the process that reads the image at `root`: it reads there, and loads modules; those of hostagent also where its directory was
     taken off Python's path (`hostagent.__main__`).
     """
@@ -41,17 +41,17 @@ def image_reader(root: str) -> Cage:
     return _confined(_IMAGE, ("read-only", "memory"), reads=reads)
 
 
-def network_worker() -> Cage:
+def network_worker() -> Sandbox:
     """For the worker that asks the kernel about the network: it opens sockets, and writes nothing."""
     return _confined(_NETWORK, ("read-only", "sockets"))  # in Landlock the links of other processes cannot be read
 
 
-def fetcher() -> Cage:
+def fetcher() -> Sandbox:
     """For the process that fetches a file of others: it connects, reads its settings, and writes nothing."""
     return _confined((), ("read-only", "sockets"), writes=())
 
 
-def publisher(directories: Iterable[str], *, runs_programs: bool) -> Cage:
+def publisher(directories: Iterable[str], *, runs_programs: bool) -> Sandbox:
     """For the process that serves HTTP and writes to Kubernetes: it writes below `directories` alone.
 
     `runs_programs`: one of the kubeconfig, which has caches of its own, shows who we are. Then no directory is closed.
@@ -79,7 +79,7 @@ def _confined(
     grants: "Collection[Grant]",
     reads: "Iterable[str] | None" = None,
     writes: "Iterable[str] | None" = None,
-) -> Cage:
+) -> Sandbox:
     """With `reads`, nothing is read elsewhere, and nothing written; with `writes`, nothing is written elsewhere. No path is opened by
     openat2(2) without Landlock: the filter cannot see for what.
     """
@@ -90,4 +90,4 @@ def _confined(
     version = landlock.confine(reads, (), ()) if reads is not None else landlock.write_below(writes) if writes is not None else 0
     held = keep_only(capabilities)
     is_filtered = refuse((*grants, *(("openat2",) if version else ())))
-    return Cage(held, os.geteuid(), "sockets" in grants, is_filtered, version)
+    return Sandbox(held, os.geteuid(), "sockets" in grants, is_filtered, version)

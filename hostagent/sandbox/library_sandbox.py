@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from hostagent.core.unread import Unread
 from hostagent.sandbox.landlock import confine
 from hostagent.sandbox.majors import majors
-from hostagent.sandbox.privileges import Cage, forbid_new_privileges, limit, renounce
+from hostagent.sandbox.privileges import Sandbox, drop_privileges, forbid_new_privileges, limit
 from hostagent.sandbox.seccomp import refuse
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _HARMLESS = {"null": (1, 3), "zero": (1, 5), "urandom": (1, 9)}
 _MAX_FILES = 4096
 
 
-def enter(rights: "Rights", libraries: Iterable[str], *, simulated: bool) -> "Cage | Unread":
+def enter(rights: "Rights", libraries: Iterable[str], *, simulated: bool) -> "Sandbox | Unread":
     """Give up all but `rights` and what loading one of the files `libraries` takes; why not, where one that must go stays.
 
     There is no way back. Import before what will be needed. `simulated`: not a live host but a tree, whose files somebody else made:
@@ -42,7 +42,7 @@ def enter(rights: "Rights", libraries: Iterable[str], *, simulated: bool) -> "Ca
     else:
         landlock = confine((*rights.reads, *rights.data, *places), _devices(rights), ("/dev",))
     opened = [path for path in _below(rights.driver) if re.fullmatch(rights.opens, path.removeprefix("/dev/"))]
-    kept = renounce(rights.capabilities, opened, libraries)
+    kept = drop_privileges(rights.capabilities, opened, libraries)
     if isinstance(kept, Unread):
         return kept
     sockets = rights.sockets and kept.is_alone
@@ -50,7 +50,7 @@ def enter(rights: "Rights", libraries: Iterable[str], *, simulated: bool) -> "Ca
     missing = [name for name, holds in (("Landlock", landlock), ("filter of system calls", refused)) if not holds]
     if simulated and missing:
         return Unread("denied", f"this is no live host, and the kernel has no {' and no '.join(missing)} for the cage")
-    return Cage(kept.capabilities, kept.user, sockets, refused, landlock)
+    return Sandbox(kept.capabilities, kept.user, sockets, refused, landlock)
 
 
 def _devices(rights: "Rights") -> Iterator[str]:

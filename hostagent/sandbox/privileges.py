@@ -24,20 +24,20 @@ _NUMBERS: Mapping[str, int] = {
     "sys_chroot": 18, "sys_ptrace": 19, "sys_admin": 21, "syslog": 34,
 }  # fmt: skip
 #: A user and a group that nobody is: below 65536, so that a user namespace has them, and not nobody's, as whom others run.
-NOBODY_ELSE = 65533
+SANDBOX_USER = 65533
 #: Made once: each child of a daemon takes it.
 _libc = ctypes.CDLL(None)
 
 
-class Kept(NamedTuple):
-    """What a process has after `renounce`."""
+class Privileges(NamedTuple):
+    """What a process has after `drop_privileges`."""
 
     capabilities: tuple[str, ...]
     user: int  # as whom it opens files and sockets
     is_alone: bool  # nothing but what everybody may open or connect to is open to it, and `nodes`
 
 
-class Cage(NamedTuple):
+class Sandbox(NamedTuple):
     """What holds from now on, in words: for reports and tapes."""
 
     capabilities: tuple[str, ...]
@@ -50,8 +50,8 @@ class Cage(NamedTuple):
         return {**self._asdict(), "capabilities": list(self.capabilities)}
 
 
-def is_cage(found: "dict[str, Any]") -> bool:
-    """Whether a value has the shape that `Cage.plain` makes."""
+def is_sandbox(found: "dict[str, Any]") -> bool:
+    """Whether a value has the shape that `Sandbox.plain` makes."""
     match found:
         case {"capabilities": [*names], "user": int(), "sockets": bool(), "system_calls": bool(), "landlock": int(), **rest}:
             return not rest and all(isinstance(name, str) for name in names)
@@ -70,7 +70,7 @@ def forbid_new_privileges() -> bool:
     return bool(_libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
 
 
-def renounce(capabilities: Iterable[str], nodes: Iterable[str], files: Iterable[str]) -> "Kept | Unread":
+def drop_privileges(capabilities: Iterable[str], nodes: Iterable[str], files: Iterable[str]) -> "Privileges | Unread":
     """Lose every capability but these and what opening `nodes` and reading `files` takes, become a user that nobody else is.
 
     Why not, where a right cannot be given up (a system call filter, a user namespace without this user): then the library must not
@@ -97,7 +97,7 @@ def renounce(capabilities: Iterable[str], nodes: Iterable[str], files: Iterable[
     libc.prctl(_CAP_AMBIENT, _AMBIENT_CLEAR, 0, 0, 0)
     die_with(parent)  # a change of credentials makes the kernel forget it
     held = _permitted(libc)
-    return Kept(tuple(name for name in kept if held >> _NUMBERS[name] & 1), os.geteuid(), is_alone)
+    return Privileges(tuple(name for name in kept if held >> _NUMBERS[name] & 1), os.geteuid(), is_alone)
 
 
 def limit(most: Mapping[int, int]) -> None:
@@ -158,15 +158,15 @@ def _leave_groups(libc: ctypes.CDLL, groups: Iterable[int]) -> bool:
     """Root's group opens sockets through which a container runtime obeys."""
     wanted = sorted(groups)
     array = (ctypes.c_uint32 * len(wanted))(*wanted)
-    return bool(libc.setgroups(ctypes.c_size_t(len(wanted)), array) == 0 and libc.setresgid(NOBODY_ELSE, NOBODY_ELSE, NOBODY_ELSE) == 0)
+    return bool(libc.setgroups(ctypes.c_size_t(len(wanted)), array) == 0 and libc.setresgid(SANDBOX_USER, SANDBOX_USER, SANDBOX_USER) == 0)
 
 
 def _leave_user(libc: ctypes.CDLL) -> "Unread | None":
     """Become somebody else for files, and for whoever is connected to; the real and the saved user id stay."""
     unchanged = ctypes.c_uint32(-1)
-    changed = libc.setresuid(unchanged, ctypes.c_uint32(NOBODY_ELSE), unchanged) == 0
-    libc.setfsuid(NOBODY_ELSE)
-    if libc.setfsuid(-1) != NOBODY_ELSE or not changed:  # setfsuid always returns the user id before, never an error
+    changed = libc.setresuid(unchanged, ctypes.c_uint32(SANDBOX_USER), unchanged) == 0
+    libc.setfsuid(SANDBOX_USER)
+    if libc.setfsuid(-1) != SANDBOX_USER or not changed:  # setfsuid always returns the user id before, never an error
         call = "setresuid" if not changed else "setfsuid"
         return Unread("denied", f"the right of an owner to change files cannot be given up ({call})")
     return None

@@ -24,8 +24,8 @@ from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread
 from hostagent.sandbox import least_privileges
 from hostagent.sandbox.child import Child, Send
-from hostagent.sandbox.worker_protocol import LONGEST, Heard, Question, RefusedError
-from hostagent.sandbox.worker_spec import CAGE, CALL_S, LOAD_S, LOCKING, LOOKING, Lane
+from hostagent.sandbox.worker_protocol import LONGEST, MessageValidator, Question, RefusedError
+from hostagent.sandbox.worker_spec import CALL_S, LOAD_S, LOCKING, LOOKING, SANDBOX, Lane
 
 #: A deadline that passed while the parent was busy gets this long for an answer that is already on its way.
 _GRACE_S = 0.05
@@ -46,7 +46,7 @@ class Worker:
         self._ends = ends
         self._child = Child()
         self._not_running = Unread("error", "the worker is not running")
-        self._heard = Heard()
+        self._validator = MessageValidator()
         self._answers: dict[Question, Answer | Unread] = {}
         self.took_s: dict[Question, float] = {}  # as the worker says it
         self._done: dict[str, Answer | Unread] = {}
@@ -64,9 +64,9 @@ class Worker:
         return self._child.pipe
 
     @property
-    def cage(self) -> dict[str, Any]:
+    def sandbox(self) -> dict[str, Any]:
         """What held while the lane's library was asked, once it is known; by `library_sandbox`. {} where none was."""
-        answer = self._answers.get(CAGE)
+        answer = self._answers.get(SANDBOX)
         return answer if isinstance(answer, dict) else {}
 
     def start(self) -> None:
@@ -82,15 +82,15 @@ class Worker:
 
     def _work(self, send: Send) -> None:
         """In the worker."""
-        telling = _Telling(send)
+        events = _EventSender(send)
         try:
             least_privileges.worker()
-            self.lane.read(self.lane, telling.ask, telling.done, self._root, self._ends)
+            self.lane.read(self.lane, events.ask, events.done, self._root, self._ends)
         except BrokenPipeError:
             raise
         except Exception as error:  # a bug here is an answer too
             crashed = Unread("error", f"the worker crashed: {type(error).__name__}: {error}")
-            telling.done("read", "list", *self.lane.methods, rest=crashed)
+            events.done("read", "list", *self.lane.methods, rest=crashed)
 
     def hand_over(self) -> None:
         """Another process asks from now on; this one only ends the worker."""
@@ -123,7 +123,7 @@ class Worker:
             try:
                 messages = self._child.receive(max(self._call_ends() - time.monotonic(), _GRACE_S), LONGEST)
                 for message in messages or ():
-                    event, *rest = self._heard.event(message)
+                    event, *rest = self._validator.event(message)
                     taken[event](*rest)
             except (RefusedError, OverflowError) as error:
                 self._end_all(Unread("error", f"the {self.lane.name} worker said what it was not asked after {self._call[1]}: {error}"))
@@ -165,7 +165,7 @@ class Worker:
         method, *arguments = question
         if method in self._done or question in self._answers:
             return False
-        return question == CAGE or method in self.lane.methods or (len(arguments) == 1 and self.lane.has(method, *arguments))
+        return question == SANDBOX or method in self.lane.methods or (len(arguments) == 1 and self.lane.has(method, *arguments))
 
     def _hung(self) -> None:
         question, label, began, allowed_s = self._call
@@ -207,7 +207,7 @@ class Worker:
         return self._without_answer(("list", parent))
 
 
-class Hung:
+class HungWorker:
     """Stands for a worker that is not started, because one of an earlier pass still hangs in that driver."""
 
     pid, pipe = 0, -1
@@ -215,7 +215,7 @@ class Hung:
     def __init__(self, lane: Lane, left: int) -> None:
         """`left`: the process id of the one that hangs."""
         self.lane = lane
-        self.cage: dict[str, Any] = {}
+        self.sandbox: dict[str, Any] = {}
         self.took_s: dict[Question, float] = {}
         self._late = Unread("timeout", f"not asked: process {left} of an earlier pass hangs in the {lane.name} driver")
 
@@ -232,7 +232,7 @@ class Hung:
         return self._late
 
 
-class _Telling:
+class _EventSender:
     """The worker's own side: every call is announced, made, and answered."""
 
     def __init__(self, send: Send) -> None:
@@ -240,16 +240,16 @@ class _Telling:
 
     def ask(self, question: tuple[str, ...], label: str, call: Callable[[], Any], allowed_s: float = CALL_S) -> Any:
         """What `call` answers. An empty `question` announces a call whose answer the parent does not need."""
-        self._tell("begin", question, label, time.monotonic(), min(allowed_s, _DAY_S))
+        self._send_event("begin", question, label, time.monotonic(), min(allowed_s, _DAY_S))
         answer = call()
-        self._tell("answer", question, _encoded(answer if question else None), time.monotonic())
+        self._send_event("answer", question, _encoded(answer if question else None), time.monotonic())
         return answer
 
     def done(self, *methods: str, rest: "Answer | Unread" = None) -> None:
         """These methods are complete; what of theirs was asked and not answered is `rest`, or absent."""
-        self._tell("done", methods, _encoded(rest))
+        self._send_event("done", methods, _encoded(rest))
 
-    def _tell(self, *event: Any) -> None:
+    def _send_event(self, *event: Any) -> None:
         self._send(json.dumps(event).encode())
 
 

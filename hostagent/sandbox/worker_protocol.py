@@ -23,7 +23,7 @@ class RefusedError(Exception):
     """What a worker sent is no part of what it was asked."""
 
 
-class Heard:
+class MessageValidator:
     """One worker's messages, one after the other. As tuples: a NamedTuple costs the start of every run two milliseconds."""
 
     def __init__(self) -> None:
@@ -42,10 +42,11 @@ class Heard:
             raise RefusedError(f"a message of {values} values, wanted at most {_MAX_VALUES}")
         try:
             text = message.decode()
-            said, end = _JSON.raw_decode(text)
+            fields, end = _JSON.raw_decode(text)
             if end != len(text):
                 _refuse(text)
-            return tuple([shaped(one) for shaped, one in zip(_SHAPES[said[0]], said, strict=True)])  # no generator: of hundreds, that costs
+            # a list, no generator: that costs, of hundreds
+            return tuple([shaped(one) for shaped, one in zip(_SHAPES[fields[0]], fields, strict=True)])
         except RecursionError as error:
             raise RefusedError("a message that is too deep") from error
         except (ValueError, TypeError, KeyError) as error:

@@ -21,7 +21,7 @@ LOCKING = "waiting for the lane's lock"
 #: And before that: whether there is anything to ask.
 LOOKING = "looking for devices"
 #: Nobody's question: a worker tells so in which cage its library is asked.
-CAGE = ("cage",)
+SANDBOX = ("cage",)
 
 
 def allowed_s(question: tuple[str, ...], label: str) -> float:

@@ -10,14 +10,14 @@ PERSON = re.compile(
     r"|(?<=/var/spool/mail/)[\w.-]+|(?<=~)[a-z][\w.-]{0,31}(?=/)|(?<=/run/user/)\d+|(?<=\buser-)\d+(?=\.slice)"
 )
 #: What stands for a person in a report.
-SOMEBODY = "USER"
+PLACEHOLDER = "USER"
 #: What this program has called one on a tape.
 CALLED = re.compile(r"user-[0-9a-f]{6}(?![\w-])")
 _PATH = re.compile(r"/[^\s\"':,;=\\\[\]{}()]+")
 #: Below them nobody has a directory that is called as they are.
 SYSTEM = frozenset({"usr", "etc", "bin", "sbin", "lib", "lib32", "lib64", "boot", "dev", "proc", "sys"})
 #: Accounts of no person, whose names are those of directories too.
-_NOBODY = frozenset(
+_SYSTEM_ACCOUNTS = frozenset(
     (
         "", "root", "nobody", "daemon", "home", "users", "data", "lib", "lib64", "bin", "share", "opt", "srv", "mnt", "tmp", "run", "var",
         "usr", "ubuntu", "debian", "centos", "rocky", "ec2-user", "admin", "user", "cuda", "nccl", "nvidia", "amazon", "aws", "google",
@@ -34,10 +34,10 @@ def is_person(name: str) -> bool:
     >>> is_person("alice"), is_person("root"), is_person("nvidia")
     (True, False, False)
     """
-    return name.lower() not in _NOBODY and bool(_NAME.fullmatch(name))
+    return name.lower() not in _SYSTEM_ACCOUNTS and bool(_NAME.fullmatch(name))
 
 
-def without_people(text: str, people: Collection[str], called: Callable[[str], str] = lambda _: SOMEBODY) -> str:
+def without_people(text: str, people: Collection[str], called: Callable[[str], str] = lambda _: PLACEHOLDER) -> str:
     """`text` with paths that name nobody: neither one of `people`, nor whose home it is, nor one whom a tape calls something else.
 
     >>> without_people("/home/bob/x:/scratch/alice/lib:/usr/lib/alice:/data/user-012345", ("alice",))

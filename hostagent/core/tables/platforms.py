@@ -40,7 +40,7 @@ HOSTS_FILE, KUBELETS_HOSTS = "/etc/hosts", "# Kubernetes-managed hosts file"
 FIRST_NAMESPACE = "pid:[4026531836]"
 
 
-class Row(NamedTuple):
+class PlatformRow(NamedTuple):
     """All that a row names has to be there, and one of `paths`.
 
     Where many hosts have the id, the platform shows by a file with something in it: a directory, or a mark without a word, is anybody's.
@@ -71,17 +71,17 @@ _BOTTLEROCKET = tuple(f"/{arch}-bottlerocket-linux-gnu" for arch in ("x86_64", "
 _CLUSTER = "/home/kubernetes"
 _OPENSHIFT = "/etc/kubernetes"
 _OSTREE = ("/run/ostree-booted", "/sysroot/ostree/repo", "/ostree/repo")
-_GOOGLE = Row(
+_GOOGLE = PlatformRow(
     "GKE node", "managed", ("cos",), (_CLUSTER,), owner="provider", others="provider", kubelet=_CLUSTER,
     driver=_GKE, libraries=f"{_GKE}/lib64", directories=(f"{_GKE}/lib64",), firmware=(f"{_GKE}/firmware",),
 )  # fmt: skip
 #: The first that fits.
 ROWS = (
-    Row(
+    PlatformRow(
         "WSL2", "guest", (), ("/dev/dxg", "/usr/lib/wsl/lib"), kernel="microsoft", owner="provider", others="host",
         gpus=NOWHERE, driver=NOWHERE, libraries=NOWHERE,
     ),
-    Row(
+    PlatformRow(
         "Jetson Linux", "host", (), ("/etc/nv_tegra_release",), kernel="tegra", others="host",
         gpus=NOWHERE, driver=NOWHERE, libraries=NOWHERE,
     ),
@@ -90,32 +90,35 @@ ROWS = (
         ids=("ubuntu",), vendor="Google", is_common=True,
         paths=tuple(f"{_CLUSTER}/{name}" for name in ("kubelet-config.yaml", "kube-env", "bin/configure-helper.sh", "bin/kubelet")),
     ),
-    Row(
+    PlatformRow(
         "Container-Optimized OS", "managed", ("cos",), ("/mnt/stateful_partition", "/etc/cos-package-info.json", "/usr/bin/cos-extensions"),
         driver=_COS, libraries=f"{_COS}/lib64", directories=(f"{_COS}/lib64",), firmware=(f"{_COS}/firmware",),
     ),
-    Row(
+    PlatformRow(
         "Bottlerocket", "managed", ("bottlerocket",), (*_BOTTLEROCKET, "/.bottlerocket", "/usr/share/bottlerocket", "/usr/bin/apiclient"),
         directories=tuple(f"{root}/sys-root/usr/lib/nvidia/tesla" for root in _BOTTLEROCKET), kubelet="/etc/kubernetes/kubelet",
     ),
-    Row(
+    PlatformRow(
         "Talos Linux", "managed", ("talos",),
         ("/usr/local/lib/containers", "/usr/local/etc/containers", "/system", "/etc/cri/conf.d", _TALOS),
         libraries=_TALOS, directories=tuple(f"{_TALOS}/{name}" for name in ("usr/lib64", "usr/lib", "lib")), kubelet="/etc/kubernetes",
     ),
-    Row(
+    PlatformRow(
         "Flatcar Container Linux", "managed", ("flatcar",), ("/usr/share/flatcar", "/usr/share/update_engine"),
         driver="/opt/nvidia", libraries="/opt/nvidia", directories=("/opt/nvidia/current/usr/lib64",),
         kubelet_owner="host",
     ),
-    Row("Red Hat CoreOS", "managed", ("rhcos", "scos"), _OSTREE, kubelet=_OPENSHIFT),
-    Row("Red Hat CoreOS", "managed", ("rhel", "centos"), _OSTREE, variant="coreos", kubelet=_OPENSHIFT),
-    Row("CoreOS", "managed", ("fedora",), _OSTREE, variant="coreos", kubelet_owner="host"),
+    PlatformRow("Red Hat CoreOS", "managed", ("rhcos", "scos"), _OSTREE, kubelet=_OPENSHIFT),
+    PlatformRow("Red Hat CoreOS", "managed", ("rhel", "centos"), _OSTREE, variant="coreos", kubelet=_OPENSHIFT),
+    PlatformRow("CoreOS", "managed", ("fedora",), _OSTREE, variant="coreos", kubelet_owner="host"),
     # OpenShift 4.19 and later (openshift/enhancements, split-rhcos-into-layers): os-release is RHEL's; Ignition set it up
-    Row("Red Hat CoreOS", "managed", ("rhel", "centos"), ("/etc/.ignition-result.json",), kubelet=_OPENSHIFT),
-    Row("Ubuntu Core", "managed", ("ubuntu-core",), ("/writable", "/run/mnt/ubuntu-data", "/snap")),
-    Row("SUSE Linux Micro", "managed", ("sl-micro", "sle-micro"), ("/usr/sbin/transactional-update", "/.snapshots"), kubelet_owner="host"),
-    Row(
+    PlatformRow("Red Hat CoreOS", "managed", ("rhel", "centos"), ("/etc/.ignition-result.json",), kubelet=_OPENSHIFT),
+    PlatformRow("Ubuntu Core", "managed", ("ubuntu-core",), ("/writable", "/run/mnt/ubuntu-data", "/snap")),
+    PlatformRow(
+        "SUSE Linux Micro", "managed", ("sl-micro", "sle-micro"), ("/usr/sbin/transactional-update", "/.snapshots"),
+        kubelet_owner="host",
+    ),
+    PlatformRow(
         "EKS AMI", "cloud-image", ("amzn", "ubuntu", "rhel"),
         (
             *(f"/etc/eks/{name}" for name in ("nvidia-kmod-load.sh", "setup-nvidia.sh", "bootstrap.sh", "release")),
@@ -124,12 +127,12 @@ ROWS = (
         vendor="Amazon", is_common=True, kubelet="/etc/kubernetes/kubelet", kubelet_owner="provider",
         archives=("/var/lib/dkms-archive", "/etc/systemd/system/multi-user.target.wants/nvidia-kmod-load.service"),
     ),
-    Row(
+    PlatformRow(
         "AKS node image", "cloud-image", ("ubuntu", "azurelinux", "mariner"),
         tuple(f"/opt/azure/containers/{name}.sh" for name in ("provision", "provision_source", "provision_installs", "provision_configs")),
         vendor="Microsoft", is_common=True, kubelet="/etc/default", kubelet_owner="provider",
     ),
-    Row("DGX OS", "host", ("ubuntu",), ("/etc/dgx-release",), vendor="NVIDIA", is_common=True, owner="host", others="host"),
+    PlatformRow("DGX OS", "host", ("ubuntu",), ("/etc/dgx-release",), vendor="NVIDIA", is_common=True, owner="host", others="host"),
 )  # fmt: skip
 
 #: Where a distribution of Kubernetes has its own configuration of the kubelet, on a host that anybody may change.

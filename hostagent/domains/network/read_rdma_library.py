@@ -1,4 +1,4 @@
-"""libibverbs: from which root it is taken, with which providers, in which cage it runs."""
+"""libibverbs: from which root it is taken, with which providers, in which sandbox it runs."""
 
 # libibverbs asks netlink for devices first, which can load modules (rdma-netlink-subsys-*), and falls back to sysfs where the
 # socket is refused. uverbs nodes are 0666 by the kernel. Their major 231 is that of umad and issm too, so nodes are allowed by
@@ -41,7 +41,7 @@ class Loader:
         self._paths: list[str] = []
 
     def enter(self) -> "dict[str, Any] | Unread":
-        """Go where the library belongs, and into the cage: what holds there, or why nothing may be loaded.
+        """Go where the library belongs, and into the sandbox: what holds there, or why nothing may be loaded.
 
         The environment stays outside: by IBV_DRIVERS whoever starts this program would choose what is loaded.
         """
@@ -64,11 +64,11 @@ class Loader:
                 self._root.enter()
             except PermissionError:
                 return Unread("denied", f"{LIBRARY} is not loaded: it finds its providers only where it belongs, and chroot(2) is denied")
-        cage = enter(self._rights, [path for path in loaded if not path.startswith(_SETTINGS)], simulated=simulated)
-        if isinstance(cage, Unread):
-            return Unread(cage.why, f"{LIBRARY} is not loaded: {cage.detail}")
+        sandbox = enter(self._rights, [path for path in loaded if not path.startswith(_SETTINGS)], simulated=simulated)
+        if isinstance(sandbox, Unread):
+            return Unread(sandbox.why, f"{LIBRARY} is not loaded: {sandbox.detail}")
         self._paths = found
-        return cage.plain()
+        return sandbox.plain()
 
     def load(self) -> "tuple[str, ctypes.CDLL] | Unread":
         """The path that was loaded, and the library."""

@@ -13,7 +13,7 @@ from hostagent.core.unread import Unread
 from hostagent.domains.network.read_rdma_library import LIBRARY, Loader
 from hostagent.host.files import Files, unread
 from hostagent.host.paths import Root
-from hostagent.sandbox.worker_spec import CAGE, ENTERING, LOAD_S, LOADING, Ask, Rights
+from hostagent.sandbox.worker_spec import ENTERING, LOAD_S, LOADING, SANDBOX, Ask, Rights
 
 #: More than struct ibv_port_attr has in any release; what is asked stands in its first words.
 _ATTRIBUTES = ctypes.c_uint32 * 64
@@ -31,10 +31,10 @@ Port = tuple[str, str]  # device and number
 
 
 def answer_all(ask: Ask, files: Files, root: Root, rights: Rights, ports: Sequence[Port]) -> None:
-    """Ask each port, in a cage. No device is opened that has none of `ports`."""
+    """Ask each port, in a sandbox. No device is opened that has none of `ports`."""
     loader = Loader(files, root, rights)
-    cage = ask(CAGE, ENTERING, loader.enter, LOAD_S)
-    loaded = cage if isinstance(cage, Unread) else ask((), f"{LOADING} {LIBRARY}", loader.load, LOAD_S)
+    sandbox = ask(SANDBOX, ENTERING, loader.enter, LOAD_S)
+    loaded = sandbox if isinstance(sandbox, Unread) else ask((), f"{LOADING} {LIBRARY}", loader.load, LOAD_S)
     found = loaded if isinstance(loaded, Unread) else _told(*loaded)
     ask(("rdma", "library"), "ibv_reg_dmabuf_mr", lambda: found)
     devices: Any = found if isinstance(found, Unread) else ask((), "ibv_get_device_list", Verbs(loaded[1]).devices)

@@ -13,7 +13,7 @@ import pytest
 
 import hostagent.sandbox.privileges  # noqa: F401  imported by a child that may no longer read it
 from hostagent.core.unread import Unread
-from hostagent.host.caller_tools import Wanted, asked, found
+from hostagent.host.caller_tools import Wanted, running_tools, tool_path
 from tests.children import children, running, until
 
 pytestmark = pytest.mark.alone
@@ -29,8 +29,8 @@ def tool(folder, name, text, mode=0o755):
 
 
 def heard(wanted, seconds=5.0, **environment):
-    with asked({one.tool: one for one in wanted}, environment, seconds) as pending:
-        return pending.heard()
+    with running_tools({one.tool: one for one in wanted}, environment, seconds) as pending:
+        return pending.answers()
 
 
 def test_a_tool_is_found_on_the_callers_path_and_not_on_ours(tmp_path):
@@ -47,10 +47,10 @@ def test_the_first_that_may_be_executed_counts(tmp_path):
     tool(tmp_path / "c", "nvcc", "echo c")
     tool(tmp_path / "d", "nvcc", "echo d")
     path = ":".join(str(tmp_path / one) for one in "abcd")
-    assert found(Wanted("nvcc", ()), path) == str(tmp_path / "c/nvcc")
-    assert found(Wanted("nvcc", (), (str(tmp_path / "d/nvcc"),)), path) == str(tmp_path / "d/nvcc")
-    assert found(Wanted("nvcc", (), (str(tmp_path / "a/nvcc"),)), path) == str(tmp_path / "c/nvcc")
-    assert found(Wanted("nvcc", (), (str(tmp_path / "a/nvcc"),), only_places=True), path) == ""
+    assert tool_path(Wanted("nvcc", ()), path) == str(tmp_path / "c/nvcc")
+    assert tool_path(Wanted("nvcc", (), (str(tmp_path / "d/nvcc"),)), path) == str(tmp_path / "d/nvcc")
+    assert tool_path(Wanted("nvcc", (), (str(tmp_path / "a/nvcc"),)), path) == str(tmp_path / "c/nvcc")
+    assert tool_path(Wanted("nvcc", (), (str(tmp_path / "a/nvcc"),), only_places=True), path) == ""
 
 
 def test_without_a_path_bash_looks_where_it_always_does_and_with_an_empty_one_nowhere(tmp_path):
@@ -61,8 +61,8 @@ def test_without_a_path_bash_looks_where_it_always_does_and_with_an_empty_one_no
 def test_a_folder_without_a_name_is_the_one_that_we_are_in(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tool(tmp_path, "nvcc", "echo here")
-    assert found(Wanted("nvcc", ()), "/nowhere:") == str(tmp_path / "nvcc")
-    assert found(Wanted("nvcc", ("x",), ("bad\0name",)), "/nowhere") == ""
+    assert tool_path(Wanted("nvcc", ()), "/nowhere:") == str(tmp_path / "nvcc")
+    assert tool_path(Wanted("nvcc", ("x",), ("bad\0name",)), "/nowhere") == ""
 
 
 def test_a_tool_gets_the_callers_environment_but_for_what_loads_other_code(tmp_path):
@@ -96,7 +96,7 @@ def test_tools_that_hang_cost_their_time_once_and_leave_nothing(tmp_path):
 
 def test_who_does_not_wait_for_them_ends_them(tmp_path):
     tool(tmp_path, "a", "exec sleep 996")
-    with asked({"a": Wanted("a", ())}, {"PATH": f"{tmp_path}:/usr/bin:/bin"}):
+    with running_tools({"a": Wanted("a", ())}, {"PATH": f"{tmp_path}:/usr/bin:/bin"}):
         assert until(lambda: running("sleep", "996"))
     assert until(lambda: not running("sleep", "996"))
 
@@ -104,8 +104,8 @@ def test_who_does_not_wait_for_them_ends_them(tmp_path):
 def test_they_end_with_us(tmp_path):
     tool(tmp_path, "a", "exec sleep 995")
     code = (
-        "import sys, time; from hostagent.host.caller_tools import Wanted, asked\n"
-        "with asked({'a': Wanted('a', ())}, {'PATH': sys.argv[1]}) as pending: pending.heard()"
+        "import sys, time; from hostagent.host.caller_tools import Wanted, running_tools\n"
+        "with running_tools({'a': Wanted('a', ())}, {'PATH': sys.argv[1]}) as pending: pending.answers()"
     )
     ours = subprocess.Popen([sys.executable, "-c", code, f"{tmp_path}:/usr/bin:/bin"])
     assert until(lambda: running("sleep", "995"))
@@ -193,8 +193,8 @@ def as_somebody(wanted, path):
             os.setgroups([])
             os.setresgid(65533, 65533, 65533)
             os.setresuid(65533, 65533, 65533)
-            with asked({"a": wanted}, {"PATH": path}, 30) as pending:
-                os.write(theirs, json.dumps(pending.heard()["a"].answer).encode())
+            with running_tools({"a": wanted}, {"PATH": path}, 30) as pending:
+                os.write(theirs, json.dumps(pending.answers()["a"].answer).encode())
         except BaseException:
             traceback.print_exc()
         finally:
