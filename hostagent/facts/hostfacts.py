@@ -19,16 +19,16 @@ def parent_of(one: object) -> str:
 
 
 class Earlier(NamedTuple):
-    """A fact of an earlier pass, and what it was read from, as `hostagent.engine.fact_cache` writes it."""
+    """A fact of an earlier pass, and its questions and answers as encoded by `hostagent.engine.fact_cache`."""
 
     value: Any
     asked: bytes
 
 
 class HostFacts:
-    """Facts by type: one instance of most types, a tuple of each subject type. What was not read is ``Unread``.
+    """Facts by type: one instance of most types, a tuple of each subject type; ``Unread`` where none was read.
 
-    By the type's name, so that facts can come from another process before their modules are imported here.
+    Stored by the type's name, so that facts of another process do not need their modules imported here.
     """
 
     __slots__ = ("_parents", "_values", "kind")
@@ -39,7 +39,7 @@ class HostFacts:
         self.kind = kind
 
     def of(self, kind: type) -> Any:
-        """The fact, the tuple of subjects, or why there is none."""
+        """The fact, the tuple of subjects, or ``Unread``."""
         name = kind.__name__
         return self._values[name] if name in self._values else Unread("not-recorded", f"{name}: not asked for")
 
@@ -61,7 +61,7 @@ class HostFacts:
         return None
 
     def parents(self) -> Mapping[str, str]:
-        """Of each subject that is a part of another one: its key, and the other's."""
+        """The key of the parent, by the key of each subject that is a part of another."""
         if self._parents is None:
             tuples = [value for value in self._values.values() if isinstance(value, tuple)]
             parts = ((one, parent) for value in tuples for one in value if (parent := parent_of(one)))
@@ -70,7 +70,7 @@ class HostFacts:
 
 
 class TrackedFacts(HostFacts):
-    """Facts of which is known who was asked for, by the type's name: `seen`."""
+    """Facts that record in `used` the names of the types that were accessed."""
 
     __slots__ = ("used",)
 

@@ -1,4 +1,4 @@
-"""Installed packages, and what pins, holds, feeds and upgrades them."""
+"""Installed packages, and their pins, holds, repositories and upgrades."""
 
 from fnmatch import fnmatchcase
 
@@ -17,7 +17,7 @@ def names(pattern: str, name: str) -> bool:
 
 @frozen
 class Package:
-    """One installed or half-installed package of the families this project knows (nvidia*, cuda*, kernels, runtimes)."""
+    """One installed or half-installed package of the families that hostagent reads (nvidia*, cuda*, kernels, runtimes)."""
 
     name: str
     version: str  # as the package manager prints it: [epoch:]version[-revision]

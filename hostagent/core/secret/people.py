@@ -1,22 +1,22 @@
-"""Names of people in paths: of those whose home is where homes are, and of those that are known by name."""
+"""Removes names of people from paths: those below the usual home directories, and those on a list."""
 
 import re
 from collections.abc import Callable, Collection
 
-#: GKE keeps the driver below /home/kubernetes: a place, not a person. Also as systemd names mounts of homes.
+#: Also systemd's names for mounts of homes. Not /home/kubernetes, where GKE keeps the driver.
 PERSON = re.compile(
     r"(?:(?<=/home/)|(?<=/[uU]sers/)|(?<=\bhome-))(?!kubernetes\b|dir\b|page\b)"
     r"[^/\s\"':,;\\\[\]{}()]+?(?=\.mount|\.automount|[/\s\"':,;\\\[\]{}()]|$)"
     r"|(?<=/var/spool/mail/)[\w.-]+|(?<=~)[a-z][\w.-]{0,31}(?=/)|(?<=/run/user/)\d+|(?<=\buser-)\d+(?=\.slice)"
 )
-#: What stands for a person in a report.
+#: Placeholder for a person in a report.
 PLACEHOLDER = "USER"
-#: What this program has called one on a tape.
+#: Pseudonym of a person on a tape.
 CALLED = re.compile(r"user-[0-9a-f]{6}(?![\w-])")
 _PATH = re.compile(r"/[^\s\"':,;=\\\[\]{}()]+")
-#: Below them nobody has a directory that is called as they are.
+#: No user has a directory of its own name below these.
 SYSTEM = frozenset({"usr", "etc", "bin", "sbin", "lib", "lib32", "lib64", "boot", "dev", "proc", "sys"})
-#: Accounts of no person, whose names are those of directories too.
+#: Accounts of no person, with names that directories have, too.
 _SYSTEM_ACCOUNTS = frozenset(
     (
         "", "root", "nobody", "daemon", "home", "users", "data", "lib", "lib64", "bin", "share", "opt", "srv", "mnt", "tmp", "run", "var",
@@ -38,7 +38,7 @@ def is_person(name: str) -> bool:
 
 
 def without_people(text: str, people: Collection[str], called: Callable[[str], str] = lambda _: PLACEHOLDER) -> str:
-    """`text` with paths that name nobody: neither one of `people`, nor whose home it is, nor one whom a tape calls something else.
+    """`text` with paths without names of people: those of `people`, of home directories, and pseudonyms of a tape.
 
     >>> without_people("/home/bob/x:/scratch/alice/lib:/usr/lib/alice:/data/user-012345", ("alice",))
     '/home/USER/x:/scratch/USER/lib:/usr/lib/alice:/data/USER'
