@@ -39,7 +39,7 @@ class Unit:
 
     name: str
     exists: bool
-    state: str | Unread  # the word of ``systemctl is-enabled``: enabled, disabled, static, masked, linked, alias …
+    state: str | Unread  # as by ``systemctl is-enabled``: enabled, disabled, static, masked, linked, alias …
     enabled: bool | Unread  # the state is enabled or enabled-runtime, or a vendor's wants link starts the unit
     masked: bool | Unread
     active: bool | Unread  # its cgroup has a process; without systemd, its daemon is in the process list
@@ -85,8 +85,8 @@ class Machine:
     package_lock_holder: str | Unread  # "" when free, else "apt-get (pid 123)"
     cloud_init_running: bool | Unread
     processes: tuple[Process, ...] | Unread
-    listening_sockets: tuple[str, ...] | Unread  # paths of listening unix sockets whose file is root's
-    unseen_sockets: tuple[str, ...] | Unread  # and of those whose file may not be looked at
+    listening_sockets: tuple[str, ...] | Unread  # paths of listening unix sockets with a file of root
+    unseen_sockets: tuple[str, ...] | Unread  # and of those with a file that may not be read
 
     def daemons(self, *names: str) -> "tuple[Process, ...] | Unread":
         """`running` of the processes."""

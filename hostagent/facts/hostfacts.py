@@ -44,7 +44,7 @@ class HostFacts:
         return self._values[name] if name in self._values else Unread("not-recorded", f"{name}: not asked for")
 
     def changed(self, before: "HostFacts") -> frozenset[str]:
-        """The names of the types whose fact is another object."""
+        """The names of the types with another object as fact."""
         was = before._values  # noqa: SLF001  of its own class
         return frozenset(name for name in self._values.keys() | was if self._values.get(name) is not was.get(name))
 

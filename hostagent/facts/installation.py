@@ -11,7 +11,7 @@ class InstalledPackage:
     name: str
     version: str  # as the package manager prints it
     arch: str
-    state: str  # "installed", or dpkg's word: half-configured, config-files …
+    state: str  # "installed", or dpkg's state: half-configured, config-files …
     held: bool  # dpkg's own hold; a lock of dnf, zypper or tdnf that covers it
     automatic: bool | Unread  # installed as a dependency, by the marks of apt, dnf or zypper; False where there are none
 
@@ -61,7 +61,7 @@ class Installation:
     repositories: tuple[Repository, ...] | Unread  # of dnf, zypper or tdnf
     initramfs_tool: str | Unread  # update-initramfs, dracut, mkinitrd; "" none
     secure_boot_keys: tuple[str, ...] | Unread  # paths of module signing keys on the disk: MOK of shim and of DKMS
-    enrolled_keys: tuple[str, ...] | Unread  # of those, the ones whose certificate the kernel trusts
+    enrolled_keys: tuple[str, ...] | Unread  # those with a certificate that the kernel trusts
     files: tuple[ConfigFile, ...] | Unread  # sorted by path
     folders: tuple[str, ...] = ()  # all their files, not those of folders below, are among `files`
 

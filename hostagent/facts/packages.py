@@ -23,7 +23,7 @@ class Package:
     version: str  # as the package manager prints it: [epoch:]version[-revision]
     upstream: str | Unread  # epoch, revision and distribution suffix stripped: what NVIDIA calls the version
     arch: str
-    state: str  # "installed", or dpkg's word: half-configured, unpacked, half-installed, triggers-pending …
+    state: str  # "installed", or dpkg's state: half-configured, unpacked, half-installed, triggers-pending …
     held: bool  # dpkg hold; or a pin or version lock that covers the package
     origin: str  # "cuda" (NVIDIA's repository), "distribution", "toolkit" (one of the toolkit's packages), "unknown"
 

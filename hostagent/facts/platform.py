@@ -31,7 +31,7 @@ class Platform:
     rdma: Part | Unread  # the kernel modules and libraries of RDMA: inbox and DOCA-OFED are the host's own
     library_directories: tuple[str, ...] | Unread  # the directories of the driver's libraries, where the platform has its own
     firmware_directories: tuple[str, ...] | Unread  # as /lib/firmware, for the driver's firmware
-    #: Archives of DKMS, with bytes in them, of which a unit of the image installs one at its first boot.
+    #: Non-empty archives of DKMS; a unit of the image installs one at its first boot.
     module_archives: tuple[str, ...] | Unread
 
     @property

@@ -220,7 +220,7 @@ def _deb_rank(char: str) -> int:
 
 
 def compare_rpm(left: str, right: str) -> int:
-    """rpm's order of one version or release string: -1, 0, 1 (rpmvercmp).
+    """The order of rpm of one version or release string: -1, 0, 1 (rpmvercmp).
 
     >>> compare_rpm("1.19.0~rc.1", "1.19.0"), compare_rpm("1.0^git1", "1.0"), compare_rpm("580.95.05", "580.142")
     (-1, 1, -1)

@@ -1,6 +1,6 @@
-"""The question that a child asks now, in memory that it shares with its parent: neither wakes the other to say so.
+"""The current question of a child, in memory that it shares with its parent.
 
-A host is asked some thousand questions in a tenth of a second; a message each would cost more than the answers.
+A pass asks some thousand questions in a tenth of a second; a message for each would cost more than the answers.
 """
 
 import contextlib
@@ -13,12 +13,12 @@ from collections.abc import Callable
 from hostagent.host.answer_file import Question
 from hostagent.host.encoding import FAST, Coding
 
-#: Of one page only what is written to is memory. A question that is longer is not told.
+#: Only written pages use memory. A longer question is replaced by ().
 _BYTES = 256 * 1024
 #: Length and checksum.
 _HEAD = struct.Struct("<II")
 _MOST = _BYTES - _HEAD.size
-#: A parent that looks while the child writes looks again so often.
+#: Reads by the parent while the child writes, at most.
 _LOOKS = 100
 
 #: The question, and when it began on the monotonic clock.
@@ -27,8 +27,8 @@ NOTHING: Asked = ((), 0.0)
 
 
 class CurrentQuestion:
-    """Made between the fork of the workers and that of the child: a worker, where somebody else's library runs, must not have it, because
-    the parent believes what is said here. Raises ``OSError`` where there is no memory.
+    """Created after the fork of the workers and before that of the child: a worker runs a third-party library and must not have this
+    memory, which the parent trusts. Raises ``OSError`` without memory.
     """
 
     def __init__(self, coding: Coding = FAST, clock: Callable[[], float] = time.monotonic) -> None:
@@ -38,7 +38,7 @@ class CurrentQuestion:
         self._head = b""
 
     def set(self, asked: Question) -> None:
-        """In the child: this question begins now."""
+        """In the child: this question starts now."""
         now = self._clock()
         data = self._coding.dumps((asked, now))
         if len(data) > _MOST:
@@ -46,7 +46,7 @@ class CurrentQuestion:
         self._shared[: _HEAD.size + len(data)] = _HEAD.pack(len(data), zlib.crc32(data)) + data
 
     def get(self) -> Asked:
-        """In the parent: what was said last. The checksum tells what is half written."""
+        """In the parent: the last complete entry, by its checksum."""
         for _ in range(_LOOKS):
             head = self._shared[: _HEAD.size]
             if head == self._head or head == bytes(_HEAD.size):
@@ -63,7 +63,7 @@ class CurrentQuestion:
 
 
 def _checked(coding: Coding, data: bytes) -> Asked:
-    """Nothing where it is what no child of ours says."""
+    """`NOTHING` for data of another form."""
     found: object = None
     with contextlib.suppress(ValueError):
         found = coding.loads(data)

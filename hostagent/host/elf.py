@@ -1,4 +1,4 @@
-"""Whether a file is a shared library, for which processor, and whether all of it is there (elf(5))."""
+"""Whether a file is a shared library, its architecture, and whether it is complete (elf(5))."""
 
 import os
 import struct
@@ -15,7 +15,7 @@ ReadAt = Callable[[int, int], bytes]
 
 
 def elf(descriptor: int, size: int) -> Answer:
-    """``machine``: the number of its architecture, 0 of what is no 64-bit ELF file; ``whole``: each segment that is loaded ends in it."""
+    """``machine``: the number of its architecture, 0 of what is no 64-bit ELF file; ``whole``: each loaded segment ends in it."""
     return _judged(lambda offset, length: os.pread(descriptor, length, offset), size)
 
 

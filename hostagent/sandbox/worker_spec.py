@@ -70,7 +70,7 @@ class Lane(NamedTuple):
     name: str
     #: Methods that only this lane answers, such as ``nvml``.
     methods: tuple[str, ...]
-    #: Directories whose files and lists (``read``, ``list``) take the driver's locks.
+    #: Directories in which ``read`` and ``list`` take the driver's locks.
     directories: tuple[str, ...]
     #: Whether a file below them is of use: reading one takes locks.
     is_wanted: Callable[[str], bool]

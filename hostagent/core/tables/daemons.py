@@ -98,7 +98,7 @@ def units(*kinds: Kind) -> dict[str, tuple[str, ...]]:
 
 
 def services_of(process: str) -> frozenset[str]:
-    """The services in the cgroup of which the daemon `process` may run; a template means all its instances.
+    """The services that may contain the daemon `process` in their cgroup; a template means all its instances.
 
     >>> sorted(services_of("nv-fabricmanager")), sorted(services_of("phc2sys"))
     (['nvidia-fabricmanager.service'], ['phc2sys.service', 'phc2sys@.service', 'timemaster.service'])

@@ -90,7 +90,7 @@ def is_on(board: Board, device_id: str) -> bool:
 
 
 def has_hidden_switches(device_id: str) -> bool:
-    """Whether a GPU sits on a board whose NVSwitches PCI does not show.
+    """Whether a GPU sits on a board with NVSwitches that PCI does not show.
 
     >>> has_hidden_switches("0x2901"), has_hidden_switches("0x20b5")
     (True, False)
