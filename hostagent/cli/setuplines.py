@@ -30,10 +30,10 @@ class Seen(NamedTuple):
 def looked(request: "Request", place: Evidence, profile_name: str, *, asking: bool = True) -> Seen:
     """One pass over the host, as ``check`` makes it, and meanwhile the tools: of this machine alone, and where they are asked."""
     from hostagent.engine.collect import READERS
-    from hostagent.host.caller_tools import Wanted, running_tools
+    from hostagent.host.caller_tools import ToolRun, running_tools
     from hostagent.setup.tools import asks
 
-    wanted = {name: Wanted(*one) for name, one in asks(request).items()} if asking and place.is_this_machine else {}
+    wanted = {name: ToolRun(*one) for name, one in asks(request).items()} if asking and place.is_this_machine else {}
     kinds = (*READERS, *KINDS)
     with running_tools(wanted, os.environ) as pending:
         with open_host(place, kinds) as reading:

@@ -34,7 +34,7 @@ def deliver(text: str, path: str, mode: int | None = None, *, ends: float = math
             _refuse_dev(place)
             _replace(data, name, place, mode)
         else:
-            _feed(_opened(found, name, place, folder), data, ends)
+            _feed(_open_existing(found, name, place, folder), data, ends)
     finally:
         os.close(place)
 
@@ -78,7 +78,7 @@ def _look(name: bytes, place: int) -> os.stat_result | None:
         return None
 
 
-def _opened(found: os.stat_result, name: bytes, place: int, folder: bytes) -> int:
+def _open_existing(found: os.stat_result, name: bytes, place: int, folder: bytes) -> int:
     """A non-blocking descriptor of a pipe or character device that may be written."""
     kind = stat.S_IFMT(found.st_mode)
     if kind not in (stat.S_IFIFO, stat.S_IFCHR):

@@ -43,7 +43,7 @@ def take(path: str, ends: float, *, make: bool = True) -> Lock:
     while True:
         descriptor, created = open_private(path, make=make)
         try:
-            waited = _waited(descriptor, ends) or waited
+            waited = _wait(descriptor, ends) or waited
             if is_at(descriptor, path):
                 return Lock(descriptor, created, waited)
         except BaseException as error:
@@ -54,7 +54,7 @@ def take(path: str, ends: float, *, make: bool = True) -> Lock:
         os.close(descriptor)
 
 
-def _waited(descriptor: int, ends: float) -> bool:
+def _wait(descriptor: int, ends: float) -> bool:
     if acquire(descriptor, -math.inf):
         return False
     if not acquire(descriptor, ends):

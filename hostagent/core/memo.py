@@ -18,7 +18,7 @@ def once(join: Callable[[Wanted], Answer]) -> Callable[[Wanted], Answer]:
 
     def cached(wanted: Wanted) -> Answer:
         if not last or not all(one is other for one, other in zip(last[0][0], wanted, strict=True)):
-            last[:] = [(wanted, _caught(join, wanted))]
+            last[:] = [(wanted, _result(join, wanted))]
         found = last[0][1]
         if isinstance(found, UnreadError):
             raise UnreadError(found.unread)
@@ -27,7 +27,7 @@ def once(join: Callable[[Wanted], Answer]) -> Callable[[Wanted], Answer]:
     return cached
 
 
-def _caught(join: Callable[[Wanted], Answer], wanted: Wanted) -> "Answer | UnreadError":
+def _result(join: Callable[[Wanted], Answer], wanted: Wanted) -> "Answer | UnreadError":
     try:
         return join(wanted)
     except UnreadError as error:

@@ -57,7 +57,7 @@ def refuse_others(path: str, owners: Collection[int], opened: "os.stat_result | 
     """
     name = _name(path)
     place, parts, links = b"/", (name if name.startswith(b"/") else os.path.join(os.getcwdb(), name)).split(b"/"), 0
-    found = _looked_at(place, owners)
+    found = _checked_stat(place, owners)
     while parts:
         part = parts.pop(0)
         if part in {b"", b"."}:
@@ -66,7 +66,7 @@ def refuse_others(path: str, owners: Collection[int], opened: "os.stat_result | 
             place = os.path.dirname(place)  # checked before, and no link
             continue
         here = os.path.join(place, part)
-        found = _looked_at(here, owners)
+        found = _checked_stat(here, owners)
         if not stat.S_ISLNK(found.st_mode):
             place = here
             continue
@@ -80,7 +80,7 @@ def refuse_others(path: str, owners: Collection[int], opened: "os.stat_result | 
         raise NotOwnError(errno.EPERM, "found another file there a moment later")
 
 
-def _looked_at(place: bytes, owners: Collection[int]) -> os.stat_result:
+def _checked_stat(place: bytes, owners: Collection[int]) -> os.stat_result:
     """Its lstat(2) result; raises ``NotOwnError``."""
     found = os.lstat(place)
     wanted = " or ".join("root's" if owner == 0 else f"user {owner}'s" for owner in sorted(owners))

@@ -112,7 +112,7 @@ def _build_union(kinds: tuple[Any, ...], data: Any, path: tuple[Any, ...], leave
     for kind in rest:
         with contextlib.suppress(_WrongError):
             return _build(kind, data, path, leave)
-    raise _WrongError(Mistake(path, f"found {_found(data)}, wanted {' or '.join(map(_word, rest))}", data))
+    raise _WrongError(Mistake(path, f"found {_with_kind(data)}, wanted {' or '.join(map(_word, rest))}", data))
 
 
 def _build_literal(choices: tuple[Any, ...], data: Any, path: tuple[Any, ...]) -> Any:
@@ -203,14 +203,14 @@ def _key(field: "Field[Any]") -> str:
 
 def _want(condition: bool, path: tuple[Any, ...], data: Any, wanted: str) -> None:
     if not condition:
-        raise _WrongError(Mistake(path, f"found {_found(data)}, wanted {wanted}", data))
+        raise _WrongError(Mistake(path, f"found {_with_kind(data)}, wanted {wanted}", data))
 
 
-def _found(data: Any) -> str:
+def _with_kind(data: Any) -> str:
     """
     A value with its kind: the text "8" and the number 8 look alike.
 
-    >>> _found("8"), _found(8), _found(True), _found(None)
+    >>> _with_kind("8"), _with_kind(8), _with_kind(True), _with_kind(None)
     ("the text '8'", 'the number 8', 'true', 'nothing')
     """
     if data is None or isinstance(data, bool):

@@ -214,7 +214,7 @@ class Expanded:
 
     def add(self, root: Any) -> None:
         """Add a document by its root node; raises ``YamlError`` for too many values, or an alias within itself."""
-        values, characters, _ = _expanded(root)
+        values, characters, _ = _size_of(root)
         self._values += values
         self._characters += characters
         self._refuse(root)
@@ -229,7 +229,7 @@ class Expanded:
 _Size = tuple[int, int, int]  # values, characters and levels
 
 
-def _expanded(root: Any) -> _Size:
+def _size_of(root: Any) -> _Size:
     sizes: dict[int, _Size] = {}
     is_open: set[int] = set()
     left = [root]
@@ -241,17 +241,17 @@ def _expanded(root: Any) -> _Size:
             sizes[id(node)] = 1, len(node.value), 1
         elif id(node) in is_open:  # its contents are counted
             is_open.discard(id(node))
-            sizes[id(node)] = _sum(node, [sizes[id(one)] for one in _inside(node)])
+            sizes[id(node)] = _sum(node, [sizes[id(one)] for one in _children(node)])
         else:
             is_open.add(id(node))
-            inside = _inside(node)
+            inside = _children(node)
             if any(id(one) in is_open for one in inside):
                 raise YamlError.at(node.start_mark, "found an alias in what it stands for")
             left += inside
     return sizes[id(root)]
 
 
-def _inside(node: Any) -> list[Any]:
+def _children(node: Any) -> list[Any]:
     """Keys and values, or items."""
     return [one for pair in node.value for one in pair] if isinstance(node, yaml.MappingNode) else list(node.value)
 

@@ -38,7 +38,7 @@ from hostagent.engine.collection import Collected, OnAnswer, Stopwatch, Told, ea
 from hostagent.engine.timeouts import allowed_s
 from hostagent.facts.hostfacts import Earlier, HostFacts
 from hostagent.host.answer_file import AnswerFile, Question
-from hostagent.host.current_question import NOTHING, Asked, CurrentQuestion
+from hostagent.host.current_question import NOTHING, CurrentQuestion, OpenQuestion
 from hostagent.host.encoding import FAST, STRICT
 from hostagent.host.policy import NO_POLICY, Policy
 from hostagent.host.policy_pipe import PolicyPipe
@@ -245,7 +245,7 @@ class Forked:
         return () if works else asked
 
     @property
-    def _asked(self) -> Asked:
+    def _asked(self) -> OpenQuestion:
         """The question under way."""
         return self._under_way.get() if self._under_way else NOTHING
 

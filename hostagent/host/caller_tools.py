@@ -27,7 +27,7 @@ _LOADED = ("LD_", "BASH_", "GCONV_", "PYTHON", "PERL", "RUBY", "NODE_OPTIONS")
 _SHELL = frozenset({"ENV", "SHELLOPTS", "BASHOPTS", "PS4", "IFS", "CDPATH", "GLOBIGNORE"})
 
 
-class Wanted(NamedTuple):
+class ToolRun(NamedTuple):
     """One run: its program by name, and paths that are tried first; with `only_places` no others."""
 
     tool: str
@@ -48,7 +48,7 @@ class ToolAnswer(NamedTuple):
 class Pending:
     """Running tools. `answers` waits for them; the end of the block of `running_tools` kills those that still run."""
 
-    def __init__(self, wanted: Mapping[str, Wanted], environment: Mapping[str, str], seconds: float) -> None:
+    def __init__(self, wanted: Mapping[str, ToolRun], environment: Mapping[str, str], seconds: float) -> None:
         self._environment = _passed_on(environment)
         self._path = environment.get("PATH", _USUAL)
         self._seconds, self._ends = seconds, time.monotonic() + seconds
@@ -61,11 +61,11 @@ class Pending:
         for name, one in self._wanted.items():
             self._start(name, one)
 
-    def _start(self, name: str, one: Wanted) -> None:
+    def _start(self, name: str, one: ToolRun) -> None:
         path = tool_path(one, self._path)
         self._paths[name] = path
         self._answers[name] = Unread("absent", f"no program {one.tool}")
-        refused = _refused(path) if path and os.geteuid() == 0 else ""
+        refused = _refusal(path) if path and os.geteuid() == 0 else ""
         if refused:
             self._answers[name] = Unread("denied", refused)
         elif path:
@@ -89,11 +89,11 @@ class Pending:
                 self._by_sudo(name, one)
         return {name: ToolAnswer(self._paths[name], self._answers[name]) for name in self._wanted}
 
-    def _by_sudo(self, name: str, one: Wanted) -> None:
-        sudo = tool_path(Wanted("sudo", ()), self._path)
+    def _by_sudo(self, name: str, one: ToolRun) -> None:
+        sudo = tool_path(ToolRun("sudo", ()), self._path)
         before = self._answers[name]
         left_s = self._ends - time.monotonic()
-        if not sudo or left_s <= 0 or _refused(self._paths[name]):
+        if not sudo or left_s <= 0 or _refusal(self._paths[name]):
             return
         self._run(name, (sudo, "-n", self._paths[name], *one.arguments), left_s)
         self._listen(name)
@@ -116,7 +116,7 @@ class Pending:
 
 
 @contextlib.contextmanager
-def running_tools(wanted: Mapping[str, Wanted], environment: Mapping[str, str], seconds: float = TOOL_S) -> Iterator[Pending]:
+def running_tools(wanted: Mapping[str, ToolRun], environment: Mapping[str, str], seconds: float = TOOL_S) -> Iterator[Pending]:
     """Start all tools, with the caller's `environment`. Raises ``RuntimeError`` in a process with threads."""
     pending = Pending(wanted, environment, seconds)
     try:
@@ -126,7 +126,7 @@ def running_tools(wanted: Mapping[str, Wanted], environment: Mapping[str, str], 
         pending.close()
 
 
-def tool_path(one: Wanted, path: str) -> str:
+def tool_path(one: ToolRun, path: str) -> str:
     """Absolute path of the tool, "" without one. An empty entry of PATH is the current directory."""
     named: Sequence[str] = () if one.only_places or not path else path.split(":")
     for place in (*one.places, *(os.path.join(folder or ".", one.tool) for folder in named)):
@@ -142,7 +142,7 @@ def _is_program(place: str) -> bool:
         return False
 
 
-def _refused(path: str) -> str:
+def _refusal(path: str) -> str:
     """Why root must not run it, "" if it may."""
     try:
         refuse_others(path, {0})

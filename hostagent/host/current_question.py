@@ -22,8 +22,8 @@ _MOST = _BYTES - _HEAD.size
 _LOOKS = 100
 
 #: The question, and when it began on the monotonic clock.
-Asked = tuple[Question, float]
-NOTHING: Asked = ((), 0.0)
+OpenQuestion = tuple[Question, float]
+NOTHING: OpenQuestion = ((), 0.0)
 
 
 class CurrentQuestion:
@@ -34,7 +34,7 @@ class CurrentQuestion:
     def __init__(self, coding: Coding = FAST, clock: Callable[[], float] = time.monotonic) -> None:
         self._coding, self._clock = coding, clock
         self._shared = mmap.mmap(-1, _BYTES)
-        self._last = NOTHING
+        self._latest = NOTHING
         self._head = b""
 
     def set(self, asked: Question) -> None:
@@ -45,7 +45,7 @@ class CurrentQuestion:
             data = self._coding.dumps(((), now))
         self._shared[: _HEAD.size + len(data)] = _HEAD.pack(len(data), zlib.crc32(data)) + data
 
-    def get(self) -> Asked:
+    def get(self) -> OpenQuestion:
         """In the parent: the last complete entry, by its checksum."""
         for _ in range(_LOOKS):
             head = self._shared[: _HEAD.size]
@@ -54,15 +54,15 @@ class CurrentQuestion:
             size, checksum = _HEAD.unpack(head)
             data = self._shared[_HEAD.size : _HEAD.size + size]
             if size <= _MOST and zlib.crc32(data) == checksum:
-                self._head, self._last = head, _checked(self._coding, data)
+                self._head, self._latest = head, _parse(self._coding, data)
                 break
-        return self._last
+        return self._latest
 
     def close(self) -> None:
         self._shared.close()
 
 
-def _checked(coding: Coding, data: bytes) -> Asked:
+def _parse(coding: Coding, data: bytes) -> OpenQuestion:
     """`NOTHING` for data of another form."""
     found: object = None
     with contextlib.suppress(ValueError):

@@ -65,11 +65,11 @@ def kernel_log(root: Root, run: Callable[..., Answer]) -> Answer:
             return ring
         if journal["complete"] or isinstance(ring, Unread):
             return journal
-        return _joined(journal, ring)
+        return _join(journal, ring)
     return ring
 
 
-def _joined(journal: Answer, ring: Answer) -> Answer:
+def _join(journal: Answer, ring: Answer) -> Answer:
     """The ring buffer, after the journal's records from before its start."""
     begins = ring["oldest"]
     earlier = [line for line in journal["lines"] if begins is None or line[0] < begins]

@@ -71,7 +71,7 @@ class KernelWatch:
             records = list(self._read())
         elif self._system_call and now - self._looked_at >= LOOK_S:
             self._looked_at = now
-            records = list(self._called())
+            records = list(self._read_syslog())
         else:
             return frozenset()
         kept = [Record(one.seconds, one.message[:MESSAGE]) for one in records if is_kept(one.message)]
@@ -134,7 +134,7 @@ class KernelWatch:
         whole, line_feed, self._rest = b"".join(chunks).rpartition(b"\n")
         return parse_kmsg(whole + line_feed)
 
-    def _called(self) -> Iterable[Record]:
+    def _read_syslog(self) -> Iterable[Record]:
         """Records of the ring buffer after the last line of the previous read. If that line is gone, others may be, too."""
         text = system_call()
         if isinstance(text, Unread):

@@ -25,7 +25,7 @@ def directory(group: int) -> Iterator[str]:
     remove_orphans()
     for _ in range(_TRIES):  # another run may remove it before its lock is held
         path = tempfile.mkdtemp(prefix=_PREFIX)
-        lock = _locked(path)
+        lock = _lock(path)
         if lock >= 0:
             break
     else:
@@ -48,12 +48,12 @@ def remove_orphans() -> None:
     base = tempfile.gettempdir()
     for name in os.listdir(base):
         path = os.path.join(base, name)
-        if name.startswith(_PREFIX) and (lock := _locked(path)) >= 0:
+        if name.startswith(_PREFIX) and (lock := _lock(path)) >= 0:
             shutil.rmtree(path, ignore_errors=True)
             os.close(lock)
 
 
-def _locked(path: str) -> int:
+def _lock(path: str) -> int:
     """A descriptor with the lock on a directory of this user that still exists; -1 if another process has it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -93,7 +93,7 @@ class Root:
         """`path` of the host with every link resolved; it must exist."""
         if self.path == "/":
             return os.path.realpath(path, strict=True)
-        return self._kernel_name(path) or self._walked(path)
+        return self._kernel_name(path) or self._walk(path)
 
     def _kernel_name(self, path: str) -> str:
         """The kernel's path of the opened file; "" if that is not below this root: a part was moved or removed meanwhile, there is no
@@ -110,7 +110,7 @@ class Root:
         is_below = (name + "/").startswith(prefix + "/") and not name.endswith(_DELETED)
         return (name[len(prefix) :] or "/") if is_below else ""
 
-    def _walked(self, path: str) -> str:
+    def _walk(self, path: str) -> str:
         with closing(Walk(self._directory("/"))) as walk:
             os.close(walk.open(path, os.O_PATH))
             return walk.place

@@ -134,7 +134,7 @@ class Process:
 
     @property
     def root(self) -> "Literal['host', 'driver', '']":
-        found = self._linked("root")
+        found = self._stat_link("root")
         place = (found.st_dev, found.st_ino)
         return "driver" if place == self.host.driver_root else "host" if place == self.host.own_root else ""
 
@@ -143,7 +143,7 @@ class Process:
         """By the executable: a user may start a setuid program by a link of any name."""
         path = self._look(lambda place: os.readlink("exe", dir_fd=place)).removesuffix(" (deleted)")
         folder, _, program = path.rpartition("/")
-        found = self._linked("exe")
+        found = self._stat_link("exe")
         is_fixed = found.st_uid == 0 and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
         is_named = program != "" and (self.name.startswith(program) or daemons.PROGRAMS.get(self.name) == program)
         return is_fixed and is_named and self._look(lambda _: not self.host.root.untrusted(folder))
@@ -164,7 +164,7 @@ class Process:
             raise ProcessLookupError
         raise UnreadError(data)
 
-    def _linked(self, name: str) -> os.stat_result:
+    def _stat_link(self, name: str) -> os.stat_result:
         """stat(2) of the target of a link in /proc/<pid>. The kernel's magic link has length 0; a link of a simulated tree stays in it."""
         if self._look(lambda place: os.stat(name, dir_fd=place, follow_symlinks=False)).st_size == 0:
             return self._look(lambda place: os.stat(name, dir_fd=place))

@@ -53,12 +53,12 @@ def processes(root: Root) -> Answer:
     try:
         need(host.first)
         called = [Process(host, pid, name) for pid, name in _candidates(root, host.files) if not _is_impostor(Process(host, pid, name))]
-        rows = [row for one in called for row in _looked_at(one) if _name(host.files, one.pid) == one.name]
+        rows = [row for one in called for row in _rows_of(one) if _name(host.files, one.pid) == one.name]
     except UnreadError as error:
         return error.unread
     finally:
         host.close()
-    return [row.answer() for row in sorted(_chosen(rows), key=lambda row: row.pid)]
+    return [row.answer() for row in sorted(_select(rows), key=lambda row: row.pid)]
 
 
 def _candidates(root: Root, files: Files) -> "Iterator[tuple[int, str]]":
@@ -100,7 +100,7 @@ def _is_impostor(process: Process) -> bool:
         return True
 
 
-def _looked_at(process: Process) -> "Iterator[DaemonRow]":
+def _rows_of(process: Process) -> "Iterator[DaemonRow]":
     """The row of one process; none if it is untrusted, or ended before or while it was read."""
     try:
         started_at = process.started_at
@@ -116,7 +116,7 @@ def _looked_at(process: Process) -> "Iterator[DaemonRow]":
     yield DaemonRow(process.pid, process.name, argv, started_at, None if isinstance(unit, Unread) else unit, is_root)
 
 
-def _chosen(rows: "Iterable[DaemonRow]") -> "Iterator[DaemonRow]":
+def _select(rows: "Iterable[DaemonRow]") -> "Iterator[DaemonRow]":
     """The oldest of each name, those of root before others."""
     by_name: dict[tuple[str, bool], list[DaemonRow]] = {}
     for row in rows:

@@ -185,9 +185,9 @@ def parse_tape(data: bytes) -> Any:
     text = data.decode("utf-8")
     try:
         if _may_be_too_long(data.translate(_ZEROS)):
-            found = json.loads(text, parse_constant=_refused, parse_int=_integer, parse_float=_finite)
+            found = json.loads(text, parse_constant=_refuse_number, parse_int=_integer, parse_float=_finite)
         else:
-            found = json.loads(text, parse_constant=_refused)
+            found = json.loads(text, parse_constant=_refuse_number)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     if values > _SHALLOW:
@@ -220,15 +220,15 @@ def _most_values(data: bytes) -> int:
 
 
 def _integer(digits: str) -> int:
-    return int(digits) if len(digits) <= _MAX_DIGITS else _refused(digits)
+    return int(digits) if len(digits) <= _MAX_DIGITS else _refuse_number(digits)
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
-    return number if math.isfinite(number) else _refused(digits)
+    return number if math.isfinite(number) else _refuse_number(digits)
 
 
-def _refused(digits: str) -> NoReturn:
+def _refuse_number(digits: str) -> NoReturn:
     raise ValueError(f"found the number {digits[:_MAX_DIGITS]}{'…' * (len(digits) > _MAX_DIGITS)}")
 
 

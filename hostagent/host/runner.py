@@ -88,12 +88,12 @@ class Runs:
     def _answer(self, task: Task, place: str, *, alone: bool) -> Answer:
         program = _Program(task, place, alone=alone)
         try:
-            return self._finished(program, task)
+            return self._await_end(program, task)
         finally:
             program.close()
             self._end_all()
 
-    def _finished(self, program: "_Program", task: Task) -> Answer:
+    def _await_end(self, program: "_Program", task: Task) -> Answer:
         """None where namespaces were refused. Raises ``ParentGoneError``."""
         name, ends = task.argv[0], time.monotonic() + task.seconds
         while not (program.has_ended and program.is_silent):

@@ -84,13 +84,13 @@ class Source:
             if share.over is not None:
                 return share.over
             self.question = " ".join(question)
-            answer = self._answered(question)
+            answer = self._fetch(question)
             if isinstance(answer, Unread) and not answer.question:
                 answer = Unread(answer.why, answer.detail, self.question)
             self._answers[question] = answer
         return answer
 
-    def _answered(self, question: tuple[str, ...]) -> "Answer | Unread":
+    def _fetch(self, question: tuple[str, ...]) -> "Answer | Unread":
         if question in self._cached:
             return self.budget.charge(question, self._cached[question])
         answer = self._backend.ask(*question)

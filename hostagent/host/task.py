@@ -58,7 +58,7 @@ def become(task: Task, outputs: Outputs, parent: int, place: str, *, alone: bool
     name = task.argv[0]
     try:
         os.setsid()  # a group of its own, to kill it with its children
-        program, place = _prepared(task, place, alone=alone)
+        program, place = _prepare(task, place, alone=alone)
         _prctl(PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
             os._exit(_FAILED)
@@ -80,11 +80,11 @@ def become(task: Task, outputs: Outputs, parent: int, place: str, *, alone: bool
         os._exit(_FAILED)
 
 
-def _prepared(task: Task, place: str, *, alone: bool) -> tuple[str, str]:
+def _prepare(task: Task, place: str, *, alone: bool) -> tuple[str, str]:
     """The program, and where its copies are. Raises ``UnreadError``, ``OSError``, and ``_RefusedError``."""
     if not task.confined:
         _change_root(task.root)
-        return _found(task.argv[0]), ""
+        return _find_program(task.argv[0]), ""
     # Lazy: few hosts need it. Before the mount that may hide these modules:
     from hostagent.host.copies import copy_all, open_all
     from hostagent.sandbox.confinement import confine
@@ -95,7 +95,7 @@ def _prepared(task: Task, place: str, *, alone: bool) -> tuple[str, str]:
             raise _RefusedError
         write_nowhere()
     _change_root(task.root)
-    program = _found(task.argv[0])
+    program = _find_program(task.argv[0])
     if task.copied:
         _first_to_go()
         opened = need(open_all(Files(Root(task.host)), task.copied))
@@ -117,7 +117,7 @@ def _change_root(root: str) -> None:
             raise PermissionError(f"cannot change root to {root}") from error
 
 
-def _found(name: str) -> str:
+def _find_program(name: str) -> str:
     """The path of a program; raises ``UnreadError``. Before privileges are dropped: an unreadable directory would read as absent."""
     places = [name] if "/" in name else [f"{directory}/{name}" for directory in _PATH.split(":")]
     there = [path for path in places if os.path.isfile(path)]

@@ -48,14 +48,14 @@ class Walk:
             if part == "..":
                 self._up()
             elif part != "." and todo:
-                todo += self._followed(self._down(part))
+                todo += self._follow(self._down(part))
             elif part != ".":
                 asked = flags | os.O_DIRECTORY if directory else flags
                 found = self._last(part, asked, follow=directory or not flags & os.O_NOFOLLOW)
                 if isinstance(found, int):
                     return found
                 directory = directory or found.endswith("/")
-                todo += self._followed(found)
+                todo += self._follow(found)
         return os.open(".", flags | os.O_CLOEXEC, dir_fd=self._here)
 
     @property
@@ -110,7 +110,7 @@ class Walk:
         except OSError as error:
             raise otherwise from error
 
-    def _followed(self, text: str) -> list[str]:
+    def _follow(self, text: str) -> list[str]:
         """The parts of a link's text to follow; none for ""."""
         if not text:
             return []

@@ -42,7 +42,7 @@ def hold(lane: str, module: str, root: Root, ends: float, get_ready: Callable[[]
         return now - hung_since > CALL_S
 
     try:
-        descriptor = _opened(lane, module, root)
+        descriptor = _open(lane, module, root)
     except NotOwnError as error:
         return Unread("error", f"the lock of the {lane} lane: {error.strerror}")
     if descriptor < 0:
@@ -58,7 +58,7 @@ def hold(lane: str, module: str, root: Root, ends: float, get_ready: Callable[[]
     return Unread("timeout", f"another hostagent's worker ({f'pid {pid}' if pid else 'in another container'}) {state} the {lane} driver")
 
 
-def _opened(lane: str, module: str, root: Root) -> int:
+def _open(lane: str, module: str, root: Root) -> int:
     """A descriptor of the file to lock, -1 without one. Raises ``NotOwnError``."""
     try:
         os.close(root.open(f"/sys/module/{module}", os.O_PATH | os.O_DIRECTORY))

@@ -61,7 +61,7 @@ def check_layer(kind: type, data: Mapping[str, Any], renames: tuple[Rename, ...]
     """The valid part of a layer, by the fields of `kind`, and the mistakes in the rest."""
     try:
         is_newer = _minor(data.get("schema_version", SCHEMA_VERSION)) > SCHEMA_MINOR
-        today, renamed = _renamed({**data, "schema_version": SCHEMA_VERSION} if "schema_version" in data else dict(data), renames)
+        today, renamed = _rename({**data, "schema_version": SCHEMA_VERSION} if "schema_version" in data else dict(data), renames)
     except ShapeError as error:
         return CheckedLayer({}, False, (), error.mistakes)
     ignored: list[tuple[Any, ...]] = []
@@ -91,7 +91,7 @@ def _minor(version: object) -> int:
     raise ShapeError(problem, (Mistake(("schema_version",), problem, version),))
 
 
-def _renamed(data: dict[str, Any], renames: tuple[Rename, ...]) -> tuple[dict[str, Any], list[Rename]]:
+def _rename(data: dict[str, Any], renames: tuple[Rename, ...]) -> tuple[dict[str, Any], list[Rename]]:
     applied = []
     for one in renames:
         old, new = keys(one.old), keys(one.new)
@@ -100,7 +100,7 @@ def _renamed(data: dict[str, Any], renames: tuple[Rename, ...]) -> tuple[dict[st
         if _holds(data, new):
             problem = f"found both {one.old} and {one.new}, which is its name today: wanted {one.new} alone"
             raise ShapeError(problem, (Mistake(old, problem),))
-        data = _moved(data, old, new)
+        data = _move(data, old, new)
         applied.append(one)
     return data, applied
 
@@ -140,7 +140,7 @@ def _holds(data: Any, path: tuple[str, ...]) -> bool:
     return True
 
 
-def _moved(data: dict[str, Any], old: tuple[str, ...], new: tuple[str, ...]) -> dict[str, Any]:
+def _move(data: dict[str, Any], old: tuple[str, ...], new: tuple[str, ...]) -> dict[str, Any]:
     """A copy with the value of `old` at `new`. A key of `new` that holds no mapping stays, and is rejected later."""
     from copy import deepcopy
 

@@ -51,7 +51,7 @@ class Reader(NamedTuple):
         layer = self._file(name) if is_path(name) else _built_in(name)
         parent = str(layer.data.get("extends") or ("default" if name != "default" else ""))
         if parent:
-            yield from self.chain(beside(name, parent) if is_path(name) else parent, (*seen, name))
+            yield from self.chain(parent_name(name, parent) if is_path(name) else parent, (*seen, name))
         yield layer._replace(data={"name": layer.label, **layer.data})
 
     def site(self, path: str) -> Layer:
@@ -82,7 +82,7 @@ class Reader(NamedTuple):
             raise HostagentError(f"profile {label}: {reason(error)}", OWN) from error
         except OSError as error:
             raise HostagentError(f"profile {label}: {reason(error)}", NEXT_STEP) from error
-        data = _parsed(raw, label)
+        data = _parse(raw, label)
         data = {} if data is None else data  # an empty file overrides nothing
         if not isinstance(data, dict):
             kind = "list" if isinstance(data, list) else "single value"
@@ -91,7 +91,7 @@ class Reader(NamedTuple):
         return self.layer(label, data, raw)._replace(files=listed)
 
 
-def _parsed(raw: bytes, label: str) -> Any:
+def _parse(raw: bytes, label: str) -> Any:
     """The document; None for a file of comments only, as packages install it, without importing YAML."""
     if re.fullmatch(_COMMENTS, raw):
         return None
@@ -105,7 +105,7 @@ def _parsed(raw: bytes, label: str) -> Any:
         raise ProfileError([Place(label, error.line, f"cannot read this YAML: {error.problem}")]) from error
 
 
-def beside(path: str, parent: str) -> str:
+def parent_name(path: str, parent: str) -> str:
     """A parent; a file is relative to the file that names it."""
     return os.path.join(os.path.dirname(path), parent) if is_path(parent) else parent
 

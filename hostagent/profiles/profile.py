@@ -13,7 +13,7 @@ from hostagent.core.vocabulary import Severity
 from hostagent.profiles.files import fingerprint, trusted_owners
 from hostagent.profiles.format import RENAMES, Rename, impossible
 from hostagent.profiles.install import InstallPolicy
-from hostagent.profiles.layers import Reader, beside, is_path, warnings
+from hostagent.profiles.layers import Reader, is_path, parent_name, warnings
 from hostagent.profiles.rdma import RdmaPolicy
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def load(
     """
     reader = Reader(Profile, renames, () if any_owner else trusted_owners())
     site = reader.site(site_file)
-    chosen = name or beside(site_file, str(site.data.get("extends") or "default"))
+    chosen = name or parent_name(site_file, str(site.data.get("extends") or "default"))
     laid_over = {key: value for key, value in site.data.items() if key not in ("name", "extends")}
     layers = [*reader.chain(chosen), site._replace(data=laid_over), *([reader.layer("overlay", overlay)] if overlay else [])]
     merged: dict[str, Any] = {}

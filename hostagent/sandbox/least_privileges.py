@@ -38,17 +38,17 @@ def image_reader(root: str) -> Sandbox:
     """
     limit({resource.RLIMIT_AS: _MOST_MEMORY, resource.RLIMIT_FSIZE: _MOST_FILE, resource.RLIMIT_NOFILE: _MOST_FILES})
     reads = {root, sys.prefix, sys.base_prefix, *hostagent.__path__, *filter(os.path.isdir, sys.path), *_LIBRARIES}
-    return _confined(_IMAGE, ("read-only", "memory"), reads=reads)
+    return _confine(_IMAGE, ("read-only", "memory"), reads=reads)
 
 
 def network_worker() -> Sandbox:
     """For the worker of the network lane: it opens sockets and writes nothing."""
-    return _confined(_NETWORK, ("read-only", "sockets"))  # Landlock would forbid /proc links of other processes
+    return _confine(_NETWORK, ("read-only", "sockets"))  # Landlock would forbid /proc links of other processes
 
 
 def fetcher() -> Sandbox:
     """For the process that downloads a file: it connects, reads its settings, and writes nothing."""
-    return _confined((), ("read-only", "sockets"), writes=())
+    return _confine((), ("read-only", "sockets"), writes=())
 
 
 def publisher(directories: Iterable[str], *, runs_programs: bool) -> Sandbox:
@@ -58,8 +58,8 @@ def publisher(directories: Iterable[str], *, runs_programs: bool) -> Sandbox:
     """
     os.umask(_UMASK)
     if runs_programs:
-        return _confined((), ("sockets", "files", "programs"))
-    return _confined((), ("sockets", "files"), writes=directories)
+        return _confine((), ("sockets", "files", "programs"))
+    return _confine((), ("sockets", "files"), writes=directories)
 
 
 def live_reader() -> None:
@@ -74,7 +74,7 @@ def worker() -> None:
     keep_only((*_LIVE, "dac_override"))
 
 
-def _confined(
+def _confine(
     capabilities: Collection[str],
     grants: "Collection[Grant]",
     reads: "Iterable[str] | None" = None,

@@ -51,7 +51,7 @@ def overlay(lower: str, upper: str, work: str, target: str) -> None:
 def detach(target: str) -> None:
     """Unmount lazily (MNT_DETACH): processes that use it keep it. Raises ``OSError``."""
     if _libc.umount2(os.fsencode(target), _DETACH) != 0:
-        _refused(target)
+        _raise_errno(target)
 
 
 def mounted_below(path: str) -> "list[tuple[str, str]]":
@@ -65,9 +65,9 @@ def mounted_below(path: str) -> "list[tuple[str, str]]":
 def _mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
     encoded = (os.fsencode(source), os.fsencode(target), os.fsencode(kind), ctypes.c_ulong(flags), os.fsencode(options))
     if _libc.mount(*encoded) != 0:
-        _refused(target)
+        _raise_errno(target)
 
 
-def _refused(target: str) -> None:
+def _raise_errno(target: str) -> None:
     number = ctypes.get_errno()
     raise OSError(number, os.strerror(number), target)

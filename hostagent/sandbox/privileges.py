@@ -82,7 +82,7 @@ def drop_privileges(capabilities: Iterable[str], nodes: Iterable[str], files: It
     is_alone = True
     _bound(libc, {*kept, "dac_override", "dac_read_search"})
     if os.geteuid() == 0:
-        groups, overrides = _keys(nodes)
+        groups, overrides = _access(nodes)
         is_alone = _leave_groups(libc, groups) and not overrides
         problem = _leave_user(libc)
         if problem is not None:
@@ -131,7 +131,7 @@ def _bound(libc: ctypes.CDLL, names: Iterable[str]) -> None:
         libc.prctl(_CAPBSET_DROP, number, 0, 0, 0)
 
 
-def _keys(nodes: Iterable[str]) -> tuple[set[int], bool]:
+def _access(nodes: Iterable[str]) -> tuple[set[int], bool]:
     """Groups needed to open `nodes`; and whether one needs dac_override."""
     groups: set[int] = set()
     overrides = False

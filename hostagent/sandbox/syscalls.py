@@ -29,7 +29,7 @@ _HOW_BYTES = ctypes.sizeof(_How)
 def openat2_in_root(root: int, path: bytes, flags: int) -> int:
     """open(2) as after chroot(2) to the directory `root`. Raises ``OSError``."""
     descriptor: int = _libc.syscall(_OPENAT2, root, path, _how(flags)[1], _HOW_BYTES)
-    return descriptor if descriptor >= 0 else _refused()
+    return descriptor if descriptor >= 0 else _raise_errno()
 
 
 @lru_cache(maxsize=64)
@@ -43,10 +43,10 @@ def kind_of_file_system(descriptor: int) -> int:
     """f_type of the file system that `descriptor` is on. Raises ``OSError``."""
     found = ctypes.create_string_buffer(_STATFS_BYTES)
     if _libc.fstatfs(descriptor, found) != 0:
-        _refused()
+        _raise_errno()
     return ctypes.c_ulong.from_buffer(found).value
 
 
-def _refused() -> int:
+def _raise_errno() -> int:
     number = ctypes.get_errno()
     raise OSError(number, os.strerror(number))

@@ -129,10 +129,10 @@ class Worker:
                 self._end_all(Unread("error", f"the {self.lane.name} worker said what it was not asked after {self._call[1]}: {error}"))
                 return
         if messages is None:
-            self._ended()
+            self._on_exit()
         # Messages count even if the parent was busy, but a worker that keeps sending has no longer than the run.
         elif time.monotonic() >= (self._ends + _GRACE_S if messages else self._call_ends()):
-            self._hung()
+            self._on_timeout()
 
     def _call_ends(self) -> float:
         _, _, began, allowed_s = self._call
@@ -167,14 +167,14 @@ class Worker:
             return False
         return question == SANDBOX or method in self.lane.methods or (len(arguments) == 1 and self.lane.has(method, *arguments))
 
-    def _hung(self) -> None:
+    def _on_timeout(self) -> None:
         question, label, began, allowed_s = self._call
         if question:
             asked_s = min(allowed_s, max(0, round(self._ends - began, 1)))  # less where the run ended first
             self._answers[question] = Unread("timeout", f"{label}: no answer in {asked_s:g} s")
         self._end_all(Unread("timeout", f"not asked: {label} hangs"))
 
-    def _ended(self) -> None:
+    def _on_exit(self) -> None:
         """The pipe closed before ``done``: the library crashed, or the worker was killed."""
         question, label, _, _ = self._call
         gone = Unread("error", f"the reading process ended in {label}")
