@@ -1,11 +1,11 @@
 """Decides whether a process really is the system daemon of its name. No I/O.
 
-Any user, and any pod, may run a program called containerd. They cannot choose the cgroup that systemd or a container runtime puts them
-into, their pid namespace, or to be root of the host.
+Any user, and any pod, may run a program called containerd. They cannot choose their cgroup, which systemd or a container runtime sets,
+nor their pid namespace, and cannot run as root of the host.
 """
 
 # The cgroup is anchored at that of process 1, because a kind node has a systemd with the same names; of two hierarchies the older
-# counts, because in the newer containers may stay in their runtime's group. chronyd and the persistence daemon have user ids of
+# counts, because containers may stay in their runtime's group in the newer. chronyd and the persistence daemon have user ids of
 # their own. Talos runs its kubelet in a container, so that process is not trusted.
 
 import re
