@@ -470,7 +470,7 @@ def test_a_host_that_is_left_early_leaves_no_process():
 
 def _no_children():
     """The kernel takes its time to end a copy of a large process: what was killed and not waited for is reaped as the next child begins."""
-    child._reap(*child._left_behind)
+    child._reap(*child._unreaped)
     return not children()
 
 

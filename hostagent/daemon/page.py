@@ -16,7 +16,7 @@ from hostagent.daemon.settings import Settings
 from hostagent.daemon.shared_state import Board
 from hostagent.engine.report.node_status import compact
 from hostagent.http.answer import JSON, METRICS, Answer, Encoded
-from hostagent.kube.config import obeyed
+from hostagent.kube.config import trusted_owners
 
 _TOKEN_BYTES = 4096
 #: Seconds for which the file of the token is waited for.
@@ -112,7 +112,7 @@ class Page:
         """The token that a guarded page asks for, as its file has it now, and why that cannot be used, "" where it can."""
         path = self._settings.auth_token_file
         try:
-            return token_in(read_small(path, _TOKEN_BYTES, obeyed())).encode(), ""
+            return token_in(read_small(path, _TOKEN_BYTES, trusted_owners())).encode(), ""
         except OSError as error:
             return b"", f"the token of {path} (--auth-token-file) cannot be used: {reason(error)}"
         except ValueError as error:

@@ -48,7 +48,7 @@ def alone(folder: str) -> Iterator[None]:
     the other one is stopped in its own block, or no file can be locked there, it goes on all the same.
     """
     descriptor = -1
-    with contextlib.suppress(OSError, lockfile.HeldError):
+    with contextlib.suppress(OSError, lockfile.LockTimeoutError):
         descriptor = lockfile.take(os.path.join(folder, LOCK), time.monotonic() + _WAIT_S).descriptor
     try:
         yield

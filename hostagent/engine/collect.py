@@ -151,7 +151,7 @@ class _Collecting:
         if name not in self.values:
             self.values[name] = Unread("error", f"{name} is read from itself")
             started = time.perf_counter()
-            before = self._source.budget.turn(name)
+            before = self._source.budget.charge_to(name)
             try:
                 self.values[name] = self._read(name)
             except OutOfTime as error:
@@ -159,7 +159,7 @@ class _Collecting:
                 self.values[name] = Unread("timeout", f"{error}, the last question was '{question}'", question)
                 raise
             asked = self._asked(name)
-            self._source.budget.turn(before)
+            self._source.budget.charge_to(before)
             self.timings_ms[name] = round((time.perf_counter() - started) * 1000, 3)
             self._told(Fact(name, self.values[name], asked, self.timings_ms[name], name in self._new))
         return self.values[name]

@@ -46,7 +46,7 @@ def read(root, kind):
     tape = {}
     try:
         source = Source(
-            live_backend(root, kind, workers=[worker]), heard=lambda question, answer: tape.update({" ".join(question): answer})
+            live_backend(root, kind, workers=[worker]), on_answer=lambda question, answer: tape.update({" ".join(question): answer})
         )
         facts, _ = collect(source, ["Network"])
         return plain(facts.of(Network)), {key: plain(answer) for key, answer in tape.items() if key.startswith("network ")}

@@ -50,7 +50,7 @@ RANGES = (
     Chips(0x31C0, 0x31FF, "grace-blackwell"),
 )
 
-#: What can drive an architecture. Mixed hosts need a flavour that every GPU of theirs has.
+#: Flavours that can drive an architecture. Mixed hosts need one that every GPU supports.
 FLAVOURS: tuple[tuple[str, tuple[Flavour, ...]], ...] = (
     ("kepler or older", ("proprietary",)),
     ("maxwell", ("proprietary",)),
@@ -65,10 +65,10 @@ FLAVOURS: tuple[tuple[str, tuple[Flavour, ...]], ...] = (
     ("grace-blackwell", ("open",)),
 )
 
-#: The newest branch of the driver that has an architecture; newer ones refuse the GPU. Of others no last one is known.
+#: The newest driver branch that supports an architecture; newer ones refuse the GPU. For others none is known.
 LAST_BRANCH = {"kepler or older": 470, "maxwell": 580, "pascal": 580, "volta": 580}
 
-#: GPU memory is coherent with the CPU's, and becomes NUMA nodes unless the driver is told otherwise.
+#: GPU memory is coherent with the CPU's, and becomes NUMA nodes unless the driver is configured otherwise.
 COHERENT = ("grace-hopper", "grace-blackwell")
 
 
@@ -103,13 +103,13 @@ def can_drive(device_id: str, version: str, flavour: str) -> bool:
     return not is_newer and (not able or flavour in able)
 
 
-#: The driver through which containers get a GPU; of virtual machines and of the console there are others.
+#: The driver for GPUs of containers; virtual machines and consoles use others.
 _DRIVER = "nvidia"
 
 
 def is_for_jobs(bound_to: object, *, vga: object, excluded: object) -> bool:
-    """Whether jobs may have a GPU: none that another driver than NVIDIA's has or that NVIDIA's leaves out, no card that shows the console.
-    What was not read speaks against none.
+    """Whether jobs may have a GPU: not one bound to another driver than NVIDIA's or excluded by it, and no unbound display card.
+    Unread values do not exclude it.
 
     >>> [is_for_jobs(one, vga=False, excluded=False) for one in ("nvidia", "", None, "vfio-pci", "nouveau")]
     [True, True, True, False, False]
@@ -122,7 +122,7 @@ def is_for_jobs(bound_to: object, *, vga: object, excluded: object) -> bool:
 
 
 def is_display_card(device_id: str, bound_to: str, version: str, flavour: str, *, vga: bool) -> bool:
-    """Whether a card is there for a screen alone: one that the driver refuses for its age, with nouveau or no driver.
+    """Whether a card only serves a screen: too old for the driver, with nouveau or no driver.
 
     >>> is_display_card("0x128b", "nouveau", "580.142", "open", vga=True), is_display_card("0x1db6", "", "580.142", "open", vga=False)
     (True, False)

@@ -20,7 +20,7 @@ from hostagent.domains.runtime.tables.versions import KUBELET_ROOTS
 from hostagent.host.files import Files, unread
 from hostagent.host.paths import Root
 from hostagent.host.process import Host, Process
-from hostagent.host.process_trust import believed
+from hostagent.host.process_trust import trusted_service
 
 #: Seconds for all of it: a healthy kubelet takes some milliseconds.
 PATIENCE_S = 1.0
@@ -102,7 +102,7 @@ def _is_kubelet(root: Root, pid: int) -> bool:
     if name not in daemons.processes("kubelet"):
         return False
     try:
-        unit = believed(Process(host, pid, name), daemons.services_of(name), has_systemd=host.first == "systemd")
+        unit = trusted_service(Process(host, pid, name), daemons.services_of(name), has_systemd=host.first == "systemd")
     except ProcessLookupError:
         return False
     return unit is not None and not isinstance(unit, Unread)

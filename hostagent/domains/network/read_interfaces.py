@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from hostagent.core.unread import Unread, then
-from hostagent.host.attributes import Attributes, told
+from hostagent.host.attributes import Attributes, json_value
 from hostagent.host.files import unread
 from hostagent.host.paths import Root
 
@@ -113,13 +113,13 @@ class Interface:
     def plain(self, settings: "dict[str, Any]") -> "dict[str, Any]":
         """The answer to ``device NAME``. `settings`: the interface's own `SYSCTLS`."""
         return {
-            **{key: told(value) for key, value in self.values.items()},
+            **{key: json_value(value) for key, value in self.values.items()},
             "kind": self.kind,
-            "pci": told(self.pci),
-            "devtype": told(self.devtype),
-            "master": told(self.master),
+            "pci": json_value(self.pci),
+            "devtype": json_value(self.devtype),
+            "master": json_value(self.master),
             "lower": self.lower[:_MOST_LOWER],
-            "parent": told(self.parent),
+            "parent": json_value(self.parent),
             "bonding": self.bonding,
             "sysctls": settings,
         }
@@ -154,9 +154,9 @@ def sysctls(root: Root, name: str) -> "dict[str, Any]":
     """`SYSCTLS` of an interface, or of ``all``; one dot of a name is no part of a path there."""
     try:
         with Attributes(root, f"/proc/sys/net/ipv4/conf/{name}") as found:
-            return {key: told(found.word(key)) for key in SYSCTLS}
+            return {key: json_value(found.word(key)) for key in SYSCTLS}
     except (OSError, ValueError) as error:
-        return dict.fromkeys(SYSCTLS, told(unread(error, f"/proc/sys/net/ipv4/conf/{name}")))
+        return dict.fromkeys(SYSCTLS, json_value(unread(error, f"/proc/sys/net/ipv4/conf/{name}")))
 
 
 def _function(root: Root, name: str) -> "str | Unread":
@@ -180,7 +180,7 @@ def _last(link: "str | Unread") -> "str | Unread":
 
 def _bonding(root: Root, name: str) -> "dict[str, Any]":
     with Attributes(root, f"{CLASS}/{name}/bonding") as found:
-        return {key: told(found.word(key, absent="")) for key in ("mode", "xmit_hash_policy")}
+        return {key: json_value(found.word(key, absent="")) for key in ("mode", "xmit_hash_policy")}
 
 
 def has_vendors(found: Interface) -> bool:
@@ -199,8 +199,8 @@ def vendors(root: Root, name: str) -> "dict[str, Any]":
 def _values(root: Root, path: str, wanted: "set[str]") -> "dict[str, Any]":
     try:
         with Attributes(root, path) as found:
-            return {name: told(found.word(name)) for name in sorted(found.names() & wanted)}
+            return {name: json_value(found.word(name)) for name in sorted(found.names() & wanted)}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        return dict.fromkeys(sorted(wanted), told(unread(error, path)))
+        return dict.fromkeys(sorted(wanted), json_value(unread(error, path)))

@@ -33,7 +33,7 @@ from hostagent.core.unread import Unread
 from hostagent.domains.network import read_interface_addresses, read_interfaces, read_listeners, read_netlink
 from hostagent.domains.network.read_interfaces import CLASS, Interface
 from hostagent.domains.network.tables.numbers import JOB_PORTS
-from hostagent.host.attributes import told
+from hostagent.host.attributes import json_value
 from hostagent.host.files import Files, unread
 from hostagent.host.paths import Root
 from hostagent.sandbox.least_privileges import network_worker
@@ -211,19 +211,21 @@ def _read(root: Root, names: "list[str]", found: Found, rows: "list[str]") -> No
 
 def _device(root: Root, space: Namespace, found: Interface) -> "dict[str, Any]":
     settings = (
-        read_interfaces.sysctls(root, found.name) if space.unset is None else dict.fromkeys(read_interfaces.SYSCTLS, told(space.unset))
+        read_interfaces.sysctls(root, found.name)
+        if space.unset is None
+        else dict.fromkeys(read_interfaces.SYSCTLS, json_value(space.unset))
     )
     return found.plain(settings)
 
 
 def _settings(root: Root, files: Files, space: Namespace) -> "dict[str, Any]":
     if space.unset is not None:
-        return {"all": dict.fromkeys(read_interfaces.SYSCTLS, told(space.unset)), **dict.fromkeys(_SETTINGS, told(space.unset))}
+        return {"all": dict.fromkeys(read_interfaces.SYSCTLS, json_value(space.unset)), **dict.fromkeys(_SETTINGS, json_value(space.unset))}
     words = {key: files.read(f"/proc/sys/net/ipv4/{name}") for key, name in _SETTINGS.items()}
     return {
         "all": read_interfaces.sysctls(root, "all"),
         **{
-            key: told(data if isinstance(data, Unread) else " ".join(data.decode("ascii", "replace").split()))
+            key: json_value(data if isinstance(data, Unread) else " ".join(data.decode("ascii", "replace").split()))
             for key, data in words.items()
         },
     }

@@ -13,7 +13,7 @@ from hostagent.core.unread import Unread
 from hostagent.domains.network.read_rdma_library import LIBRARY, Loader
 from hostagent.host.files import Files, unread
 from hostagent.host.paths import Root
-from hostagent.sandbox.worker_spec import CAGE, ENTERING, LOAD_S, LOADING, Ask, Rights
+from hostagent.sandbox.worker_spec import ENTERING, LOAD_S, LOADING, SANDBOX, Ask, Rights
 
 #: More than struct ibv_port_attr has in any release; the fields read here are its first.
 _ATTRIBUTES = ctypes.c_uint32 * 64
@@ -33,7 +33,7 @@ Port = tuple[str, str]  # device and number
 def answer_all(ask: Ask, files: Files, root: Root, rights: Rights, ports: Sequence[Port]) -> None:
     """Ask each port, in the sandbox. A device without any of `ports` is not opened."""
     loader = Loader(files, root, rights)
-    limits = ask(CAGE, ENTERING, loader.enter, LOAD_S)
+    limits = ask(SANDBOX, ENTERING, loader.enter, LOAD_S)
     loaded = limits if isinstance(limits, Unread) else ask((), f"{LOADING} {LIBRARY}", loader.load, LOAD_S)
     found = loaded if isinstance(loaded, Unread) else _library(*loaded)
     ask(("rdma", "library"), "ibv_reg_dmabuf_mr", lambda: found)

@@ -254,7 +254,7 @@ def tree(tmp_path):
 
 def versions(tree, job=None):
     early = {("environment",): job} if job else {}
-    source = Source(live_backend(str(tree), "image"), answers=early)
+    source = Source(live_backend(str(tree), "image"), cached=early)
     found = read_libraries(source, read_candidates(source))
     return [one.version for one in found]
 
