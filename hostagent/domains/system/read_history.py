@@ -1,4 +1,4 @@
-"""What was seen in passes before this one: the daemon alone has that, and puts it in place of this."""
+"""History of earlier passes. A single pass has none; the daemon supplies its own instead."""
 
 from collections.abc import Callable
 from typing import Any
