@@ -1,4 +1,4 @@
-"""Classes of distance between a GPU and a NIC, or two GPUs: the words of ``nvidia-smi topo -m`` and NCCL, the nearest first.
+"""Distance classes between a GPU and a NIC, or two GPUs: the terms of ``nvidia-smi topo -m`` and NCCL, the nearest first.
 
 Sources (read 2026-11): nvidia-smi's own legend; NVIDIA/nccl, src/graph/topo.h (P2C: since 2.27).
 """
@@ -18,7 +18,7 @@ CLASSES: Mapping[str, str] = {
 
 
 def class_of(word: str) -> str:
-    """The key of `CLASSES` that a cell shows: ``NV18`` is ``NV#``; "" for none.
+    """The key of `CLASSES` for a cell: ``NV18`` is ``NV#``; "" for none.
 
     >>> class_of("NV18"), class_of("PIX"), class_of("NVX")
     ('NV#', 'PIX', '')
