@@ -36,7 +36,7 @@ def read_topology(source: Source, known: Callable[[type], Any]) -> Topology:
 
 
 def _balancing(source: Source) -> "bool | Unread":
-    """Whether pages migrate to the CPUs that use them: the bit of value 1 (Linux kernel, admin-guide/sysctl/kernel); False without the file."""
+    """Whether pages migrate to the CPUs that use them: the bit of value 1 (Linux kernel, admin-guide/sysctl/kernel); False if no file."""
     found = number_in(source, _BALANCING)
     return False if isinstance(found, Unread) and found.why == "absent" else then(found, lambda bits: bool(bits & 1))
 
