@@ -1,7 +1,7 @@
 """Whether the machine owner has enrolled a certificate: shim passes its list to the kernel, which then loads modules signed by it.
 
 Sources: shim, MokVars.txt and mok.c (MokListRT; a copy in /sys/firmware/efi/mok-variables since Linux 5.10); UEFI specification, section
-32.4.1 (EFI_SIGNATURE_LIST, whose X.509 entries are whole certificates). Read 2026-11.
+32.4.1 (EFI_SIGNATURE_LIST; its X.509 entries are whole certificates). Read 2026-11.
 """
 
 from collections.abc import Sequence

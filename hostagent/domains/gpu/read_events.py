@@ -140,7 +140,7 @@ class _Faults:
             self._end(key, by, at)
 
     def clear(self, clearing: Clearing) -> None:
-        """Ends the open faults that may be cleared and whose records are all covered."""
+        """Ends the open faults that may be cleared, if all their records are covered."""
         for key, place in list(self._open.items()):
             if covers(clearing, self._found[place]) and may_be_cleared(key[1], self._kind):
                 self._end(key, "cleared", clearing.at)

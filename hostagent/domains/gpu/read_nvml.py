@@ -9,7 +9,7 @@ Questions, as ``source.nvml(…)`` asks them and a recording stores them (``nvml
     device_count               8
     device INDEX NAME          NAME is one of DEVICE below; INDEX counts from "0" and is not stable over boots
 
-An NVML error is an ``Unread`` whose detail starts with nvmlReturn_t's number: ``15 GPU is lost (nvmlDeviceGetName)``.
+An NVML error is an ``Unread`` with a detail that starts with nvmlReturn_t's number: ``15 GPU is lost (nvmlDeviceGetName)``.
 """
 
 import contextlib

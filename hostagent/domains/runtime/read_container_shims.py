@@ -1,4 +1,4 @@
-"""Running containers of containerd's clients: each has a shim, whose command line names the client's namespace (Docker's is moby).
+"""Running containers of containerd's clients: each has a shim with the client's namespace on its command line (Docker's is moby).
 
 Sources: containerd 1.6 to 2.1, pkg/shim (``-namespace``), moby, daemon/config (``containerd-namespace``; with a suffix where user
 namespaces are remapped). Read 2026-11. A shim lives as long as its container, whether the client runs or not; the containers of a pod

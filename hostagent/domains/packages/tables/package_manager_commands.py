@@ -32,7 +32,7 @@ MANAGERS = (
     Manager("rpm", (), "dnf install", "dnf reinstall", "dnf remove", "dnf versionlock add", "dnf versionlock delete", "-"),
 )
 
-#: Package managers whose plans this version applies; plans for the others are only shown.
+#: Package managers for which this version applies plans; plans for the others are only shown.
 CARRIED_OUT = ("apt-get",)
 
 #: Commands that rebuild an initramfs, of one kernel and of all, by package database.

@@ -28,7 +28,7 @@ class ContainerdRules(NamedTuple):
     uri_fields: int  # minimum number of dotted fields of such a name
     knows_cdi: bool
     cdi_default: bool
-    moves_old_names: tuple[int, ...]  # configuration versions whose tables below the old CRI name move to the new one, once all are merged
+    moves_old_names: tuple[int, ...]  # configuration versions that move tables below the old CRI name to the new one after the merge
     moves_by_file: bool  # each file is migrated to the newest version before the merge
     newer_import_ok: bool  # an import may have a newer configuration version than the first file with one
     measured: bool = True  # False for an unknown or newer version: its errors are unknown too
