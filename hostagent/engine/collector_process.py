@@ -314,10 +314,10 @@ class Forked:
         if self._kind != "image":
             least_privileges.live_reader()
             return {}
-        from hostagent.domains.packages.read_rpm_copy import provide_rpm
+        from hostagent.domains.packages.read_rpm_copy import start_rpm_helper
 
         with contextlib.suppress(OSError):  # no process to be had: rpm's answers say so
-            provide_rpm(self._root)
+            start_rpm_helper(self._root)
         return {"image": least_privileges.image_reader(self._root).plain()}
 
     def _measured(self, asked: Question) -> "float | None":

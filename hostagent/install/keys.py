@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from hostagent.core.hashes import hexdigest
 from hostagent.core.smallfile import read_small, reason
 from hostagent.core.unread import UnreadError, need
-from hostagent.domains.packages.openpgp import dearmoured
+from hostagent.domains.packages.openpgp import dearmour
 from hostagent.domains.packages.read_repositories import plain_url
 from hostagent.install.fetching import fetched
 from hostagent.install.outcome import RefusedError
@@ -106,7 +106,7 @@ def _decompressed(name: str, data: bytes) -> bytes:
 
 def _keyring(data: bytes) -> bytes:
     """Raises ``ValueError`` for what is neither a keyring nor one in armour."""
-    keys = dearmoured(data)
+    keys = dearmour(data)
     if not keys or not keys[0] & 0x80:  # every packet begins so (RFC 9580, section 4.2)
         raise ValueError("found no OpenPGP keys in it")
     return keys

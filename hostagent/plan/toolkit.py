@@ -7,7 +7,7 @@ from hostagent.core.tables.platforms import HOSTS_OWN
 from hostagent.core.unread import need
 from hostagent.domains.packages.commands import moves
 from hostagent.domains.packages.tables.names import TOOLKIT_BASE, TOOLKIT_PACKAGES, driver_part
-from hostagent.domains.runtime.access import reached_without
+from hostagent.domains.runtime.access import reason_not_needed
 from hostagent.facts.packages import Package
 from hostagent.facts.version import Wish, compare_deb, compare_upstream, satisfies, upstream, wish
 from hostagent.plan.answers import space_of
@@ -70,7 +70,7 @@ def is_hosts(given: Given) -> bool:
     if policy.owner == "any" and need(toolkit.operator_version):
         return False
     kind = given.profile.runtime.kind
-    return policy.required == "always" or not reached_without(kind, need(view.runtimes), need(view.launchers), need(view.cdi), toolkit)
+    return policy.required == "always" or not reason_not_needed(kind, need(view.runtimes), need(view.launchers), need(view.cdi), toolkit)
 
 
 def toolkit_steps(given: Given, choice: ToolkitChoice) -> Portion:

@@ -10,7 +10,7 @@ from hostagent.domains.packages.deb822 import parse_stanzas
 from hostagent.domains.packages.openpgp import public_keys
 from hostagent.domains.packages.read_apt import parse_sources_deb822, parse_sources_list
 from hostagent.domains.packages.read_apt_conf import statements
-from hostagent.domains.packages.read_repositories import parse_repositories, written
+from hostagent.domains.packages.read_repositories import parse_repositories, to_ini
 from hostagent.facts.packages import AptSource
 
 Mask = Callable[[str], str]
@@ -66,7 +66,7 @@ def _stanza(one: AptSource) -> str:
 
 def repositories(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     """Those of dnf, zypper and tdnf without who logs in there; of others than NVIDIA's the host alone. Raises ``ValueError``."""
-    return _lines(written(parse_repositories(data.decode("utf-8", "replace"), "")))
+    return _lines(to_ini(parse_repositories(data.decode("utf-8", "replace"), "")))
 
 
 def stanzas(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:

@@ -7,7 +7,7 @@ platform that mounts them into containers from its own directory (GKE, Container
 """
 
 from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, then
-from hostagent.domains.driver.owned import lies_in_its_place
+from hostagent.domains.driver.owned import in_platform_directory
 from hostagent.domains.packages.commands import install, reinstall
 from hostagent.domains.packages.tables.names import library_package
 from hostagent.facts.driver import CONTAINER_ROOT, Driver, Library
@@ -46,7 +46,7 @@ def library_present(
         elif isinstance(library, Unread):
             steps = _install(driver, kernel, packages, os, profile)
             yield fail(f"the host has no {soname}", code="missing", found="none", wanted=soname, remedy=steps)
-        elif not library.cached and not library.path.startswith(CONTAINER_ROOT) and not lies_in_its_place(platform, library.path):
+        elif not library.cached and not library.path.startswith(CONTAINER_ROOT) and not in_platform_directory(platform, library.path):
             yield fail(
                 f"{library.path} is not in the dynamic linker's cache",
                 code="not-cached",

@@ -6,7 +6,7 @@ guide combines with NVIDIA's userland, as SUSE's and AlmaLinux's do, is no secon
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.domains.packages.tables.names import MODULES_BESIDE_CUDA, driver_part
+from hostagent.domains.packages.tables.names import SIGNED_MODULE_PACKAGES, driver_part
 from hostagent.facts.packages import Packages
 
 
@@ -26,7 +26,7 @@ from hostagent.facts.packages import Packages
     ),
 )
 def package_origin(packages: Packages) -> Findings:
-    parts = [one for one in need(packages.installed) if driver_part(one.name) and not one.name.startswith(MODULES_BESIDE_CUDA)]
+    parts = [one for one in need(packages.installed) if driver_part(one.name) and not one.name.startswith(SIGNED_MODULE_PACKAGES)]
     ours = [(need(one.origin), one.name) for one in parts]
     known = {origin for origin, _ in ours if origin != "unknown"}
     if not known:

@@ -7,7 +7,7 @@ modules in archives and install one at their first boot.
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.driver.boot import build_module
-from hostagent.domains.driver.owned import comes_at_first_boot
+from hostagent.domains.driver.owned import first_boot_archive
 from hostagent.domains.packages.commands import reinstall
 from hostagent.domains.packages.tables.names import driver_part, driver_stem
 from hostagent.facts.driver import Driver
@@ -43,7 +43,7 @@ def rpm_scriptlet(packages: Packages, driver: Driver, kernel: Kernel, platform: 
     release = need(kernel.release)
     if any(one.release == release and need(one.nvidia_path) for one in need(kernel.installed)):
         return
-    if archive := comes_at_first_boot(platform, driver, release):
+    if archive := first_boot_archive(platform, driver, release):
         skip(f"the image installs the module at its first boot, out of {archive}")
     registered = any(True for _ in need(driver.dkms))
     found = f"{'none built' if registered else 'nothing registered'} in DKMS"

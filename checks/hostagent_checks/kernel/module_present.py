@@ -10,7 +10,7 @@ their libraries are, too, and a container has its host's module.
 from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, skip, warn
 from hostagent.core.tables.platforms import HOSTS_OWN
 from hostagent.domains.driver.boot import Parts, install_module
-from hostagent.domains.driver.owned import brought_by, comes_at_first_boot, in_driver_container
+from hostagent.domains.driver.owned import first_boot_archive, in_driver_container, library_platform
 from hostagent.domains.packages.commands import install_headers
 from hostagent.domains.packages.tables.names import driver_part
 from hostagent.facts.driver import Driver
@@ -53,7 +53,7 @@ def module_present(
     running = kernel.at(release)
     if not isinstance(running, Unread) and need(running.nvidia_path):
         return
-    if archive := comes_at_first_boot(platform, driver, release):
+    if archive := first_boot_archive(platform, driver, release):
         skip(f"the image installs the module at its first boot, out of {archive}")
     named = () if isinstance(running, Unread) or isinstance(running.nvidia_named, Unread) else running.nvidia_named
     others = tuple(one.release for one in need(kernel.installed) if one.release != release and need(one.nvidia_path))
@@ -67,7 +67,7 @@ def module_present(
     if driver.loaded is True:
         if in_driver_container(driver):
             skip("a driver container loaded the module; driver.owner checks that")
-        if owner := brought_by(platform, driver):
+        if owner := library_platform(platform, driver):
             skip(f"{owner} loads the module from a directory of its own")
         if platform.in_container:
             skip("a container, and its host has the module")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.domains.packages.commands import install
 from hostagent.domains.packages.tables.names import TOOLKIT_BASE, TOOLKIT_PACKAGES
-from hostagent.domains.runtime.access import GpuAccess, reached_without
+from hostagent.domains.runtime.access import GpuAccess, reason_not_needed
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
@@ -78,6 +78,6 @@ def _steps(names: Sequence[str], version: str, database: Packages | Unread, os: 
 def _skip_unused(choice: RuntimeChoice, access: GpuAccess) -> None:
     profile = choice.profile
     if profile.toolkit.required != "always" and (
-        reason := reached_without(profile.runtime.kind, choice.runtimes, choice.launchers, access.cdi, access.toolkit)
+        reason := reason_not_needed(profile.runtime.kind, choice.runtimes, choice.launchers, access.cdi, access.toolkit)
     ):
         skip(reason)

@@ -1,4 +1,4 @@
-"""Steps that change what the next boot loads, with this host's own commands filled in."""
+"""Steps that change what the next boot loads, with this host's commands filled in."""
 
 from typing import NamedTuple
 
@@ -14,14 +14,14 @@ NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
 
 
 def rebuild_initramfs(packages: "Packages | Unread", release: str = "") -> Step:
-    """Of one kernel, or of all; without a command where the package database does not say which tool there is."""
+    """Rebuilds the initramfs of one kernel, or of all; without a command if the package database does not determine the tool."""
     command = initramfs(packages, release)
     named = "" if command else " ('update-initramfs' or 'dracut')"
     return Step("configure", f"Rebuild the initramfs{f' of kernel {release}' if release else ''}{named}.", command)
 
 
 def blacklist_nouveau(packages: "Packages | Unread") -> tuple[Step, ...]:
-    """Both names of the driver stay: nova_core is its successor, and loads where it is built."""
+    """Blocks nouveau and its successor nova_core, which loads if it is built."""
     lines = r"blacklist nouveau\nblacklist nova_core\noptions nouveau modeset=0\n"
     return (
         Step("configure", "Blacklist nouveau.", f"printf '{lines}' > {NOUVEAU_FILE}"),
@@ -40,7 +40,7 @@ def load_at_boot(module: str) -> Step:
 
 
 def build_module(kernel: Kernel, packages: "Packages | Unread", os: "Os | Unread", release: str, when: str = "") -> tuple[Step, ...]:
-    """DKMS builds the module for this kernel; its headers come first where they are not known to be there."""
+    """DKMS builds the module for this kernel; the headers come first unless they are known to be installed."""
     one = kernel.at(release)
     build = Step(
         "install", "Build the module; make.log below /var/lib/dkms says why if that fails.", shell("dkms autoinstall -k {}", release)
@@ -52,7 +52,7 @@ def build_module(kernel: Kernel, packages: "Packages | Unread", os: "Os | Unread
 
 
 class Parts(NamedTuple):
-    """What says where the modules of this host's kernels come from."""
+    """Facts that decide the source of the kernels' modules."""
 
     kernel: Kernel
     driver: Driver
@@ -61,7 +61,7 @@ class Parts(NamedTuple):
 
 
 def install_module(parts: Parts, release: str, when: str = "") -> tuple[Step, ...]:
-    """By DKMS, by the package that has it for another kernel, or as the host's driver came."""
+    """Installs the module: by DKMS, by the package that corresponds to another kernel's, or by the driver's own method."""
     kernel, driver, packages, os = parts
     builds = () if isinstance(driver.dkms, Unread) else driver.dkms
     if builds:

@@ -1,4 +1,4 @@
-"""CUDA toolkits below /usr/local, where NVIDIA's packages and its runfile put them.
+"""CUDA toolkits below /usr/local, the prefix of NVIDIA's packages and of its runfile.
 
 Sources: CUDA Installation Guide for Linux ("Post-installation Actions", alternatives for /usr/local/cuda); version.json of the
 cuda-toolkit packages, version.txt before CUDA 11. Read 2026-11.
@@ -21,9 +21,9 @@ _FOLDER, _DEFAULT = "/usr/local", "/usr/local/cuda"
 _NAME = re.compile(r"cuda(?:-[0-9][0-9.]{0,15})?")
 _OLD = re.compile(r"CUDA Version (\d+(?:\.\d+)+)")
 _MINOR = re.compile(r"/cuda-(\d+)\.(\d+)$")
-#: More than anybody has.
+#: Toolkits; no real host has as many.
 _MOST = 64
-#: A real one has 3 KiB.
+#: Of a version file; a real one has 3 KiB.
 _LIMIT = 64 * KIB
 
 
@@ -41,7 +41,7 @@ def read_cuda(source: Source, known: Callable[[type], Any]) -> Cuda:
 
 @stops_at_unread
 def _places(source: Source) -> dict[str, list[str]]:
-    """Folders, links resolved, with the names that lead there; a link that leads nowhere is none."""
+    """Folders, links resolved, with the names that lead there; without dangling links."""
     names = [name for name in need(source.listdir(_FOLDER, absent=())) if _NAME.fullmatch(name)]
     if len(names) > _MOST:
         raise UnreadError(Unread("error", f"found {len(names)} CUDA toolkits below {_FOLDER}, wanted at most {_MOST}"))
@@ -65,13 +65,13 @@ def _compiler(source: Source, path: str) -> "bool | Unread":
 
 
 def _version(source: Source, path: str, packages: "Packages | Unread") -> "str | Unread":
-    """Of its own file; where that does not say it, of its package."""
-    written = _written(source, path)
-    packaged = _packaged(path, packages) if isinstance(written, Unread) else ""
-    return packaged or written
+    """The version in its own file, else of its package."""
+    in_file = _file_version(source, path)
+    in_package = _package_version(path, packages) if isinstance(in_file, Unread) else ""
+    return in_package or in_file
 
 
-def _written(source: Source, path: str) -> "str | Unread":
+def _file_version(source: Source, path: str) -> "str | Unread":
     text = source.text(f"{path}/version.json", _LIMIT, keep=Keep("json", ("cuda/version",)))
     if not isinstance(text, Unread):
         return parse_cuda_version(text, f"{path}/version.json")
@@ -84,8 +84,8 @@ def _written(source: Source, path: str) -> "str | Unread":
     return match[1] if match else Unread("error", f"{path}/version.txt: found {old[:40]!r}")
 
 
-def _packaged(path: str, packages: "Packages | Unread") -> str:
-    """Its meta package has CUDA's version, its compiler's the first two fields of it."""
+def _package_version(path: str, packages: "Packages | Unread") -> str:
+    """The version of its meta package, else the compiler package's, which has its first two fields."""
     minor = _MINOR.search(path)
     if not minor or isinstance(packages, Unread) or isinstance(packages.installed, Unread):
         return ""

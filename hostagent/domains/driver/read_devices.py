@@ -1,4 +1,4 @@
-"""The driver's device nodes, and the majors the kernel gave it."""
+"""The driver's device nodes and majors."""
 
 import re
 
@@ -13,9 +13,9 @@ _NAMES = re.compile(r"nvidia(?:\d+|ctl|-modeset|-uvm|-uvm-tools)")
 
 
 def read_nodes(source: Source, loaded: "bool | Unread") -> "tuple[DeviceNode, ...] | Unread":
-    """Nodes of GPUs, the control node, modeset and UVM, by path. A name that is no character device is left out.
+    """Nodes of GPUs, the control node, modeset and UVM, by path; only character devices.
 
-    A driver container makes them in its own /dev, which the host sees below the container's root alone (gpu-operator issue 1741).
+    A driver container creates them in its own /dev, which the host sees only below the container's root (gpu-operator issue 1741).
     """
     found = _nodes(source, "/dev")
     if isinstance(found, Unread) or "nvidiactl" in found or loaded is not True:

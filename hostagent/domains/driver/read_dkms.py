@@ -1,4 +1,4 @@
-"""The DKMS tree of the nvidia modules: which kernels are built, and how the last build failed."""
+"""The DKMS tree of the nvidia modules: builds by kernel, and the error of the last failed build."""
 
 import re
 
@@ -11,13 +11,13 @@ from hostagent.facts.driver import DkmsBuild
 from hostagent.host.source import Source
 
 _TREE = "/var/lib/dkms"
-#: Modules of other products that DKMS builds under names that begin with nvidia.
+#: Modules of other products with names that begin with nvidia.
 _OTHERS = ("nvidia-fs", "nvidia-peermem", "nvidia-peer-memory")
 _HEADER = re.compile(r"make\.log for (\S+) for kernel (\S+)")
 _ERROR = re.compile(
     r"(?:^|[\s:])(?:fatal )?error:|\*\*\* |^ERROR|: not found$|command not found|No such file or directory|cannot find", re.IGNORECASE
 )
-#: The line that says what was built, and the first error.
+#: The line with the module and kernel of the build, and the first error.
 _KEEP = Keep("first", (rf"\A(?s:.{{0,4000}}?)(?P<keep>{_HEADER.pattern})", rf"(?i:^(?=.{{0,1000}}?(?:{_ERROR.pattern})).{{0,1000}})"))
 
 
@@ -51,13 +51,13 @@ def _is_built(source: Source, directory: str) -> bool:
 
 
 def _names(source: Source, directory: str) -> tuple[str, ...]:
-    """Nothing in what is no directory; raises ``UnreadError`` where nobody could look: that is no failed build."""
+    """Names in a directory, () if it is none. Raises ``UnreadError`` if it cannot be read, which is no failed build."""
     return need(source.listdir(directory, absent=()))
 
 
 def parse_make_log(text: str) -> tuple[str, str]:
     r"""
-    The kernel that a DKMS make.log is about, and its first error line ("" for none).
+    The kernel of a DKMS make.log, and its first error line ("" for none).
 
     >>> parse_make_log("DKMS make.log for nvidia-580.142 for kernel 6.8.0-45-generic (x86_64)\nmake -j8\n"
     ...                "nvidia/nv-mmap.c:142:5: error: implicit declaration of function 'vm_flags_set'\n")

@@ -1,4 +1,4 @@
-"""The driver stack: the loaded module, its libraries, firmware, device nodes, and who brought it."""
+"""The driver stack: the loaded module, libraries, firmware, device nodes, and signs of its origin."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from hostagent.host.values import line_in, names_in, number_in
 
 _MODULE = "/sys/module/nvidia"
 _PARAMETERS = ("CoherentGPUMemoryMode", "DeviceFileGID", "DeviceFileMode", "DeviceFileUID", "ModifyDeviceFiles")
-#: What only the .run installer leaves. Its log stays after a clean removal, so it is not among them.
+#: Files that only the .run installer leaves; its log is not among them, since it stays after a clean removal.
 _RUNFILE = ("/usr/bin/nvidia-uninstall", "/usr/bin/nvidia-installer", "/var/lib/nvidia/log")
 _DRIVER_ROOT = CONTAINER_ROOT.rstrip("/")
 _VERSION = re.compile(
@@ -32,7 +32,7 @@ class ProcVersion(NamedTuple):
 
 
 def read_driver(source: Source, known: Callable[[type], Any]) -> Driver:
-    """`Driver` of this host. What waits for the worker (/proc/driver/nvidia, NVML) is asked last."""
+    """`Driver` of this host. The worker's questions (/proc/driver/nvidia, NVML) come last, since they wait."""
     files = _of_files(source, known)
     return Driver(**files, **_of_module(source), **_of_worker(source, files["module_options"]))
 
@@ -54,7 +54,7 @@ def _of_files(source: Source, known: Callable[[type], Any]) -> dict[str, Any]:
 
 
 def _options(files: tuple[ConfigFile, ...]) -> "tuple[tuple[str, str], ...] | Unread":
-    """Of nvidia, and of the module that modprobe loads for it: Debian's have names of their own."""
+    """Options of nvidia, and of the module that modprobe loads for it: Debian's have other names."""
     behind = module_behind(files, "nvidia")
     names = ("nvidia",) if isinstance(behind, Unread) or behind in ("", "nvidia") else ("nvidia", behind)
     return options_of(files, *names)
@@ -102,7 +102,7 @@ def parse_proc_version(text: str) -> "ProcVersion | Unread":
 
 
 def _parameters(options: "tuple[tuple[str, str], ...] | Unread") -> Keep:
-    """Of the driver's parameters those that say what device files and memory are like, and those that modprobe.d sets."""
+    """The driver's parameters of device files and memory, and those that modprobe.d sets."""
     wanted = () if isinstance(options, Unread) else (name.removeprefix("NVreg_") for name, _ in options if name.startswith("NVreg_"))
     return Keep("settings", tuple(sorted({*_PARAMETERS, *wanted})))
 
@@ -145,7 +145,7 @@ def _existing(source: Source, paths: tuple[str, ...]) -> "tuple[str, ...] | Unre
 
 @stops_at_unread
 def _gsp_firmware(source: Source, of_platform: "tuple[str, ...] | Unread") -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Versions with a GSP image, in the kernel's own directory, in the one its path parameter names, and in the platform's."""
+    """Versions with a GSP image, in the kernel's default directory, in that of its path parameter, and in the platform's."""
     extra = _firmware_path(source)
     if isinstance(extra, Unread) and extra.why == "not-running":
         extra = ""
@@ -154,7 +154,7 @@ def _gsp_firmware(source: Source, of_platform: "tuple[str, ...] | Unread") -> tu
     for root in roots:
         for version in need(names_in(source, f"{root}/nvidia")):
             if re.fullmatch(r"\d+(\.\d+)+", version):
-                names = need(source.listdir(f"{root}/nvidia/{version}", absent=()))  # absent: a link that leads nowhere
+                names = need(source.listdir(f"{root}/nvidia/{version}", absent=()))  # absent: a dangling link
                 if images := tuple(name for name in names if name.startswith("gsp_")):
                     found.setdefault(version, images)
     return tuple(sorted(found.items()))
@@ -162,7 +162,7 @@ def _gsp_firmware(source: Source, of_platform: "tuple[str, ...] | Unread") -> tu
 
 @stops_at_unread
 def _container(source: Source) -> tuple[str, ...]:
-    """Evidence of a running driver container: its root is mounted, or it says that it is ready. A link is the host's own."""
+    """Evidence of a running driver container: its root is mounted, or its ready file exists. A link is the host's own."""
     evidence: list[str] = []
     link = source.readlink(_DRIVER_ROOT)
     if isinstance(link, Unread) and link.why not in NOT_THERE:
@@ -190,7 +190,7 @@ def _socket(source: Source, path: str) -> "bool | Unread":
 
 @stops_at_unread
 def _nodes_on_demand(source: Source) -> bool:
-    """NVIDIA's libraries run it, and as an ordinary user it makes nodes only with root's rights (nvidia-modprobe(1))."""
+    """Whether nvidia-modprobe is set-user-ID root: NVIDIA's libraries run it, and it creates nodes only as root (nvidia-modprobe(1))."""
     for path in ("/usr/bin/nvidia-modprobe", f"{CONTAINER_ROOT}usr/bin/nvidia-modprobe"):
         stat = source.stat(path)
         if isinstance(stat, Unread) and stat.why not in NOT_THERE:
@@ -230,7 +230,7 @@ def parse_cuda_version(text: str, path: str = "/usr/local/cuda/version.json") ->
 
 
 def _nvml_error(source: Source) -> "int | Unread":
-    """The code of NVML's initialisation; a refusal that NVML did not speak itself has none."""
+    """The return code of NVML's initialisation; unread if the call was never made."""
     answer = source.nvml("init")
     if not isinstance(answer, Unread):
         return 0

@@ -1,7 +1,7 @@
-"""Files that a plan may change, whole: a live host's alone. A tape keeps of them what checks read, and says that it has no more."""
+"""Complete contents of files that a plan may change, on a live host only: a recording has only the parts that checks read."""
 
-# `Installation.folders` are directories in which every file was looked at: a path in one of them without an entry is absent, a
-# path elsewhere is not-recorded. Of a snapshot `ConfigFile.text` is not-recorded, "a snapshot has no whole PATH".
+# `Installation.folders` are directories in which every file was read: a path in one of them without an entry is absent, a
+# path elsewhere is not-recorded. In a snapshot `ConfigFile.text` is not-recorded, "a snapshot has no whole PATH".
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from hostagent.facts.installation import ConfigFile
 from hostagent.facts.runtime import Runtime
 from hostagent.host.source import Source
 
-#: Directories of which every file is looked at.
+#: Directories in which every file is read.
 FOLDERS = (
     "/etc/apt/apt.conf.d",
     "/etc/apt/preferences.d",
@@ -36,21 +36,21 @@ _FILES = (
     *("/etc/nvidia-container-runtime/config.toml", "/etc/nvidia-container-toolkit/nvidia-cdi-refresh.env"),
     *(f"/etc/systemd/system/nvidia-cdi-refresh.{kind}" for kind in ("path", "service")),
 )
-#: Of one, as those who read them take it; and of all: more is nobody's configuration.
+#: Of one file, as its programs limit it, and of all files; no real configuration has more.
 _LARGEST, _MOST_BYTES, _MOST_FILES = 256 * KIB, 2048 * KIB, 1000
 
 
 @stops_at_unread
 def read_files(source: Source, runtimes: "tuple[Runtime, ...] | Unread") -> tuple[ConfigFile, ...]:
-    """Those that are there or may be, sorted by path. A directory that is not there has none."""
+    """Files that exist or cannot be read, sorted by path."""
     paths = sorted(set(_paths(source, runtimes)))
     if len(paths) > _MOST_FILES:
         raise UnreadError(Unread("error", f"found {len(paths)} files that a plan may change, wanted at most {_MOST_FILES}"))
-    left = _MOST_BYTES
+    budget = _MOST_BYTES
     files = []
     for path in paths:
-        one, size = _file(source, path, left)
-        left -= size
+        one, size = _file(source, path, budget)
+        budget -= size
         files += [one] if one is not None else []
     return tuple(files)
 
@@ -64,14 +64,14 @@ def _paths(source: Source, runtimes: "tuple[Runtime, ...] | Unread") -> Iterator
             yield from one.config_files
 
 
-def _file(source: Source, path: str, left: int) -> "tuple[ConfigFile | None, int]":
-    """The file, and how many bytes of it were read; None for what is no file."""
+def _file(source: Source, path: str, budget: int) -> "tuple[ConfigFile | None, int]":
+    """The file (None if it is another kind), and how many bytes of it were read."""
     stat = source.stat(path)
     if isinstance(stat, Unread):
         return ConfigFile(path, stat, stat, stat, stat), 0
     if stat.kind == "dir":
         return None, 0
-    if stat.size > min(left, _LARGEST):
+    if stat.size > min(budget, _LARGEST):
         return ConfigFile(path, Unread("error", f"{path} has {stat.size} bytes, more than is read"), stat.mode, stat.uid, stat.gid), 0
     return ConfigFile(path, _text(source, path), stat.mode, stat.uid, stat.gid), stat.size
 

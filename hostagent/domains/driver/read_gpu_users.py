@@ -1,13 +1,13 @@
-"""Who keeps the driver's modules in use: processes that hold one of its device nodes open.
+"""Processes that hold NVIDIA device nodes open, and so keep the driver's modules in use.
 
-By the links in /proc/<pid>/fd (proc_pid_fd(5)): of what has the name of such a node the number is looked at, nothing is opened, and what
-has another name may lie on a file system that does not answer. What is mapped and closed again is not seen; the module's own count
-(/sys/module/nvidia/refcnt) has it, and where that is 0 nobody is looked for.
+By the links in /proc/<pid>/fd (proc_pid_fd(5)): only files with the name of such a node are checked by device number, since others may
+lie on a file system that hangs. A node that is mapped and closed again is not found; the module's use count
+(/sys/module/nvidia/refcnt) includes it, and if that is 0 there is no search.
 """
 
-# lsof and fuser find a part of it (a node made in another mount namespace they miss). DRM's nodes count where the driver is
-# nvidia. A process in another PID namespace (a container without the host's) is not seen; one that hides its files makes the
-# answer denied. A snapshot names programs `program-xxxxxx`, but NVIDIA's and the runtimes' daemons.
+# lsof and fuser find fewer (they miss a node created in another mount namespace). DRM's nodes count if their driver is
+# nvidia. From a container without the host's PID namespace, processes of the host are not found; one with unreadable files makes
+# the answer denied. A snapshot renames programs to `program-xxxxxx`, except NVIDIA's and the runtimes' daemons.
 
 import os
 import re
@@ -24,8 +24,8 @@ from hostagent.host.paths import Root
 from hostagent.host.process import is_gone
 from hostagent.sandbox.majors import NVIDIA, NVIDIA_DRIVERS, majors
 
-#: NVIDIA's nodes, of a process with a root of its own below that, and of a container that is gone: the kernel then says so behind the
-#: name. Those of DRM are looked up.
+#: NVIDIA's nodes, also below the root of a process with another root, and of a container that is gone, where the kernel appends
+#: "(deleted)". Those of DRM are looked up.
 _NODE = re.compile(r"(/.*)?(/dev/(?:nvidia[\w-]*(?:/[\w-]+)?|dri/[\w-]+))(?: \(deleted\))?")
 _DRM, _DEVICES = "/sys/class/drm", "/proc/devices"
 _COUNT = "/sys/module/nvidia/refcnt"
@@ -34,9 +34,9 @@ _PROGRAM_CHARACTERS = 64
 
 
 def gpu_users(root: Root, ours: Collection[int]) -> Answer:
-    """pid, program and device (the first node by name) of each process, by pid. `ours` are not counted: they ask the driver for this pass.
+    """pid, program and device (the first node by name) of each process, by pid. `ours`, the workers of this pass, are excluded.
 
-    Denied where a process does not show its files: it may be one of them.
+    Denied if a process's files cannot be read: it may be one of them.
     """
     files = Files(root)
     if _is_free(files):
@@ -65,13 +65,13 @@ def gpu_users(root: Root, ours: Collection[int]) -> Answer:
 
 
 def _is_free(files: Files) -> bool:
-    """No module, or nobody who uses it: no process can have opened a node of it."""
+    """Whether the module is not loaded or has use count 0: no process can have a node open."""
     count = files.read(_COUNT, "64")
     return count.why == "absent" if isinstance(count, Unread) else count.strip() == b"0"
 
 
 class _Drivers(NamedTuple):
-    """Numbers of character devices: majors of NVIDIA's drivers, and of each node of nvidia_drm major and minor, None where it has none."""
+    """Device numbers: majors of NVIDIA's drivers, and major and minor of each node of nvidia_drm, None if it has none."""
 
     majors: Collection[int]
     drm: Mapping[str, tuple[int, int] | None]
@@ -85,7 +85,7 @@ def _majors(files: Files) -> frozenset[int]:
 def _nodes(root: Root, files: Files, pid: int, drivers: _Drivers) -> "set[str] | Unread":
     path = f"/proc/{pid}/fd"
     try:
-        with _opened(root, path) as place:
+        with _open_directory(root, path) as place:
             links = ((name, _NODE.fullmatch(_link(place, name))) for name in os.listdir(place))
             return {match[2] for name, match in links if match and _is_drivers(place, name, match, drivers)}
     except OSError as error:
@@ -93,7 +93,7 @@ def _nodes(root: Root, files: Files, pid: int, drivers: _Drivers) -> "set[str] |
 
 
 @contextmanager
-def _opened(root: Root, path: str) -> Iterator[int]:
+def _open_directory(root: Root, path: str) -> Iterator[int]:
     place = root.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK)
     try:
         yield place
@@ -102,7 +102,7 @@ def _opened(root: Root, path: str) -> Iterator[int]:
 
 
 def _link(place: int, name: str) -> str:
-    """Nothing of what has been closed meanwhile."""
+    """The link's target; "" if the file was closed meanwhile."""
     try:
         return os.readlink(name, dir_fd=place)
     except FileNotFoundError:
@@ -110,8 +110,9 @@ def _link(place: int, name: str) -> str:
 
 
 def _is_drivers(place: int, name: str, match: "re.Match[str]", drivers: _Drivers) -> bool:
-    """By its number: whoever may mount gives its name to another device. What is closed a moment later was what its name says; what cannot
-    be looked at (a file of FUSE, by root) is no device of the driver.
+    """Whether an open file is one of the driver's devices, by its number, since a mount can give the name to another device.
+
+    If it was closed meanwhile, the name decides; a file that cannot be read (FUSE, even by root) is none of the driver's devices.
     """
     node = match[2]
     is_drm = node.startswith("/dev/dri/")
@@ -128,7 +129,7 @@ def _is_drivers(place: int, name: str, match: "re.Match[str]", drivers: _Drivers
 
 
 def _drm_nodes(files: Files) -> "Iterator[tuple[str, tuple[int, int] | None]]":
-    """Nodes of nvidia_drm, by which a desktop may hold the driver alone."""
+    """Nodes of nvidia_drm, the only nodes that a desktop may hold."""
     names = files.list(_DRM)
     for name in () if isinstance(names, Unread) else names:
         driver = files.readlink(f"{_DRM}/{name}/device/driver") if re.fullmatch(r"(?:card|renderD)[0-9]+", name) else ""
@@ -139,9 +140,9 @@ def _drm_nodes(files: Files) -> "Iterator[tuple[str, tuple[int, int] | None]]":
 
 
 def _program(root: Root, files: Files, pid: int) -> str:
-    """The name of its executable, as the kernel knows it; the process's own name where that is hidden."""
+    """The name of its executable by /proc/PID/exe, else the process name."""
     try:
-        with _opened(root, f"/proc/{pid}") as place:
+        with _open_directory(root, f"/proc/{pid}") as place:
             path = os.readlink("exe", dir_fd=place).removesuffix(" (deleted)")
     except OSError:
         path = ""

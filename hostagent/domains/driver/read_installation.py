@@ -1,4 +1,4 @@
-"""The host as a package manager and an administrator see it, before anything is changed."""
+"""State of the host that an installation depends on: packages, repositories, files, users of GPUs, keys."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ from hostagent.facts.packages import Packages
 from hostagent.facts.runtime import Runtime
 from hostagent.host.source import Source
 
-#: What rebuilds an initramfs, by where distributions have it; the first that is there.
+#: Tools that rebuild an initramfs, by path; the first that exists is used.
 _INITRAMFS = (
     ("update-initramfs", ("/usr/sbin/update-initramfs", "/usr/bin/update-initramfs")),
     ("dracut", ("/usr/bin/dracut", "/usr/sbin/dracut")),

@@ -13,7 +13,7 @@ _HEADER_BYTES = 48
 _ENTRY = struct.Struct("<IIIIQ")
 #: The required architecture in an entry's flags: x86-64 and AArch64. Others are second architectures (i386, x32).
 _NATIVE = (0x0300, 0x0A00)
-#: Of what one reader asks for; a host has ten.
+#: Entries that one reader asks for; a host has ten.
 _MOST = 1000
 
 
@@ -23,7 +23,7 @@ class Entry(NamedTuple):
 
 
 def read_ldcache(source: Source, sonames: "tuple[str, ...]") -> "tuple[Entry, ...] | Unread":
-    """The entries of `sonames`; none where there is no cache: musl, or an image whose cache is made at boot."""
+    """The entries of `sonames`; none without a cache (musl, or an image that creates it at boot)."""
     cache = source.read("/etc/ld.so.cache", 16 * MIB, keep=Keep("ld.so.cache", sonames))
     if isinstance(cache, Unread) and cache.why == "absent":
         return ()
@@ -31,7 +31,7 @@ def read_ldcache(source: Source, sonames: "tuple[str, ...]") -> "tuple[Entry, ..
 
 
 def parse_ldcache(data: bytes, sonames: "tuple[str, ...]") -> "tuple[Entry, ...] | Unread":
-    """The 64-bit entries of `sonames`, in the order in which the linker prefers them; ``libnccl*``: of all that begin so."""
+    """The 64-bit entries of `sonames`, in the linker's order of preference; ``libnccl*`` is a prefix."""
     start = data.find(_MAGIC)
     if start < 0 or len(data) < start + _HEADER_BYTES:
         return Unread("error", "/etc/ld.so.cache is not of format glibc-ld.so.cache1.1")

@@ -1,7 +1,7 @@
-"""The driver's user libraries: what the dynamic linker finds, and other copies in the library directories."""
+"""The driver's user libraries: those that the dynamic linker finds, and other copies in the library directories."""
 
-# A library is there if a loader can load it: an ELF file of the host's architecture with segments that end within it. Its version
-# is that of its name.
+# A library counts if a loader can load it: an ELF file of the host's architecture with all segments within the file. Its version
+# is from its name.
 
 import re
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _FILE = re.compile(r"lib(cuda|nvidia-ml)\.so\.(\d+(?:\.\d+){1,3})")
 
 
 def read_libraries(source: Source, known: Callable[[type], Any]) -> "tuple[Library, ...] | Unread":
-    """First what the linker's cache has, in its order, then other versioned files. One entry a file."""
+    """The entries of the linker's cache in its order, then other versioned files; one entry per file."""
     entries = read_ldcache(source, SONAMES)
     if isinstance(entries, Unread):
         return entries
@@ -54,13 +54,13 @@ def read_libraries(source: Source, known: Callable[[type], Any]) -> "tuple[Libra
 
 
 def _fault(source: Source, path: str, machine: int) -> "str | Unread":
-    """`machine`: 0 where the host's is not known."""
+    """`machine`: the host's ELF machine, 0 if unknown."""
     return then(source.elf(path), lambda file: fault_of(file, machine))
 
 
 def fault_of(file: Elf, machine: int) -> str:
     """
-    Why no program can load a library, "" where one can.
+    Why a library cannot be loaded, "" if it can.
 
     >>> fault_of(Elf(0, False), 62), fault_of(Elf(62, False), 62), fault_of(Elf(3, True), 62), fault_of(Elf(62, True), 62)
     ('no library', 'cut short', 'of another architecture', '')
@@ -73,7 +73,7 @@ def fault_of(file: Elf, machine: int) -> str:
 
 
 def _copies(source: Source, directory: str) -> "dict[str, str] | Unread":
-    """Path to soname of the versioned files in one directory; most hosts have two or three of the directories."""
+    """Path to soname of the versioned files in one directory; most hosts have two or three of these directories."""
     names = names_in(source, directory)
     if isinstance(names, Unread):
         return names
@@ -89,7 +89,7 @@ def _copies(source: Source, directory: str) -> "dict[str, str] | Unread":
 
 def parse_version(path: str) -> str:
     """
-    The version in a library's file name, "" when it has none.
+    The version in a library's file name, "" for none.
 
     >>> parse_version("/usr/lib64/libnvidia-ml.so.580.159.03"), parse_version("/usr/lib64/libcuda.so.580.142")
     ('580.159.03', '580.142')

@@ -1,10 +1,10 @@
-"""What a kernel module file says of itself: its .modinfo section, and who signed it.
+"""The .modinfo section and the signer of a kernel module file.
 
-Of a plain file only those parts are read; a compressed one is decompressed whole. Formats: elf(5); the kernel's
+Only these parts of a plain file are read; a compressed one is decompressed whole. Formats: elf(5); the kernel's
 scripts/sign-file.c and include/linux/module_signature.h for the trailer.
 
-An image may hold any file under a module's name. So whatever is read or unpacked has a limit of its own, and a compressed file
-is unpacked piece by piece: 128 MiB of what was packed are the most that is in memory, without what they came from.
+An image may have any file under a module's name. So every read and decompression has a limit, and a compressed file is decompressed
+in pieces: at most 128 MiB of output are in memory, without the input.
 """
 
 import os
@@ -20,7 +20,7 @@ MAX_MODULE_BYTES = 128 * MIB
 #: nvidia.ko has some 100 sections and, built with one for each function, some 30,000; their names have 40 characters.
 _MAX_SECTIONS = 65_536
 _MAX_NAMES_BYTES = 4 * MIB
-#: nvidia.ko's has 10 KiB; of a module with an alias for each of thousands of devices 100.
+#: nvidia.ko's has 10 KiB; a module with an alias for each of thousands of devices has 100.
 _MAX_INFO_BYTES = MIB
 _MARKER = b"~Module signature appended~\n"
 _MAX_SIGNATURE_BYTES = 64 * KIB
@@ -34,7 +34,7 @@ ReadAt = Callable[[int, int], bytes]
 
 
 def modinfo(descriptor: int, path: str, size: int) -> Answer:
-    """The first value of each key of .modinfo, and ``signer`` where a signature names one. `path` is for messages."""
+    """The first value of each key of .modinfo, and ``signer`` if a signature names one. `path` is for messages."""
     if size > MAX_MODULE_BYTES:
         return Unread("error", f"{path} has {size} bytes, wanted at most {MAX_MODULE_BYTES}")
     found = _modinfo(lambda offset, length: os.pread(descriptor, length, offset), size)
@@ -51,12 +51,12 @@ def _modinfo(read_at: ReadAt, size: int) -> "dict[str, str] | Unread":
     kind = next((name for magic, name in _MAGICS.items() if start.startswith(magic)), "")
     if not kind:
         return _keys(read_at, size)
-    plain = _unpacked(read_at, kind)
+    plain = _decompress(read_at, kind)
     return plain if isinstance(plain, Unread) else _keys(lambda offset, length: bytes(plain[offset : offset + length]), len(plain))
 
 
-def _unpacked(read_at: ReadAt, kind: str) -> "bytearray | Unread":
-    """A megabyte a step. zlib hands back what it has not used of a piece; the others keep it and say when they need the next."""
+def _decompress(read_at: ReadAt, kind: str) -> "bytearray | Unread":
+    """Decompresses a megabyte per step. zlib returns the unused input of a piece; the others keep it and signal when they need more."""
     plain, at, packed = bytearray(), 0, b""
     try:
         stream = _decompressor(kind)
@@ -77,7 +77,7 @@ def _unpacked(read_at: ReadAt, kind: str) -> "bytearray | Unread":
 
 
 def _decompressor(kind: str) -> Any:
-    """An object that unpacks a stream; one that wants more memory than a module may have raises."""
+    """A stream decompressor; it raises if the stream needs more memory than a module may have."""
     if kind == "xz":
         import lzma
 
@@ -92,7 +92,7 @@ def _decompressor(kind: str) -> Any:
         from compression import zstd
     else:
         from backports import zstd
-    return zstd.ZstdDecompressor()  # the window is 128 MiB at most where no option allows more
+    return zstd.ZstdDecompressor()  # the default limit of the window is 128 MiB
 
 
 def _keys(read_at: ReadAt, size: int) -> "dict[str, str] | Unread":
@@ -131,7 +131,7 @@ def _section(read_at: ReadAt, size: int) -> "bytes | Unread":
     if entry != _SECTION.size or table + _SECTION.size > size:
         return outside
     first = _SECTION.unpack(read_at(table, _SECTION.size))
-    count = count or first[5]  # more than 65279 sections: the true numbers stand in the first entry
+    count = count or first[5]  # more than 65279 sections: the first entry has the real numbers
     names_index = first[6] if names_index == 0xFFFF else names_index
     if count > _MAX_SECTIONS:
         return Unread("error", f"the ELF file has {count} sections, wanted at most {_MAX_SECTIONS}")
@@ -155,7 +155,7 @@ def _contents(read_at: ReadAt, row: "tuple[int, ...]", most: int, name: str) -> 
 
 
 def parse_signer(data: bytes) -> str:
-    """The common name in the PKCS #7 signature at the end of `data`; "unnamed" when it has none, "" without a signature."""
+    """The common name in the PKCS #7 signature at the end of `data`; "unnamed" if it has none, "" without a signature."""
     if not data.endswith(_MARKER):
         return ""
     trailer_at = len(data) - len(_MARKER) - 12

@@ -1,7 +1,7 @@
-"""Whether the machine owner has enrolled a certificate: shim hands its list to the kernel, which then loads modules signed by it.
+"""Whether the machine owner has enrolled a certificate: shim passes its list to the kernel, which then loads modules signed by it.
 
 Sources: shim, MokVars.txt and mok.c (MokListRT; a copy in /sys/firmware/efi/mok-variables since Linux 5.10); UEFI specification, section
-32.4.1 (EFI_SIGNATURE_LIST, whose X.509 entries are whole certificates). Read 2026-11.
+32.4.1 (EFI_SIGNATURE_LIST; its X.509 entries are whole certificates). Read 2026-11.
 """
 
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from hostagent.core.answers import MIB, Answer
 from hostagent.core.unread import Unread
 from hostagent.host.files import Files
 
-#: The first that is there. efivarfs writes four bytes of attributes before a variable.
+#: The first that exists is read. efivarfs writes four bytes of attributes before a variable.
 _LISTS = ("/sys/firmware/efi/mok-variables/MokListRT", "/sys/firmware/efi/efivars/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23")
-#: EFI_CERT_X509_GUID, as it lies in memory; an owner's GUID stands before each certificate.
+#: EFI_CERT_X509_GUID in memory order; an owner's GUID precedes each certificate.
 _X509 = bytes.fromhex("a159c0a5e494a74a87b5ab155c2bf072")
 _OWNER = 16
 _LARGEST = 64 * 1024
 
 
 def enrolled(files: Files, paths: Sequence[str]) -> Answer:
-    """By path, whether the list has the certificate (DER or PEM) that lies there; absent where the firmware has no such list."""
+    """By path, whether the list has that certificate (DER or PEM); absent if the firmware has no such list."""
     listed = _certificates(files)
     if isinstance(listed, Unread):
         return listed
@@ -67,7 +67,7 @@ def parse_signature_lists(data: bytes) -> "tuple[bytes, ...]":
 
 
 def certificate(data: bytes) -> bytes:
-    """In DER. What is neither comes back as it is, and is in no list."""
+    """A certificate (DER or PEM) in DER. Anything else is returned unchanged, and is in no list."""
     import base64
     import binascii
 

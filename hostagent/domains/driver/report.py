@@ -1,4 +1,4 @@
-"""``driver``: what is loaded, what is on disk, who put it there."""
+"""``driver``: the loaded driver, the driver on disk, its origin."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def _is_driver(package: Package) -> bool:
 
 
 def _userland(driver: Driver) -> "str | Unread":
-    """Versions of the management library on the linker's path: one, or several with commas where two are installed."""
+    """Versions of the management library on the linker's path: one, or several with commas if more are installed."""
     if isinstance(driver.libraries, Unread):
         return driver.libraries
     versions = {one.version for one in driver.libraries if one.soname.startswith("libnvidia-ml") and one.version}
@@ -51,7 +51,7 @@ def _userland(driver: Driver) -> "str | Unread":
 
 
 def _origin(driver: Driver, owned: Any, platform: Any) -> "str | Unread":
-    """Who put the driver here. The first that can be shown wins; one that cannot be read could have been it."""
+    """The origin of the driver: the first with evidence; unread if none has any and one could not be read."""
     claims = (
         ("container", driver.container_driver),
         ("managed-os", then(platform, lambda one: then(one.driver, lambda part: part.owner in ("image", "provider")))),

@@ -1,4 +1,4 @@
-"""NVML's answers for one GPU to facts. The answers come from a tape, so each one's shape is looked at."""
+"""Converts NVML's answers for one GPU to facts. Recorded answers are untrusted, so every type is checked."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ _MISCONFIGURED = (
     "invalid-location",
     "gpu-state-invalid",
 )
-#: nvml.h, NVML_GPU_FABRIC_HEALTH_MASK_*: name, shift, width in bits, words by value.
+#: nvml.h, NVML_GPU_FABRIC_HEALTH_MASK_*: name, shift, width in bits, names by value.
 _HEALTH = (
     ("degraded-bandwidth", 0, 2, _TRUE_FALSE),
     ("route-recovery", 2, 2, _TRUE_FALSE),
@@ -133,7 +133,7 @@ def compute_capability(answers: Answers) -> "str | Unread":
 
 
 def ecc(answers: Answers) -> "Ecc | Unread":
-    """Without an ECC mode the card has no ECC; each counter may be missing on its own."""
+    """Unread without an ECC mode (the card has no ECC); each counter may be unread separately."""
     mode = numbers(answers, "ecc_mode", 2)
     if isinstance(mode, Unread) and mode.why == "not-supported":
         return mode
@@ -156,7 +156,7 @@ def _sram_threshold(sram: Answers) -> "bool | Unread":
 
 
 def _sram_errors(sram: Answers) -> "int | Unread":
-    """By parity and by code (SEC-DED): a driver counts an error in one of them."""
+    """The sum of parity and SEC-DED errors: a driver counts an error in one of them."""
     found = [sram.get(name) for name in ("volatileUncParity", "volatileUncSecDed")]
     counts = [one for one in found if type(one) is int and one >= 0]
     return sum(counts) if len(counts) == len(found) else _odd("ecc_sram", sram)
@@ -199,7 +199,7 @@ def fabric(answers: Answers) -> "FabricInfo | Unread":
 
 
 def nvlinks(answers: Answers) -> "tuple[NvLink, ...] | Unread":
-    """One a link that the card has. Its error counters are another question, which may fail alone."""
+    """One entry per link of the card. Error counters are a separate question, which may fail alone."""
     links, errors = _pairs(answers, "nvlink"), _pairs(answers, "nvlink_errors")
     if isinstance(links, Unread):
         return links

@@ -1,4 +1,4 @@
-"""What an administrator has said of the faults of this boot: ``hostagent events clear`` writes it, every pass reads it."""
+"""Faults of this boot that an administrator has cleared: ``hostagent events clear`` writes the file, every pass reads it."""
 
 import json
 from typing import Any
@@ -11,9 +11,9 @@ from hostagent.host.source import MAX_TIME, Source
 
 PATH = "/run/hostagent/cleared.json"
 SCHEMA_VERSION = 1
-#: So many are kept, and no longer a reason each has.
+#: Limits of the number of entries and of a reason's length.
 MOST, REASON_CHARACTERS = 64, 200
-#: A sum of what `MOST` may take, and of blanks.
+#: Enough for `MOST` entries with white space.
 _LIMIT = 64 * 1024
 _KEEP = Keep("json", ("schema_version#", "boot_id", "cleared/subject", "cleared/upto#", "cleared/at#", "cleared/reason"))
 _PLACES = ("/run", "/run/hostagent", PATH)
@@ -23,10 +23,10 @@ Cleared = tuple[Clearing, ...]
 
 
 def read_cleared(source: Source, boot_id: "str | Unread") -> "Cleared | Unread":
-    """The oldest first; none where nobody has said anything, or not in this boot."""
+    """Clearings of this boot, the oldest first."""
     data = source.read(PATH, _LIMIT, keep=_KEEP)
     if isinstance(data, Unread):
-        # A tape without the question is of a time when nobody could say it; and without a word every fault counts.
+        # A recording without the question predates clearing; without a clearing every fault counts.
         return () if data.why in (*NOT_THERE, "not-recorded") else data
     for place in _PLACES:
         found = source.stat(place)
@@ -36,14 +36,14 @@ def read_cleared(source: Source, boot_id: "str | Unread") -> "Cleared | Unread":
             return Unread("denied", f"{PATH} is not believed: others than root may change {place}")
     if isinstance(boot_id, Unread):
         return boot_id
-    said = parse_cleared(data.decode("utf-8", "replace"))
-    if isinstance(said, Unread):
-        return said
-    return said[1] if said[0] == boot_id else ()
+    file = parse_cleared(data.decode("utf-8", "replace"))
+    if isinstance(file, Unread):
+        return file
+    return file[1] if file[0] == boot_id else ()
 
 
 def parse_cleared(text: str) -> "tuple[str, Cleared] | Unread":
-    """The boot that it was said in, and what was said.
+    """The boot id and the clearings in the file.
 
     >>> parse_cleared('{"schema_version": 1, "boot_id": "b", "cleared": [{"subject": "", "upto": 5, "at": 9.5, "reason": "tested"}]}')
     ('b', (Clearing(subject='', upto=5.0, at=9.5, reason='tested'),))
@@ -58,10 +58,10 @@ def parse_cleared(text: str) -> "tuple[str, Cleared] | Unread":
     if version != SCHEMA_VERSION:
         return Unread("error", f"{PATH}: its schema_version is {version!r:.40}, wanted {SCHEMA_VERSION}")
     rows = data.get("cleared")
-    said = [_clearing(row) for row in rows] if isinstance(rows, list) and len(rows) <= MOST else [None]
-    if None in said or not isinstance(data.get("boot_id"), str):
+    clearings = [_clearing(row) for row in rows] if isinstance(rows, list) and len(rows) <= MOST else [None]
+    if None in clearings or not isinstance(data.get("boot_id"), str):
         return Unread("error", f"{PATH} has another shape than 'hostagent events clear' writes")
-    return data["boot_id"], tuple(sorted((one for one in said if one is not None), key=lambda one: one.at))
+    return data["boot_id"], tuple(sorted((one for one in clearings if one is not None), key=lambda one: one.at))
 
 
 def _clearing(row: Any) -> "Clearing | None":

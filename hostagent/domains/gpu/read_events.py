@@ -1,7 +1,7 @@
-"""What the kernel log of this boot says about GPUs and NVSwitches, and what ended it."""
+"""Faults of GPUs and NVSwitches in the kernel log of this boot, and how they ended."""
 
-# A load of the module ends faults before it: its line comes after the probes, so the load succeeded. What the ring has lost is
-# taken from the journal, also if that does not reach the boot.
+# A load of the module ends earlier faults: its line comes after the probes, so the load succeeded. Records that the ring buffer has
+# lost are taken from the journal, even if that does not reach back to the boot.
 
 import math
 import re
@@ -31,7 +31,7 @@ Seconds = float | Unread
 
 
 class Events(NamedTuple):
-    """The facts of `GpuEvents` that lines give, and what an administrator says of them.
+    """The fields of `GpuEvents` that are parsed from log lines and clearings.
 
     >>> parse_events(["NVRM: Xid (PCI:0000:1b:00): 79, pid=4, GPU has fallen off the bus."], [5.5]).xids[0].seconds
     5.5
@@ -60,9 +60,9 @@ def read_events(source: Source, known: Callable[[type], Any]) -> GpuEvents:
 
 
 def parse_events(lines: Iterable[str], times: Iterable[Seconds] = (), cleared: tuple[Clearing, ...] = ()) -> Events:
-    """Xid, SXid and initialisation records, gathered by device, code and what ended them, in the order in which each began.
+    """Xid, SXid and initialisation records, grouped by device, code and end, in the order in which each began.
 
-    `times` are the records' seconds since the boot. What an administrator has `cleared` is ended by that; a later record begins again.
+    `times` are the records' seconds since the boot. A clearing ends a fault; a later record begins a new one.
 
     >>> ended = "NVRM: Xid (PCI:0000:1b:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
     >>> [one.ended_by for one in parse_events(["NVRM: Xid (PCI:0000:1b:00): 119, a", ended, "NVRM: Xid (PCI:0000:1b:00): 119, b"]).xids]
@@ -70,17 +70,17 @@ def parse_events(lines: Iterable[str], times: Iterable[Seconds] = (), cleared: t
     """
     xids, sxids = _Faults("xid"), _Faults("sxid")
     ends: list[End] = []
-    words = sorted(cleared, key=lambda one: one.upto)
+    clearings = sorted(cleared, key=lambda one: one.upto)
     failures: dict[tuple[str, str], InitFailure] = {}
-    last_gpu = ""  # a message of several lines names the GPU in its first one
+    last_gpu = ""  # a message of several lines names the GPU only in its first line
     for text, at in zip((line[:_LINE] for line in lines), chain(times, repeat(_TIMELESS)), strict=False):
-        _clear((xids, sxids), words, at)
+        _clear((xids, sxids), clearings, at)
         line = " ".join(text.split("\n")).strip()
         gpu = _address(_GPU.match(text))
         last_gpu = gpu or last_gpu
         mark = _XID.match(text) or _SXID.match(text)
         if mark:
-            pci, code = _marked(text, mark)
+            pci, code = _subject(text, mark)
             if mark.re is _XID and code == kernel_log.RECOVERY_CODE and line.endswith(kernel_log.RECOVERED):
                 xids.end("reset", at, pci)
                 ends.append(End("reset", pci, at))
@@ -96,26 +96,26 @@ def parse_events(lines: Iterable[str], times: Iterable[Seconds] = (), cleared: t
                 xids.add(gpu or last_gpu, _OFF_XID, line, at)
         elif kind := _init_failure(text):
             failures[gpu, kind] = InitFailure(gpu, kind, line, "")
-    _clear((xids, sxids), words, math.inf)
+    _clear((xids, sxids), clearings, math.inf)
     return Events(xids.all(), sxids.all(), tuple(failures.values()), tuple(ends))
 
 
-def _marked(text: str, mark: "re.Match[str]") -> tuple[str, int]:
-    """Address and code of an Xid or SXid, "" and 0 where they cannot be read."""
+def _subject(text: str, mark: "re.Match[str]") -> tuple[str, int]:
+    """Address and code of an Xid or SXid, "" and 0 if they cannot be parsed."""
     match = _OF_XID.match(text, mark.end())
     return _address(match), int(match[3]) if match else 0
 
 
-def _clear(faults: "Iterable[_Faults]", words: list[Clearing], at: Seconds) -> None:
-    """By the words that were said of records before `at`; they are taken off the list."""
-    while words and not isinstance(at, Unread) and words[0].upto < at:
-        word = words.pop(0)
+def _clear(faults: "Iterable[_Faults]", clearings: list[Clearing], at: Seconds) -> None:
+    """Applies the clearings of records before `at`, and removes them from the list."""
+    while clearings and not isinstance(at, Unread) and clearings[0].upto < at:
+        clearing = clearings.pop(0)
         for one in faults:
-            one.clear(word)
+            one.clear(clearing)
 
 
 class _Faults:
-    """Faults in the order in which each began; one that comes back after its end begins again."""
+    """Faults in the order in which each began; a record after a fault's end begins a new fault."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
@@ -133,17 +133,17 @@ class _Faults:
         self._found[place] = replace(before, line=kept, count=before.count + 1, seconds=at)
 
     def end(self, by: str, at: Seconds, pci: "str | None" = None) -> None:
-        """What is under way ends: of one device, or of all. A line without an address that can be read ends nothing."""
+        """Ends the open faults of one device, or of all; a line with an unparsable address (``""``) ends none."""
         if pci == "":
             return
         for key in [key for key in self._open if pci is None or key[0] == pci]:
             self._end(key, by, at)
 
-    def clear(self, word: Clearing) -> None:
-        """What is under way ends by an administrator's word, where it may and it was said of all of its records."""
+    def clear(self, clearing: Clearing) -> None:
+        """Ends the open faults that may be cleared, if all their records are covered."""
         for key, place in list(self._open.items()):
-            if covers(word, self._found[place]) and may_be_cleared(key[1], self._kind):
-                self._end(key, "cleared", word.at)
+            if covers(clearing, self._found[place]) and may_be_cleared(key[1], self._kind):
+                self._end(key, "cleared", clearing.at)
 
     def _end(self, key: tuple[str, int], by: str, at: Seconds) -> None:
         place = self._open.pop(key)
@@ -157,7 +157,7 @@ class _Faults:
 
 
 def _init_failure(text: str) -> str:
-    """The kind of failure that a record tells of, "" for none.
+    """The kind of initialisation failure in a record, "" for none.
 
     >>> _init_failure("NVRM: GPU0 RmInitAdapter: Cannot initialize GSP firmware RM"), _init_failure("NVRM: a[1]: RmInitAdapter failed")
     ('gsp', '')

@@ -1,7 +1,7 @@
-"""GPUs: what PCI, /proc/driver/nvidia and NVML know of each, joined by PCI address and never by index."""
+"""GPUs: facts from PCI, /proc/driver/nvidia and NVML, joined by PCI address and never by index."""
 
-# `link_speed_max` and `link_width_max` are the lower of card and port. `gpu.pcie_speed` compares what the cards offer
-# (`link_speed_card`): with the slots' limits in it, a workstation with two kinds of slots would be degraded.
+# `link_speed_max` and `link_width_max` are the lower of card and port. `gpu.pcie_speed` compares the cards' own maximum
+# (`link_speed_card`): including the slots' limits, a workstation with two kinds of slots would be degraded.
 
 import re
 from collections.abc import Callable
@@ -15,24 +15,24 @@ from hostagent.facts.gpu import Accelerators, Gpu, OtherAccelerator
 from hostagent.host.source import Source
 
 _PROC = "/proc/driver/nvidia/gpus"
-#: What NVML is asked of each GPU; the names are of `hostagent.domains.gpu.read_nvml`.
+#: NVML questions per GPU; the names are of `hostagent.domains.gpu.read_nvml`.
 QUESTIONS = (
     *("pci", "name", "uuid", "serial", "minor", "memory", "compute_capability", "mig", "persistence", "compute_mode", "ecc_mode"),
     *("row_remap", "recovery_action", "ecc_volatile", "ecc_aggregate", "ecc_sram", "retired_single_bit", "retired_double_bit"),
     *("retired_pending", "temperature", "temperature_slowdown", "power_limit", "power_limit_default", "clock_events", "vbios"),
     *("fabric", "nvlink", "nvlink_errors", "inforom"),
 )
-#: More than any host has: a bound on what a tape may make us ask.
+#: More than any host has: bounds the work that a recording can cause.
 _MAX_DEVICES = 1024
 _LOST, _RESET_REQUIRED = 15, 16
-#: Questions that only the report's inventory reads: recordings from before they were asked are as good as any.
-_TOLD_ONLY = ("serial",)
+#: Questions that only the report's inventory reads: recordings without them lose nothing else.
+_REPORT_ONLY = ("serial",)
 _INFORMATION = Keep("settings", ("Device Minor", "GPU Excluded", "GPU UUID", "Model", "Video BIOS"))
 _CODE = re.compile(r"(\d{1,4}) ", re.ASCII)
 
 
 class _Nvml(NamedTuple):
-    """NVML's side of the join. A device that does not say where it is has its index in ``unplaced``."""
+    """NVML's side of the join. Devices without a PCI address are in ``unplaced``, by index."""
 
     at: dict[str, tuple[int, nvml_answers.Answers]]  # by PCI address
     unplaced: dict[int, nvml_answers.Answers]
@@ -40,21 +40,21 @@ class _Nvml(NamedTuple):
 
 
 def read_gpus(source: Source, known: Callable[[type], Any]) -> "tuple[Gpu, ...] | Unread":
-    """One `Gpu` for each address that any of the three knows, in order of address."""
+    """One `Gpu` for each address that any of the three has, in order of address."""
     functions = read_pci.scan(source)
     on_pci = then(functions, lambda scanned: _on_pci(source, scanned))
     rows = _proc(source)
-    found = _nvml(source)
-    addresses = {*(() if isinstance(on_pci, Unread) else on_pci), *(() if isinstance(rows, Unread) else rows), *found.at}
+    nvml = _nvml(source)
+    addresses = {*(() if isinstance(on_pci, Unread) else on_pci), *(() if isinstance(rows, Unread) else rows), *nvml.at}
     if not addresses and isinstance(on_pci, Unread) and on_pci.why != "absent":
         return on_pci
-    found = _placed(found, addresses, {} if isinstance(rows, Unread) else rows)
-    addresses |= set(found.at)
-    return tuple(_gpu(source, address, on_pci, rows, found) for address in sorted(addresses))
+    nvml = _place_by_identity(nvml, addresses, {} if isinstance(rows, Unread) else rows)
+    addresses |= set(nvml.at)
+    return tuple(_gpu(source, address, on_pci, rows, nvml) for address in sorted(addresses))
 
 
 def read_accelerators(source: Source, known: Callable[[type], Any]) -> Accelerators:
-    """Other vendors' GPUs; unread where a function that may be NVIDIA's GPU may as well be one of theirs."""
+    """Other vendors' GPUs; unread if a function's vendor is unknown and it may be one of theirs."""
     functions = read_pci.scan(source)
     ids = read_vfio.read_ids(source)
     if isinstance(functions, Unread):
@@ -70,7 +70,7 @@ def read_accelerators(source: Source, known: Callable[[type], Any]) -> Accelerat
 
 
 def _on_pci(source: Source, functions: tuple[read_pci.Function, ...]) -> "dict[str, bool | Unread]":
-    """NVIDIA's GPUs among the functions. One whose class or vendor cannot be read may be one: it stays, unread."""
+    """NVIDIA's GPUs among the functions. A function with an unreadable class or vendor may be one, and is included as unread."""
     found: dict[str, bool | Unread] = {}
     for one in functions:
         if isinstance(one.vendor, int) and one.vendor != read_pci.NVIDIA:
@@ -122,17 +122,17 @@ def _device_count(source: Source) -> "int | Unread":
     started = source.nvml("init")
     if isinstance(started, Unread):
         return started
-    found = source.nvml("device_count")
-    if isinstance(found, Unread) or (type(found) is int and 0 <= found <= _MAX_DEVICES):
-        return found
-    return Unread("error", f"nvml device_count: found {str(found)[:40]!r}, wanted a number")
+    count = source.nvml("device_count")
+    if isinstance(count, Unread) or (type(count) is int and 0 <= count <= _MAX_DEVICES):
+        return count
+    return Unread("error", f"nvml device_count: found {str(count)[:40]!r}, wanted a number")
 
 
 def _nvml(source: Source) -> _Nvml:
     count = _device_count(source)
     if isinstance(count, Unread):
         return _Nvml({}, {}, count)
-    found = _Nvml({}, {}, None)
+    nvml = _Nvml({}, {}, None)
     for index in range(count):
         handle = source.nvml("device", str(index), "handle")
         if isinstance(handle, Unread):
@@ -144,17 +144,17 @@ def _nvml(source: Source) -> _Nvml:
             address = read_pci.parse_address(str(where["bus_id"])) if isinstance(where, dict) else ""
         except (ValueError, KeyError):
             address = ""
-        if address and address not in found.at:
-            found.at[address] = (index, answers)
+        if address and address not in nvml.at:
+            nvml.at[address] = (index, answers)
         else:
-            found.unplaced[index] = answers
-    return found
+            nvml.unplaced[index] = answers
+    return nvml
 
 
-def _placed(found: _Nvml, addresses: set[str], rows: "dict[str, dict[str, str] | Unread]") -> _Nvml:
+def _place_by_identity(nvml: _Nvml, addresses: set[str], rows: "dict[str, dict[str, str] | Unread]") -> _Nvml:
     """A failing GPU may not report its PCI address. Match it by UUID or minor number; if one GPU and one address remain, pair them."""
-    at, unplaced = dict(found.at), dict(found.unplaced)
-    for index, answers in found.unplaced.items():
+    at, unplaced = dict(nvml.at), dict(nvml.unplaced)
+    for index, answers in nvml.unplaced.items():
         for address in sorted(addresses - set(at)):
             row = rows.get(address)
             if isinstance(row, dict) and _same(answers, row):
@@ -163,11 +163,11 @@ def _placed(found: _Nvml, addresses: set[str], rows: "dict[str, dict[str, str] |
     missing = addresses - set(at)
     if len(missing) == len(unplaced) == 1:
         at[missing.pop()] = unplaced.popitem()
-    return _Nvml(at, {}, found.unread if found.unread is not None else _nowhere(unplaced, len(missing)))
+    return _Nvml(at, {}, nvml.unread if nvml.unread is not None else _nowhere(unplaced, len(missing)))
 
 
 def _nowhere(unplaced: dict[int, nvml_answers.Answers], missing: int) -> "Unread | None":
-    """Why the GPUs that NVML could not locate have no NVML facts."""
+    """The reason why GPUs that NVML could not locate have no NVML facts."""
     if not unplaced:
         return None
     odd = Unread("error", "nvml pci: taken or no address")
@@ -192,12 +192,12 @@ def _gpu(
     address: str,
     on_pci: "dict[str, bool | Unread] | Unread",
     rows: "dict[str, dict[str, str] | Unread] | Unread",
-    found: _Nvml,
+    nvml: _Nvml,
 ) -> Gpu:
     row = then(rows, lambda listed: listed.get(address, Unread("absent", f"{_PROC} has no {address}")))
     there = then(on_pci, lambda listed: listed.get(address, False))
-    nothing = found.unread if found.unread is not None else _not_in_nvml(there)
-    index, answers = found.at.get(address, (nothing, dict.fromkeys(QUESTIONS, nothing)))
+    nothing = nvml.unread if nvml.unread is not None else _not_in_nvml(there)
+    index, answers = nvml.at.get(address, (nothing, dict.fromkeys(QUESTIONS, nothing)))
     of_nvml = nvml_answers.facts(answers)
     of_proc = _proc_facts(row)
     for name, value in of_proc.pop("instead").items():
@@ -208,7 +208,7 @@ def _gpu(
         pci=address,
         on_pci=there,
         in_proc=then(rows, lambda listed: address in listed),
-        in_nvml=_in_nvml(address, found),
+        in_nvml=_in_nvml(address, nvml),
         index=index,
         lost=lost,
         reset_required=reset_required,
@@ -220,12 +220,12 @@ def _gpu(
 
 
 def _not_in_nvml(on_pci: "bool | Unread") -> Unread:
-    """Of a device that nobody could look at, that NVML has no such GPU says nothing."""
+    """If PCI could not be read, absence in NVML proves nothing."""
     return on_pci if isinstance(on_pci, Unread) and on_pci.why != "absent" else Unread("absent", "the GPU is not in NVML")
 
 
 def _proc_facts(row: "dict[str, str] | Unread") -> dict[str, Any]:
-    """Fields that /proc knows; under "instead" those that it can tell where NVML cannot."""
+    """Fields from /proc; under "instead" those that replace unread ones of NVML."""
     uuid, minor = _row(row, "GPU UUID"), _row(row, "Device Minor")
     return {
         "proc_uuid": uuid,
@@ -243,15 +243,15 @@ def _row(row: "dict[str, str] | Unread", key: str) -> "str | Unread":
     return then(row, lambda lines: lines.get(key, Unread("absent", f"{_PROC}: no line {key!r}")))
 
 
-def _in_nvml(address: str, found: _Nvml) -> "bool | Unread":
-    if address in found.at:
+def _in_nvml(address: str, nvml: _Nvml) -> "bool | Unread":
+    if address in nvml.at:
         return True
-    return found.unread if found.unread is not None else False
+    return nvml.unread if nvml.unread is not None else False
 
 
 def _verdict(answers: nvml_answers.Answers) -> "tuple[bool | Unread, bool | Unread, str | Unread]":
-    """Lost, reset required, and who said so. Any call may say it, so one that was never answered leaves it open; an error
-    that every call shares is NVML's own (it did not start), and says nothing of the GPU. What no check reads leaves nothing open.
+    """Lost, reset required, and the error text. Any call may report it, so an unanswered call makes it unread; an error that all
+    calls share is NVML's own (it did not start) and proves nothing about the GPU. Questions that no check reads are ignored.
 
     >>> _verdict({"name": "NVIDIA H100", "row_remap": Unread("error", "15 GPU is lost (nvmlDeviceGetRemappedRows)")})
     (True, False, '15 GPU is lost (nvmlDeviceGetRemappedRows)')
@@ -261,7 +261,7 @@ def _verdict(answers: nvml_answers.Answers) -> "tuple[bool | Unread, bool | Unre
     unread = [one for one in answers.values() if isinstance(one, Unread)]
     by_code = {int(match[1]): one.detail for one in unread if (match := _CODE.match(one.detail))}
     is_mute = len(unread) == len(answers) and not {_LOST, _RESET_REQUIRED} & set(by_code)
-    asked = [one for name, one in answers.items() if isinstance(one, Unread) and name not in _TOLD_ONLY]
+    asked = [one for name, one in answers.items() if isinstance(one, Unread) and name not in _REPORT_ONLY]
     silent = next((one for one in asked if is_mute or (not _CODE.match(one.detail) and one.why != "not-supported")), None)
     lost = True if _LOST in by_code else silent if silent is not None else False
     reset = True if _RESET_REQUIRED in by_code else silent if silent is not None else False

@@ -1,7 +1,7 @@
-"""NVIDIA's lane: /proc/driver/nvidia and NVML. The description is light; what it needs is imported in the worker."""
+"""Specification of NVIDIA's worker: /proc/driver/nvidia and NVML. Heavy imports happen in the worker."""
 
-# The driver recognises an administrator by CAP_SYS_ADMIN alone (NV_IS_SUSER, open kernel modules, 550.163.01). Of the
-# capabilities that are dropped its modules look only at CAP_SYS_NICE and CAP_PERFMON, which set priorities and read profiles.
+# The driver recognises an administrator only by CAP_SYS_ADMIN (NV_IS_SUSER, open kernel modules, 550.163.01). Of the dropped
+# capabilities its modules check only CAP_SYS_NICE and CAP_PERFMON, which set priorities and read profiles.
 # NVML asks nvidia-persistenced over its socket before the driver whether a GPU is kept awake (nvmlDeviceGetPersistenceMode,
 # 550.163.01); the daemon keeps the device open and sets no mode, and sees user 65533. Without the socket persistence would read
 # as off.
@@ -19,7 +19,7 @@ _SWITCHES = "/proc/driver/nvidia-nvswitch"
 
 
 def _is_wanted(path: str) -> bool:
-    """Not all of it: ``suspend`` and ``power`` are of no use here, and reading takes locks."""
+    """Whether a file is read: not ``suspend`` and ``power``, which are unused here, since reading takes locks."""
     parts = path.removeprefix(_DIRECTORY).split("/")[1:]
     return (
         path.startswith((f"{_DIRECTORY}/capabilities/", f"{_SWITCHES}/"))
@@ -50,16 +50,16 @@ def _lock(root: Root, ends: float) -> "Unread | None":
 
 
 def _get_ready() -> None:
-    """Import what asking takes while another worker reads: on a busy machine that is half of the time that each needs."""
+    """Imports modules while another worker reads: on a busy machine imports take half of a worker's time."""
     import pynvml  # noqa: F401
 
     from hostagent.domains.gpu import read_nvml  # noqa: F401
 
 
-#: What NVML needs, and what it does not: docs/adr/0006-nvml-in-a-sandbox.md.
+#: Rights that NVML needs: docs/adr/0006-nvml-in-a-sandbox.md.
 RIGHTS = Rights(
-    capabilities=("sys_admin",),  # whom the driver takes for an administrator
-    sockets=True,  # to the persistence daemon: whether it keeps a GPU awake is asked there first
+    capabilities=("sys_admin",),  # the driver treats it as administrator
+    sockets=True,  # to the persistence daemon, which NVML asks first whether it keeps a GPU awake
     driver="nvidia",
     major=195,
     opens=r"nvidia(ctl|\d+)",

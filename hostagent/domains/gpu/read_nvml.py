@@ -1,6 +1,6 @@
-"""NVML: the table of questions, and how they are asked. Runs in the worker only.
+"""NVML: the table of questions, and their calls. Runs only in the worker.
 
-Questions, as ``source.nvml(…)`` asks them and a tape records them (``nvml device 0 name``)::
+Questions, as ``source.nvml(…)`` asks them and a recording stores them (``nvml device 0 name``)::
 
     init                       true
     driver_version             "580.95.05"
@@ -9,7 +9,7 @@ Questions, as ``source.nvml(…)`` asks them and a tape records them (``nvml dev
     device_count               8
     device INDEX NAME          NAME is one of DEVICE below; INDEX counts from "0" and is not stable over boots
 
-An NVML error is an ``Unread`` whose detail starts with nvmlReturn_t's number: ``15 GPU is lost (nvmlDeviceGetName)``.
+An NVML error is an ``Unread`` with a detail that starts with nvmlReturn_t's number: ``15 GPU is lost (nvmlDeviceGetName)``.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from hostagent.host.paths import Root
 from hostagent.sandbox.worker_spec import CALL_S, ENTERING, LOAD_S, LOADING, SANDBOX, Ask, Rights
 
 PERSISTENCE_SOCKET = "/run/nvidia-persistenced/socket"
-#: nvmlReturn_t that is not simply an error. 25 (argument version mismatch) is one: this program passed a wrong struct.
+#: nvmlReturn_t with a reason other than error. 25 (argument version mismatch) is an error: this program passed a wrong struct.
 _WHY: dict[int, Why] = {
     3: "not-supported",
     13: "not-supported",  # this driver's library is older than the question
@@ -44,12 +44,12 @@ _RECOVERY_ACTION_FIELD = 230
 
 class Question(NamedTuple):
     name: str
-    function: str  # of NVML: what a person searches for
+    function: str  # NVML's name, for messages
     read: Callable[[Any, Any], Answer]  # (pynvml, device handle)
 
 
 def answer_all(ask: Ask, files: Files, root: Root, rights: Rights) -> "Unread | None":
-    """Ask the whole table. Returns why nothing could be asked, if so."""
+    """Asks all questions. Returns the reason if none could be asked."""
     socket = ask((), f"stat {PERSISTENCE_SOCKET}", partial(files.stat, PERSISTENCE_SOCKET))
     awake = isinstance(socket, dict) and socket["kind"] == "socket"
     first_s = CALL_S if awake else FIRST_INIT_S
@@ -60,29 +60,29 @@ def answer_all(ask: Ask, files: Files, root: Root, rights: Rights) -> "Unread | 
         sandbox if isinstance(sandbox, Unread) else ask((), f"{LOADING} {LIBRARY}", partial(loader.load, pynvml), LOAD_S)
     )
     if problem is None:
-        asked = partial(_asked, pynvml)
-        started = ask(("nvml", "init"), "nvmlInit", partial(asked, "nvmlInit", pynvml.nvmlInitWithFlags, 0), first_s)
+        call_nvml = partial(_call, pynvml)
+        started = ask(("nvml", "init"), "nvmlInit", partial(call_nvml, "nvmlInit", pynvml.nvmlInitWithFlags, 0), first_s)
         problem = started if isinstance(started, Unread) else None
     if problem is not None:
         return problem
     for name, function in _SYSTEM:
-        ask(("nvml", name), function, partial(asked, function, getattr(pynvml, function)))
-    count = ask(("nvml", "device_count"), "nvmlDeviceGetCount", partial(asked, "nvmlDeviceGetCount", pynvml.nvmlDeviceGetCount))
+        ask(("nvml", name), function, partial(call_nvml, function, getattr(pynvml, function)))
+    count = ask(("nvml", "device_count"), "nvmlDeviceGetCount", partial(call_nvml, "nvmlDeviceGetCount", pynvml.nvmlDeviceGetCount))
     handles: dict[int, Any] = {}
     for index in range(0 if isinstance(count, Unread) else count):
         label = f"nvmlDeviceGetHandleByIndex {index}"  # the call that wakes this GPU
         ask(("nvml", "device", str(index), "handle"), label, partial(_handle, pynvml, index, handles), first_s)
     for question in DEVICE:
         for index, handle in handles.items():
-            call = partial(asked, question.function, question.read, pynvml, handle)
+            call = partial(call_nvml, question.function, question.read, pynvml, handle)
             if question.name == "persistence" and awake and not sandbox["sockets"]:
-                call = partial(_unasked_daemon, call)
+                call = partial(_without_daemon, call)
             ask(("nvml", "device", str(index), question.name), f"{question.function} {index}", call)
     return None
 
 
 def shut_down() -> None:
-    """An NVML that is left open keeps the kernel module in use until the process ends."""
+    """Shuts NVML down, which would otherwise keep the kernel module in use until the process ends."""
     import sys
 
     pynvml = sys.modules.get("pynvml")
@@ -97,20 +97,20 @@ def _binding() -> Any:
     return pynvml
 
 
-def _asked(pynvml: Any, function: str, call: Callable[..., Answer], *arguments: Any) -> "Answer | Unread":
+def _call(pynvml: Any, function: str, call: Callable[..., Answer], *arguments: Any) -> "Answer | Unread":
     try:
         answer = call(*arguments)
     except pynvml.NVMLError as error:
         return Unread(_WHY.get(error.value, "error"), f"{error.value} {error} ({function})")
     except UnicodeDecodeError as error:  # NVML itself succeeded (0)
         return Unread("error", f"0 {error} ({function})")
-    except Exception as error:  # the binding's own failures: a function that it lacks, an argument it refuses
+    except Exception as error:  # the binding's own failures: a missing function, a rejected argument
         return Unread("error", f"{function}: {type(error).__name__}: {error}")
     return True if answer is None else answer
 
 
-def _unasked_daemon(call: Callable[[], Answer]) -> "Answer | Unread":
-    """NVML asks the persistence daemon first, and tells the driver's own mode, which is off, where it cannot."""
+def _without_daemon(call: Callable[[], Answer]) -> "Answer | Unread":
+    """NVML asks the persistence daemon first; without it, it returns the driver's own mode, which is off even if the daemon's is on."""
     answer = call()
     if not isinstance(answer, Unread) and answer == 0:
         return Unread("denied", f"{PERSISTENCE_SOCKET} is out of reach where device nodes are not everybody's to open")
@@ -118,7 +118,7 @@ def _unasked_daemon(call: Callable[[], Answer]) -> "Answer | Unread":
 
 
 def _handle(pynvml: Any, index: int, handles: dict[int, Any]) -> "Answer | Unread":
-    handle = _asked(pynvml, "nvmlDeviceGetHandleByIndex", pynvml.nvmlDeviceGetHandleByIndex, index)
+    handle = _call(pynvml, "nvmlDeviceGetHandleByIndex", pynvml.nvmlDeviceGetHandleByIndex, index)
     if isinstance(handle, Unread):
         return handle
     handles[index] = handle
@@ -176,7 +176,7 @@ def _inforom(pynvml: Any, device: Any) -> Answer:
 
 def _recovery_action(pynvml: Any, device: Any) -> Answer:
     field = pynvml.nvmlDeviceGetFieldValues(device, [_RECOVERY_ACTION_FIELD])[0]
-    if field.nvmlReturn:  # an older driver calls a field that it does not know an invalid argument
+    if field.nvmlReturn:  # an older driver reports an unknown field as an invalid argument
         raise pynvml.NVMLError(_NOT_SUPPORTED if field.nvmlReturn == _INVALID_ARGUMENT else field.nvmlReturn)
     return field.value.uiVal
 
@@ -195,8 +195,8 @@ _SYSTEM = (
     ("nvml_version", "nvmlSystemGetNVMLVersion"),
 )
 
-#: Asked one after the other, of every GPU in turn: what tells which GPU it is comes first, what reads hardware last,
-#: so that a hang costs as little as it can.
+#: Each question is asked of all GPUs before the next: identity first, hardware reads last, so that a hang costs as little as
+#: possible.
 DEVICE = (
     Question("pci", "nvmlDeviceGetPciInfo", _pci),
     Question("name", "nvmlDeviceGetName", lambda n, d: n.nvmlDeviceGetName(d)),

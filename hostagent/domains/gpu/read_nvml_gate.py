@@ -1,4 +1,4 @@
-"""When NVML may be called, and from which root: the host's, or a driver container's."""
+"""Decides whether NVML may be called, and from which root: the host's, or a driver container's."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ _MAJOR = 195  # of the driver's devices; opening another device can do things
 
 
 def gate(files: Files, root: Root) -> "Unread | None":
-    """Why NVML must not be called; None when it may. Initialising it without a loaded module creates device nodes and
+    """Why NVML must not be called; None if it may. Initialising it without a loaded module creates device nodes and
     runs nvidia-modprobe, which loads the module: a check must do neither.
     """
     state = files.read("/sys/module/nvidia/initstate")
@@ -26,14 +26,14 @@ def gate(files: Files, root: Root) -> "Unread | None":
 
 
 def driver_root(root: Root) -> Root:
-    """Where library and nodes are taken from: the host, or the driver container where the host has no control device."""
+    """The root of library and nodes: the host, or the driver container if the host has no control device."""
     if not root.exists(CONTROL) and root.exists(f"{OPERATOR_DRIVER}{CONTROL}"):
         return root.below(OPERATOR_DRIVER)
     return root
 
 
 def usable(root: Root) -> "Unread | None":
-    """A control device that exists and that this process may open."""
+    """Why the control device cannot be used; None if it exists and this process may open it."""
     try:
         place = root.open(CONTROL, os.O_PATH)
         try:
@@ -48,6 +48,6 @@ def usable(root: Root) -> "Unread | None":
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return Unread("absent", f"no {CONTROL}")
-        if error.errno in (errno.EPERM, errno.EACCES):  # NVML would say "unknown error" (999)
+        if error.errno in (errno.EPERM, errno.EACCES):  # NVML would return "unknown error" (999)
             return unread(error, CONTROL)
     return None

@@ -1,4 +1,4 @@
-"""NVML's library: from which root it is taken, in which sandbox it runs."""
+"""Loads NVML's library, in the sandbox and from the right root."""
 
 import contextlib
 import ctypes
@@ -16,12 +16,12 @@ from hostagent.sandbox.worker_spec import Rights
 
 LIBRARY = "libnvidia-ml.so.1"
 DIRECTORIES = (*libraries.SYSTEM, *libraries.OF_THE_DRIVER, *dict.fromkeys(place for row in platforms.ROWS for place in row.directories))
-#: The linker's cache ends in its texts (ld.so(8), glibc's dl-cache.h): names, and the paths that they lead to.
+#: The linker's cache ends with its strings (ld.so(8), glibc's dl-cache.h): names and their paths.
 _CACHE, _CACHED = "/etc/ld.so.cache", re.compile(rb"\0(/[^\0]+/libnvidia-ml\.so\.1)(?=\0)")
 
 
 class Loader:
-    """Loads it once: `enter` first, then `load`. What both need is imported before."""
+    """Loads it once: `enter` first, then `load`. Modules that both need are imported before."""
 
     def __init__(self, root: Root, rights: Rights) -> None:
         self._root = root
@@ -30,10 +30,10 @@ class Loader:
         self._problem = Unread("absent", f"12 no {LIBRARY} in the library directories")
 
     def enter(self) -> "dict[str, Any] | Unread":
-        """Go where the library belongs, and into the sandbox: what holds there, or why nothing may be loaded.
+        """Enters the library's root and the sandbox; returns the sandbox's restrictions, or why nothing may be loaded.
 
-        Below another root the process moves there, so that the library finds the host's devices and its own parts; what
-        both C libraries need is loaded before. Without the capability the library alone is taken from below the root.
+        The process changes its root, so that the library finds the host's devices and its own parts; parts of the C library are
+        loaded before. Without the capability, only the library is loaded from below that root.
         """
         root, simulated = self._root, self._root.simulated
         found, refused = host_binaries.libraries(root, LIBRARY, DIRECTORIES)
@@ -52,7 +52,7 @@ class Loader:
                     return problem
                 found = [f"{root.path}{root.realpath(path)}" for path in found]
         by_name = root.path == "/"  # this machine's loader finds its own
-        linked = [path for path in _linked() if by_name and os.path.exists(path)]
+        linked = [path for path in _linker_paths() if by_name and os.path.exists(path)]
         sandbox = enter(self._rights, [*linked, *found], simulated=simulated)
         if isinstance(sandbox, Unread):
             return Unread(sandbox.why, f"NVML is not loaded: {sandbox.detail}")
@@ -60,7 +60,7 @@ class Loader:
         return sandbox.plain()
 
     def load(self, pynvml: Any) -> "Unread | None":
-        """Give pynvml the host's library: it loads one by name only when it has none."""
+        """Sets the host's library in pynvml, which otherwise loads one by name."""
         problem = self._problem
         for path in self._paths:
             try:
@@ -73,8 +73,8 @@ class Loader:
         return problem
 
 
-def _linked() -> list[str]:
-    """Where the linker would find it by its name."""
+def _linker_paths() -> list[str]:
+    """The library's paths by which the linker finds it by name."""
     found = [f"{directory}/{LIBRARY}" for directory in os.environ.get("LD_LIBRARY_PATH", "").split(":") if directory]
     with contextlib.suppress(OSError), open(_CACHE, "rb") as stream:
         found += [os.fsdecode(path) for path in _CACHED.findall(stream.read())]

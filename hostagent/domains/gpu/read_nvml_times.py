@@ -1,4 +1,4 @@
-"""How long NVML's calls may take. The worker and who waits for it go by one table: a worker grants itself no time."""
+"""Timeouts of NVML's calls, a table for both the worker and its parent: a worker cannot extend its own time."""
 
 # Waking a GPU happens in the handle call, not in init: without a persistence daemon the first nvmlDeviceGetHandleByIndex of each
 # GPU is as slow as nvmlInit.
@@ -10,7 +10,7 @@ FIRST_INIT_S = 10.0
 
 
 def allowed_s(question: tuple[str, ...], label: str) -> float:
-    """Seconds, at most: the worker asks for less where GPUs are awake.
+    """The timeout in seconds; the worker uses a shorter one if GPUs are awake.
 
     >>> allowed_s(("nvml", "init"), "nvmlInit"), allowed_s(("nvml", "device", "0", "name"), "nvmlDeviceGetName 0")
     (10.0, 1.0)

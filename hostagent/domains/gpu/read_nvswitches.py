@@ -1,8 +1,8 @@
 """NVSwitches, the fabric manager's log, and IMEX."""
 
-# A100's GPUs report nothing about the fabric to NVML: errors in the fabric manager's log after its start and no "Successfully
-# configured" fail. Without a line of its start (LOG_LEVEL above INFO) errors warn. All NVSwitches gone from PCI looks like a
-# board of four GPUs (the fabric's state fails on H100).
+# A100 GPUs report nothing about the fabric to NVML: there, errors in the fabric manager's log after its start without
+# "Successfully configured" fail. Without a line of its start (LOG_LEVEL above INFO) errors warn. A board with all NVSwitches
+# missing from PCI looks like one of four GPUs (on H100 the fabric's state fails).
 
 import re
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def read_fabric(source: Source, known: Callable[[type], Any]) -> Fabric:
 
 
 def parse_manager_log(text: str) -> tuple[str, ...]:
-    r"""Errors that the fabric manager logged since it last started; the file goes on over restarts and boots.
+    r"""Errors in the fabric manager's log since its last start; the file continues over restarts and boots.
 
     >>> parse_manager_log(
     ...     "[Feb 27 2025 15:10:02] [ERROR] [tid 1] detected NVSwitch non-fatal error 12028 on fid 0\n"
@@ -67,7 +67,7 @@ def parse_manager_log(text: str) -> tuple[str, ...]:
 
 
 def parse_configured(text: str) -> "bool | Unread":
-    r"""Whether the fabric manager said, since it last started, that GPUs and switches are set up.
+    r"""Whether the fabric manager has logged, since its last start, that GPUs and switches are configured.
 
     >>> started = "[Feb 28 2025 08:00:00] [INFO] [tid 9] Fabric Manager version 550.90.07 is running with the following options\n"
     >>> done = "[Feb 28 2025 08:00:09] [INFO] [tid 9] Successfully configured all the available GPUs and NVSwitches to route NVLink.\n"
@@ -110,7 +110,7 @@ def _is_switch(source: Source, address: str) -> bool:
 
 
 def _attribute(source: Source, address: str, name: str) -> "str | Unread":
-    """Empty where there is none: the device went while we looked, or is made of software."""
+    """An attribute; "" if absent, as for a device removed meanwhile or an emulated one."""
     return line_in(source, f"{read_pci.DEVICES}/{address}/{name}", absent="")
 
 

@@ -1,4 +1,4 @@
-"""Which devices the host is told to give to vfio-pci, and so to virtual machines."""
+"""Devices that the host's configuration binds to vfio-pci, for virtual machines."""
 
 # A binding by name is driver_override (driverctl, libvirt, the GPU Operator), by id vfio-pci.ids and modprobe.d. Ids written to
 # new_id by hand leave no trace. The holder of /dev/vfio is not read.
@@ -17,7 +17,7 @@ _ID = re.compile(r"([0-9a-f]{4}):([0-9a-f]{4})", re.ASCII)
 
 
 def read_ids(source: Source) -> "tuple[str, ...] | Unread":
-    """By the kernel's command line and by modprobe.d. Ids that are written to sysfs later leave no trace."""
+    """Ids on the kernel's command line and in modprobe.d; ids written to sysfs later leave no trace."""
     cmdline = source.text("/proc/cmdline", keep=Keep("words", _PARAMETERS))
     texts = [] if isinstance(cmdline, Unread) else [value for key, _, value in _pairs(cmdline) if key in _PARAMETERS]
     unread = cmdline if isinstance(cmdline, Unread) and cmdline.why not in NOT_THERE else None
@@ -41,7 +41,7 @@ def _pairs(cmdline: str) -> "list[tuple[str, str, str]]":
 
 
 def parse_ids(text: str) -> tuple[str, ...]:
-    """Vendor and device of each id of the parameter ``ids``; subsystem and class, which may follow, are left out.
+    """Vendor and device of each id of the parameter ``ids``, without subsystem and class.
 
     >>> parse_ids("10de:2330,10DE:1aeb:10de:0001")
     ('10de:2330', '10de:1aeb')

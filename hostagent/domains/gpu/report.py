@@ -16,7 +16,7 @@ def write(facts: HostFacts) -> Any:
 
 
 def _domain(info: FabricInfo) -> "str | Unread":
-    """As GPU feature discovery writes a clique: its GPUs, of one host or of several, reach each other by NVLink."""
+    """The NVLink domain, as GPU feature discovery writes a clique: its GPUs, on one host or several, reach each other by NVLink."""
     known = bool(info.cluster_uuid.strip("0-"))
     return f"{info.cluster_uuid}.{info.clique_id}" if known else Unread("absent", "its fabric does not reach beyond this host")
 

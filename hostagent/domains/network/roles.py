@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.domains.network.tables.boards import card
 from hostagent.domains.network.tables.rdma_devices import EFA, INFINIBAND, RAIL_GBPS, is_software, talks_to_nccl
-from hostagent.domains.topology.distance import NEAREST_FIRST, Distances, Row
+from hostagent.domains.topology.distance import NEAREST_FIRST, DistanceRow, Distances
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic
 
@@ -176,7 +176,7 @@ def _near(ports: tuple[RdmaPort, ...], distances: "Distances | Unread") -> _Near
     return _Near(tuple(found), gap)
 
 
-def _nearest(ports: tuple[RdmaPort, ...], row: Row) -> frozenset[str]:
+def _nearest(ports: tuple[RdmaPort, ...], row: DistanceRow) -> frozenset[str]:
     lacking = Unread("absent", "a port's card is not on PCI")
     places = {port.name: row.get(need(port.virtual_of) or need(port.pci), lacking) for port in ports}
     known = {name: word for name, word in places.items() if not isinstance(word, Unread)}

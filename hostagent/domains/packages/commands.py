@@ -1,4 +1,4 @@
-"""The commands that change this host's packages, with its own names filled in; "" where the facts do not say."""
+"""The commands that change this host's packages, with its own names filled in; "" where the facts do not name them."""
 
 import re
 from collections.abc import Iterable
@@ -14,20 +14,20 @@ _RPM_RELEASE = re.compile(r"\.(x86_64|aarch64)(\+\w+)?$")
 
 
 def manager_of(packages: "Packages | Unread", os: "Os | Unread") -> "Manager | None":
-    """None where neither facts say it: rpm alone says less than the distribution does."""
+    """The package manager of this host; None if unknown: several use rpm's database, so the distribution decides."""
     database = _database(packages)
     id_ = "" if isinstance(os, Unread) or isinstance(os.id, Unread) else os.id
     return manager(database, id_) if database == "dpkg" or id_ else None
 
 
 def program_of(packages: "Packages | Unread", os: "Os | Unread") -> str:
-    """Its program: apt-get, dnf, zypper, tdnf; "" where that is not known."""
+    """The package manager's program: apt-get, dnf, zypper, tdnf; "" if unknown."""
     found = manager_of(packages, os)
     return found.install.partition(" ")[0] if found else ""
 
 
 def install(packages: "Packages | Unread", os: "Os | Unread", names: Iterable[str], version: str = "") -> str:
-    """Of these packages, at `version` where one is given: as NVIDIA writes it."""
+    """Command that installs these packages, at `version` (as NVIDIA writes it) if set."""
     found = manager_of(packages, os)
     at = found.at if found else ""
     written = _as_written(packages, version) if found and found.database == "dpkg" else version
@@ -55,23 +55,23 @@ def unhold(packages: "Packages | Unread", os: "Os | Unread", names: Iterable[str
 
 
 def install_headers(packages: "Packages | Unread", os: "Os | Unread", release: str) -> str:
-    """Of a kernel that comes from the distribution's packages: only those are known to have such a package."""
+    """Command that installs a kernel's headers; only for kernels from the distribution's packages, which have such a package."""
     return _of_kernel(packages, os, release, "linux-headers-", "-devel")
 
 
 def install_kernel(packages: "Packages | Unread", os: "Os | Unread", release: str) -> str:
-    """The kernel itself, of a distribution's release."""
+    """Command that installs a distribution's kernel."""
     return _of_kernel(packages, os, release, "linux-image-", "")
 
 
 def initramfs(packages: "Packages | Unread", release: str = "") -> str:
-    """What rebuilds the initramfs of that kernel, of all kernels without one."""
+    """Command that rebuilds the initramfs of that kernel; of all kernels if `release` is empty."""
     one, every = INITRAMFS.get(_database(packages), ("", ""))
     return shell(one, release) if release else every
 
 
 def module_package(packages: "Packages | Unread", release: str) -> str:
-    """The package that has the nvidia module of this kernel, by the name of the one that another kernel has its module from; "" for none.
+    """The package with this kernel's nvidia module, derived from the package that another kernel has its module from; "" for none.
 
     Ubuntu: linux-modules-nvidia-580-open-6.8.0-87-generic. RHEL: kmod-nvidia-580.95.05-5.14.0-570.12.1.
     """
@@ -115,7 +115,7 @@ def _kernel_stem(packages: "Packages | Unread", release: str) -> str:
 
 
 def _as_written(packages: "Packages | Unread", version: str) -> str:
-    """A version as dpkg has it, by the packages that have it already; else any revision of it."""
+    """The version with dpkg's revision, from packages already installed; else with any revision."""
     same = [one.version for one in _installed(packages) if not isinstance(one.upstream, Unread) and one.upstream == version]
     return max(sorted(set(same)), key=same.count) if same else f"{version}-*"
 
@@ -134,13 +134,13 @@ def _installed(packages: "Packages | Unread") -> tuple[Package, ...]:
 
 
 def moves(packages: Packages, package: Package) -> bool:
-    """Whether an automatic upgrade may replace this package: none holds it, nor the upgrader's own list, and it takes from its origin.
+    """Whether an automatic upgrade may replace this package: it is not locked or excluded, and its origin is allowed.
 
-    NVIDIA's repositories are taken from only where an entry names them or names all. Raises ``UnreadError``.
+    NVIDIA's repositories are allowed only if an entry names them or all origins. Raises ``UnreadError``.
     """
     if package.held:
         return False
-    need(packages.locks)  # without them none is known to be held
+    need(packages.locks)  # without them, no package is known to be held
     if not need(packages.unattended_upgrades) or any(names(glob, package.name) for glob in need(packages.unattended_blacklist)):
         return False
     origins = need(packages.unattended_origins)

@@ -1,4 +1,4 @@
-"""Which keys a keyring file holds. Only key ids are needed, so no OpenPGP library is."""
+"""Keys in a keyring file. Only key ids are needed, so there is no OpenPGP library."""
 
 import base64
 import binascii
@@ -23,16 +23,16 @@ def parse_key_ids(data: bytes) -> tuple[str, ...]:
 
 def public_keys(data: bytes) -> Iterator[tuple[int, bytes]]:
     """(tag, body) of the keys and subkeys of a keyring; raises ``ValueError``."""
-    return ((tag, body) for tag, body in _packets(dearmoured(data)) if tag in _PUBLIC_KEY_TAGS)
+    return ((tag, body) for tag, body in _packets(dearmour(data)) if tag in _PUBLIC_KEY_TAGS)
 
 
-def dearmoured(data: bytes) -> bytes:
+def dearmour(data: bytes) -> bytes:
     """A keyring without its ASCII armour; a binary one as it is. Raises ``ValueError``."""
-    return _without_armour(data) if data.lstrip().startswith(b"-----BEGIN PGP") else data
+    return _decode_armour(data) if data.lstrip().startswith(b"-----BEGIN PGP") else data
 
 
-def _without_armour(data: bytes) -> bytes:
-    """The bytes of every armoured block (RFC 4880, section 6.2), line by line. What is no armour between two marks is passed over."""
+def _decode_armour(data: bytes) -> bytes:
+    """The bytes of every armoured block (RFC 4880, section 6.2), line by line; lines between two marks that are not armour are ignored."""
     blocks: list[bytes] = []
     block: list[bytes] | None = None
     headers = False

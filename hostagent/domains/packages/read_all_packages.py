@@ -1,4 +1,4 @@
-"""Every package of the host, with what holds it and whether it came as a dependency."""
+"""Every package of the host: whether it is held, and whether it was installed as a dependency."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, then
-from hostagent.domains.packages.read_dpkg import Record, parsed_status
+from hostagent.domains.packages.read_dpkg import Record, read_database
 from hostagent.domains.packages.read_marks import Marks, plain_stanzas, read_marks
 from hostagent.domains.packages.read_rpm import read_rpm
 from hostagent.domains.packages.read_version_locks import covers
@@ -19,8 +19,8 @@ _MOST = 50_000
 _ALL = Keep("dpkg", (*_FIELDS, *(f"*.{field}" for field in _FIELDS)))
 
 
-class Row(NamedTuple):
-    """One package, as a database lists it."""
+class PackageEntry(NamedTuple):
+    """One package in a package database."""
 
     name: str
     version: str
@@ -29,8 +29,8 @@ class Row(NamedTuple):
     held: bool
 
 
-def parse_all_status(text: str) -> tuple[Row, ...]:
-    """Every package of /var/lib/dpkg/status of which something is left on the disk; raises ``ValueError``.
+def parse_all_status(text: str) -> tuple[PackageEntry, ...]:
+    """Every package in /var/lib/dpkg/status that still has files on disk; raises ``ValueError``.
 
     >>> for row in parse_all_status('''Package: bash
     ... Status: hold ok installed
@@ -46,7 +46,7 @@ def parse_all_status(text: str) -> tuple[Row, ...]:
     bash 5.2-3 amd64 installed True
     old 1 all config-files False
     """
-    rows: list[Row] = []
+    rows: list[PackageEntry] = []
     for fields in plain_stanzas(text, _FIELDS):
         rows += _row(fields)
         if len(rows) > _MOST:
@@ -54,7 +54,7 @@ def parse_all_status(text: str) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _row(fields: "dict[str, str]") -> Iterator[Row]:
+def _row(fields: "dict[str, str]") -> Iterator[PackageEntry]:
     name = fields.get("package", "")
     words = fields.get("status", "").split()
     if not name or len(words) != 3:
@@ -62,7 +62,7 @@ def _row(fields: "dict[str, str]") -> Iterator[Row]:
     want, error, state = words
     if state != "not-installed":
         state = state if error == "ok" else f"{state} {error}"
-        yield Row(name, fields.get("version", ""), fields.get("architecture", ""), state, want == "hold")
+        yield PackageEntry(name, fields.get("version", ""), fields.get("architecture", ""), state, want == "hold")
 
 
 def read_all_packages(source: Source, packages: "Packages | Unread") -> "tuple[InstalledPackage, ...] | Unread":
@@ -71,28 +71,28 @@ def read_all_packages(source: Source, packages: "Packages | Unread") -> "tuple[I
     if isinstance(packages.manager, Unread):
         return packages.manager
     is_dpkg = packages.manager == "dpkg"
-    rows = parsed_status(source, _ALL, parse_all_status) if is_dpkg else _rpm(source, packages)
+    rows = read_database(source, _ALL, parse_all_status) if is_dpkg else _rpm(source, packages)
     marks = read_marks(source, is_dpkg=is_dpkg)
-    return then(rows, lambda found: _sorted(found, marks))
+    return then(rows, lambda found: _with_marks(found, marks))
 
 
-def _sorted(rows: tuple[Row, ...], marks: "Marks | Unread") -> tuple[InstalledPackage, ...]:
+def _with_marks(rows: tuple[PackageEntry, ...], marks: "Marks | Unread") -> tuple[InstalledPackage, ...]:
     found = (InstalledPackage(*row, automatic=then(marks, lambda one, row=row: one.has(row.name, row.arch))) for row in rows)  # type: ignore[misc]
     return tuple(sorted(found, key=lambda one: (one.name, one.arch)))
 
 
-def _rpm(source: Source, packages: Packages) -> "tuple[Row, ...] | Unread":
+def _rpm(source: Source, packages: Packages) -> "tuple[PackageEntry, ...] | Unread":
     records = read_rpm(source, ("",))
     if isinstance(records, Unread):
         return records
     if isinstance(packages.locks, Unread):
         return packages.locks
-    is_held = _locked(packages.locks)
-    return tuple(Row(one.name, one.version, one.arch, one.state, is_held(one)) for one in records)
+    is_held = _lock_matcher(packages.locks)
+    return tuple(PackageEntry(one.name, one.version, one.arch, one.state, is_held(one)) for one in records)
 
 
-def _locked(locks: tuple[VersionLock, ...]) -> "Callable[[Record], bool]":
-    """Whether a lock covers a package: a lock without a pattern is looked up by its name."""
+def _lock_matcher(locks: tuple[VersionLock, ...]) -> "Callable[[Record], bool]":
+    """Returns the function that decides if a lock covers a package; locks without a pattern are looked up by name."""
     named: dict[str, list[VersionLock]] = {}
     patterns = []
     for lock in locks:

@@ -1,4 +1,4 @@
-"""apt's sources that name an NVIDIA repository, and the keys they are checked with."""
+"""apt's sources of NVIDIA repositories, and the keys that verify them."""
 
 import re
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ _PARTS = "/etc/apt/sources.list.d"
 _MOST_SOURCES = 1000
 _TRUSTED = ("/etc/apt/trusted.gpg", "/etc/apt/trusted.gpg.d")
 _LINE = re.compile(r"(?P<off>#\s*)?deb(?:-src)?\s+(?:\[(?P<options>[^]]*)\]\s*)?(?P<uri>\S+)\s+(?P<suite>\S+)")
-#: What the addresses of NVIDIA's repositories and of mirrors of them have in them.
+#: Found in the addresses of NVIDIA's repositories and of their mirrors.
 _NVIDIA = re.compile(r"nvidia|/cuda/repos/", re.IGNORECASE)
-#: Keyrings that hostagent writes: what they sign is a mirror of NVIDIA's, whatever its address.
+#: Keyrings that hostagent writes: a source signed by one is a mirror of NVIDIA's, at any address.
 _OWN_KEYS = re.compile(r"/usr/share/keyrings/hostagent-[a-z]+\.gpg")
 _ONE_LINE, _DEB822, _KEYS = Keep("sources.list"), Keep("sources.deb822"), Keep("keyring")
 
@@ -41,7 +41,7 @@ def _is_own(signed_by: str) -> bool:
 
 
 def _all(sources: "Iterator[AptSource]") -> tuple[AptSource, ...]:
-    """Checks compare each with each."""
+    """Raises ``ValueError`` if there are too many: checks compare every pair."""
     return tuple(at_most(_MOST_SOURCES, "sources", sources))
 
 
@@ -86,9 +86,9 @@ def _from_stanza(fields: dict[str, str], file: str) -> Iterator[AptSource]:
 
 
 def _address(uri: str) -> str:
-    """Without user and password, query and fragment, with one closing slash: the form in which apt compares two.
+    """An address without user, password, query and fragment, with one closing slash: the form in which apt compares addresses.
 
-    A password may have in it what its owner should have written otherwise: it ends at the last @ before NVIDIA's place.
+    A password may contain unescaped delimiters: it ends at the last @ before NVIDIA's part.
 
     >>> _address("https://svc:a/b?c@d@mirror/nvidia?token=e@f#g"), _address("file:/srv/nvidia")
     ('https://mirror/nvidia/', 'file:/srv/nvidia/')
@@ -115,7 +115,7 @@ def read_apt_sources(source: Source) -> "tuple[AptSource, ...] | Unread":
 
 @stops_at_unread
 def read_apt_keys(source: Source, sources: "tuple[AptSource, ...] | Unread") -> "tuple[tuple[str, str], ...] | Unread":
-    """The keys of the keyrings that the enabled sources name; of apt's own keyrings where one names none."""
+    """The keys in the keyrings that enabled sources name; in apt's own keyrings if a source names none."""
     if isinstance(sources, Unread):
         return sources
     named = {path for one in sources if one.enabled for path in re.split(r"[\s,]+", one.signed_by) if path.startswith("/")}

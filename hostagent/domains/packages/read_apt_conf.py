@@ -1,4 +1,4 @@
-"""apt's configuration (apt.conf(5)): what upgrades packages by itself, and what it leaves alone."""
+"""apt's configuration (apt.conf(5)): automatic upgrades, and the packages excluded from them."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from hostagent.host.source import Source
 
 _TOKEN = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|#(?!clear\b|include\b)[^\n]*|(?P<word>"[^"\n]*"|[{};]|[^\s{};"]+)', re.DOTALL)
 _DEEPEST = 32
-#: In one file; a host has some 200 in all. And of the items of a list, over all files: each is matched with every package.
+#: Statements in one file (a host has some 200 in all); items of a list over all files, each of which is matched with every package.
 _MOST_STATEMENTS, _MOST_ITEMS = 20_000, 1000
 _PARTS = "/etc/apt/apt.conf.d"
 _LISTS = ("unattended-upgrade::allowed-origins", "unattended-upgrade::origins-pattern")
@@ -24,7 +24,7 @@ Settings = dict[str, list[str]]
 
 
 def parse_apt_conf(text: str, into: "Settings | None" = None, names: "tuple[str, ...]" = ()) -> Settings:
-    r"""The settings of one file (the named ones, where some are named), over those of the files before it; raises ``ValueError``.
+    r"""Merges the settings of one file (only `names`, if any) into those of earlier files; raises ``ValueError``.
 
     >>> parse_apt_conf('APT::Periodic { Unattended-Upgrade "1"; };\nUnattended-Upgrade::Package-Blacklist { "nvidia-"; "cuda"; };')
     {'apt::periodic::unattended-upgrade': ['1'], 'unattended-upgrade::package-blacklist': ['nvidia-', 'cuda']}
@@ -77,7 +77,7 @@ def _set(settings: Settings, scope: list[str], words: list[str], names: "tuple[s
 
 
 def unattended(settings: "Mapping[str, list[str]]") -> tuple[bool, tuple[str, ...], tuple[str, ...]]:
-    """Whether automatic upgrades are on, what they leave alone, and the origins they take from."""
+    """Whether automatic upgrades are on, the excluded packages, and the allowed origins."""
     switch = settings.get(_SWITCH, ["0"])[-1].strip().lower()
     on = switch not in ("", "0", "false", "no", "off", "never")
     return (

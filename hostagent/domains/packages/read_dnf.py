@@ -19,7 +19,7 @@ _UPGRADES = Keep("settings", ("apply_updates", "exclude", "excludepkgs"))
 
 
 def parse_ini(text: str) -> "Iterator[tuple[str, dict[str, str]]]":
-    r"""(section, options in lower case) of an INI file; lines of another form are passed over.
+    r"""(section, options in lower case) of an INI file; other lines are ignored.
 
     >>> list(parse_ini("[nvidia-driver]\nname=nvidia-driver\nstream = 580-open\nstate=enabled\n"))
     [('nvidia-driver', {'name': 'nvidia-driver', 'stream': '580-open', 'state': 'enabled'})]
@@ -52,7 +52,7 @@ def read_streams(source: Source) -> tuple[tuple[str, str], ...]:
 
 @stops_at_unread
 def read_automatic(source: Source) -> tuple[bool, tuple[str, ...]]:
-    """Whether dnf-automatic installs what it finds, and what it leaves alone: its own excludes and dnf's."""
+    """Whether dnf-automatic installs upgrades, and the excluded packages: its own excludes and dnf's."""
     timers = [name for name in need(source.listdir(_TIMERS, absent=())) if name.startswith(("dnf-automatic", "dnf5-automatic"))]
     settings = dict(parse_ini(need(source.text(_AUTOMATIC, keep=_UPGRADES, absent=""))))
     main = dict(parse_ini(need(source.text("/etc/dnf/dnf.conf", keep=_UPGRADES, absent="")))).get("main", {})

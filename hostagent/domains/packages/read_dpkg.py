@@ -1,6 +1,6 @@
-"""The package database of dpkg, from its files: dpkg itself takes a lock and starts in longer than this reads."""
+"""dpkg's package database, read from its files: dpkg itself takes a lock, and its start alone takes longer than this read."""
 
-# A version suffix proves no origin: NVIDIA ships -0ubuntu1 too, which counts as unknown and never as a second origin.
+# A version suffix does not prove the origin: NVIDIA ships -0ubuntu1 too, which counts as unknown and never as a second origin.
 
 import re
 from collections.abc import Callable, Iterator
@@ -15,9 +15,9 @@ from hostagent.host.source import Source
 T = TypeVar("T")
 STATUS = "/var/lib/dpkg/status"
 _FIELDS = frozenset({"Package", "Status", "Architecture", "Version", "Source", "Maintainer"})
-#: Words of the third column of Status that mean that no file of the package is on disk.
+#: Values in the third column of Status that mean that no file of the package is on disk.
 _GONE = frozenset({"not-installed", "config-files"})
-#: The other stanzas are never cut out: a database has megabytes, and any file can stand in its place.
+#: Other stanzas are not parsed: a database has megabytes, and an image may have any file in its place.
 _OURS = re.compile(f"Package: (?:{'|'.join(map(re.escape, FAMILIES))})")
 _MOST_RECORDS, _LONGEST = 10_000, MIB
 
@@ -84,10 +84,10 @@ def _records(stanza: str) -> Iterator[Record]:
 
 
 def deb_origin(name: str, version: str, maintainer: str) -> str:
-    """Who built a package, from its version and maintainer; dpkg keeps no other trace of the repository.
+    """The origin of a package, from its version and maintainer; dpkg records nothing else about the repository.
 
     The CUDA repository's own packages end in -1 or -1ubuntu1, Ubuntu's archive names its release (-0ubuntu0.24.04.1).
-    A bare -0ubuntu1 has been both, and Debian's archive and the CUDA repository for Debian share names, maintainer and
+    A bare -0ubuntu1 occurs in both, and Debian's archive and the CUDA repository for Debian share names, maintainer and
     often the revision: "unknown".
 
     >>> deb_origin("nvidia-utils-580", "580.126.09-0ubuntu0.24.04.1", ""), deb_origin("nvidia-utils-580", "580.95.05-1ubuntu1", "")
@@ -106,11 +106,11 @@ def deb_origin(name: str, version: str, maintainer: str) -> str:
 
 
 def read_status(source: Source) -> "tuple[Record, ...] | Unread":
-    return parsed_status(source, Keep("dpkg", (*sorted(_FIELDS), *(f"{one}*" for one in FAMILIES))), parse_status)
+    return read_database(source, Keep("dpkg", (*sorted(_FIELDS), *(f"{one}*" for one in FAMILIES))), parse_status)
 
 
-def parsed_status(source: Source, keep: Keep, parse: Callable[[str], T]) -> "T | Unread":
-    """What `parse` makes of the database; what it raises as ``ValueError`` is unread."""
+def read_database(source: Source, keep: Keep, parse: Callable[[str], T]) -> "T | Unread":
+    """Parses the database with `parse`; a ``ValueError`` becomes unread."""
     text = source.text(STATUS, 64 * MIB, keep=keep)
     if isinstance(text, Unread):
         return text
@@ -123,13 +123,13 @@ def parsed_status(source: Source, keep: Keep, parse: Callable[[str], T]) -> "T |
 
 
 def read_interrupted(source: Source) -> "bool | Unread":
-    """What dpkg has not yet merged into its status is in numbered files next to it; they stay when it is killed."""
+    """Whether dpkg was interrupted: changes not yet merged into its status are in numbered files, which stay if it is killed."""
     names = source.listdir("/var/lib/dpkg/updates", absent=())
     return then(names, lambda found: any(name.isdecimal() for name in found))
 
 
 def dpkg_owners(source: Source, packages: "tuple[tuple[str, str], ...]", paths: tuple[str, ...]) -> "dict[str, str | Unread]":
-    """Which of `packages` ((name, arch) pairs) owns each path, "" for none, from the lists of files dpkg keeps."""
+    """Which of `packages` ((name, arch) pairs) owns each path, "" for none, by dpkg's file lists."""
     keep = Keep("rows", paths)
     unowned: str | Unread = ""
     owners: dict[str, str | Unread] = {}

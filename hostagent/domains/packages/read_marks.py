@@ -1,4 +1,4 @@
-"""Which packages came as somebody's dependency: the marks that apt, dnf 5 and zypper keep beside their databases."""
+"""Packages installed as a dependency: the marks that apt, dnf 5 and zypper keep next to their databases."""
 
 # apt marks a package for all architectures under the host's own (measured against apt-mark with two architectures). dnf 5
 # (packages.toml) and zypper (AutoInstalled) keep reasons in text; dnf 4 keeps them in SQLite, which is not opened because its
@@ -20,12 +20,12 @@ _ZYPP = "/var/lib/zypp/AutoInstalled"
 _DNF4 = ("/var/lib/dnf/history.sqlite", "/usr/lib/sysimage/libdnf/history.sqlite")
 _LARGEST = 4 * MIB
 _STATES = ("Package", "Architecture", "Auto-Installed")
-#: What dnf 5 calls a package that nobody asked for.
+#: dnf 5's reasons of packages that were installed automatically.
 _DEPENDENCIES = frozenset({"Dependency", "Weak Dependency"})
 
 
 class Marks(NamedTuple):
-    """(name, architecture) pairs; "" stands for any architecture."""
+    """(name, architecture) pairs; "" is any architecture."""
 
     automatic: frozenset[tuple[str, str]]
 
@@ -100,7 +100,7 @@ def read_marks(source: Source, *, is_dpkg: bool) -> "Marks | Unread":
 
 
 def _unmarked(source: Source, histories: Iterable[str]) -> "Marks | Unread":
-    """Dnf 4 keeps reasons in its history, a database that is not read here; without one nobody keeps any."""
+    """Not supported with dnf 4, which keeps reasons in a SQLite history that is not read here; without a history there are no marks."""
     for path in histories:
         there = source.exists(path)
         if isinstance(there, Unread):

@@ -1,4 +1,4 @@
-"""The package database, whichever it is, and what decides about its packages."""
+"""The package database (dpkg's or rpm's), with locks, origins and automatic upgrades of its packages."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,7 +14,7 @@ from hostagent.facts.packages import Package, Packages
 from hostagent.facts.version import upstream
 from hostagent.host.source import Source
 
-#: Names that can own a library or a module of the driver; the lists of all others need not be read.
+#: Packages that can own a library or a module of the driver; the file lists of others need not be read.
 _OWNERS = ("libnvidia", "libcuda", "nvidia", "cuda-compat", "xorg-x11-", "kmod-nvidia", "linux-modules-nvidia")
 
 
@@ -46,7 +46,7 @@ def read_packages(source: Source, known: Callable[[type], Any]) -> Packages:
 
 
 def owners(source: Source, packages: "Packages | Unread", paths: Iterable[str]) -> "dict[str, str | Unread]":
-    """The package that owns each file of the driver (links resolved), "" when none does."""
+    """The package that owns each file of the driver (links resolved), "" for none."""
     wanted = tuple(dict.fromkeys(paths))
     if isinstance(packages, Unread):
         return dict.fromkeys(wanted, packages)
@@ -60,7 +60,7 @@ def owners(source: Source, packages: "Packages | Unread", paths: Iterable[str]) 
 
 
 def _manager(source: Source) -> "str | Unread":
-    """The tools of the other family may be installed too, with an empty database; dpkg's is then an empty file."""
+    """Dpkg or rpm. The other family's tools may be installed too, with an empty database; dpkg's is then an empty file."""
     status = source.stat(STATUS)
     if isinstance(status, Unread) and status.why != "absent":
         return status

@@ -1,7 +1,6 @@
 """Repositories of dnf, zypper and tdnf: INI files, a section for each."""
 
-# A snapshot keeps of repositories that are not NVIDIA's the host alone: a path may be all that it takes to get in. `gpgkey` is no
-# secret.
+# Of repositories that are not NVIDIA's, a snapshot keeps only the host name: a path may contain a credential. `gpgkey` is not secret.
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,18 +14,18 @@ from hostagent.facts.packages import Packages
 from hostagent.host.source import Source
 from hostagent.host.values import paths_in
 
-#: Later ones have the last word on a repository of the same id (dnf5.conf(5), reposdir); and where the default of gpgcheck is said.
+#: A later folder overrides a repository of the same id (dnf5.conf(5), reposdir). The default of gpgcheck is in the main files.
 _ZYPP = "/etc/zypp/repos.d"
 _FOLDERS = ("/usr/share/dnf5/repos.d", "/etc/distro.repos.d", "/etc/yum.repos.d", _ZYPP)
 _MAINS = ("/etc/dnf/dnf.conf", "/etc/tdnf/tdnf.conf", "/etc/yum.conf")
 _KEEP, _MAIN = Keep("repositories"), Keep("settings", ("gpgcheck",))
 _MOST = 2000
-_UNSAID = Unread("absent", "neither the repository nor the main configuration says it")
+_UNSET = Unread("absent", "neither the repository nor the main configuration says it")
 _YES, _NO = frozenset({"1", "yes", "true", "on", "enabled"}), frozenset({"0", "no", "false", "off", "disabled"})
 _NVIDIA = re.compile(r"nvidia|/cuda/repos/", re.IGNORECASE)
 
 
-def parse_repositories(text: str, file: str, default: "bool | Unread" = _UNSAID) -> tuple[Repository, ...]:
+def parse_repositories(text: str, file: str, default: "bool | Unread" = _UNSET) -> tuple[Repository, ...]:
     r"""The repositories of one file (dnf.conf(5), zypper(8)); raises ``ValueError`` where there are too many.
 
     >>> text = "[cuda]\nname=cuda\nbaseurl=https://u:p@mirror/cuda/repos/rhel9/x86_64?t=1\nenabled=1\ngpgcheck=1\ngpgkey=https://m/k.pub\n"
@@ -34,12 +33,12 @@ def parse_repositories(text: str, file: str, default: "bool | Unread" = _UNSAID)
     ...     print(one.id, one.url, one.enabled, one.checks_signatures, one.keys)
     cuda https://mirror/cuda/repos/rhel9/x86_64 True True ('https://m/k.pub',)
     """
-    rows = ((section, options) for section, options in parse_ini(_joined(text)) if section != "main")
+    rows = ((section, options) for section, options in parse_ini(_join_lines(text)) if section != "main")
     return tuple(at_most(_MOST, "repositories", (_repository(file, section, options, default) for section, options in rows)))
 
 
-def _joined(text: str) -> str:
-    """A value goes on in the lines below it that begin with a blank."""
+def _join_lines(text: str) -> str:
+    """Joins continuation lines, which begin with a blank."""
     return re.sub(r"\n[ \t]+(?=[^\s#;])", " ", text)
 
 
@@ -60,9 +59,9 @@ def _switch(word: str, default: "bool | Unread") -> "bool | Unread":
 
 
 def plain_url(url: str) -> str:
-    """Without user, password, query and fragment.
+    """The URL without user, password, query and fragment.
 
-    A password may hold a raw ``?`` or ``#``, so the user goes first: of an address with ``@`` in its path or query too much goes.
+    A password may hold a raw ``?`` or ``#``, so the user is removed first; an address with ``@`` in its path or query loses too much.
 
     >>> plain_url("https://a:b@c/d?token=e#f"), plain_url("https://a:b?c@d/e"), plain_url("file:///srv/x"), plain_url("file:/srv/x")
     ('https://c/d', 'https://d/e', 'file:///srv/x', 'file:/srv/x')
@@ -74,36 +73,36 @@ def plain_url(url: str) -> str:
 
 
 def names_nvidia(one: Repository) -> bool:
-    """Whether it is NVIDIA's, or a mirror of it, by its address or its id."""
+    """Whether it is an NVIDIA repository or a mirror of one, by address or id."""
     return bool(_NVIDIA.search(one.url) or _NVIDIA.search(one.id) or one.id.startswith("cuda"))
 
 
-def host_alone(url: str) -> str:
-    """Of an address what a tape keeps of other people's repositories: a path may be all that it takes to get in.
+def host_only(url: str) -> str:
+    """Scheme and host of an address, for snapshots of repositories that are not NVIDIA's: a path may contain a credential.
 
-    >>> host_alone("https://packages.example.com/priv/0123456789abcdef/el9"), host_alone("file:///srv/x")
+    >>> host_only("https://packages.example.com/priv/0123456789abcdef/el9"), host_only("file:///srv/x")
     ('https://packages.example.com/', 'file:///')
     """
     scheme, separator, rest = url.partition("://")
     return f"{scheme}://{rest.partition('/')[0]}/" if separator else ""
 
 
-def written(repositories: tuple[Repository, ...]) -> Iterator[str]:
-    """Lines that are read as these are."""
+def to_ini(repositories: tuple[Repository, ...]) -> Iterator[str]:
+    """Lines of an INI file that parse to these repositories."""
     for one in repositories:
-        shown = str if names_nvidia(one) else host_alone
+        shown = str if names_nvidia(one) else host_only
         yield f"[{one.id}]"
         yield f"baseurl={shown(one.url)}"
         yield f"enabled={int(one.enabled)}"
         if not isinstance(one.checks_signatures, Unread):
             yield f"gpgcheck={int(one.checks_signatures)}"
         if one.keys:
-            yield f"signed_by={' '.join(map(shown, one.keys))}"  # gpgkey is the name of a secret for who redacts
+            yield f"signed_by={' '.join(map(shown, one.keys))}"  # redaction would take gpgkey for a secret
 
 
 @stops_at_unread
 def read_repositories(source: Source, packages: "Packages | Unread") -> "tuple[Repository, ...]":
-    """Sorted by file, then as they stand in it."""
+    """Sorted by file, then in the file's order."""
     manager = need(need(packages).manager)
     if manager == "dpkg":
         raise UnreadError(Unread("not-supported", "dpkg is this host's package manager"))
@@ -119,7 +118,7 @@ def read_repositories(source: Source, packages: "Packages | Unread") -> "tuple[R
 
 
 def _default(source: Source, path: str) -> "bool | Unread":
-    """Whether signatures are checked where a repository does not say: zypper checks them, dnf 4 does not (dnf.conf(5)), unless told."""
+    """The default of gpgcheck: the main configuration's, else on for zypper and unset for dnf 4 (dnf.conf(5))."""
     is_zypp = path.startswith(_ZYPP)
     for main in ("/etc/zypp/zypp.conf",) if is_zypp else _MAINS:
         text = source.text(main, keep=_MAIN)
@@ -128,4 +127,4 @@ def _default(source: Source, path: str) -> "bool | Unread":
                 continue
             return text
         return _switch(dict(parse_ini(text)).get("main", {}).get("gpgcheck", ""), is_zypp)
-    return is_zypp or _UNSAID
+    return is_zypp or _UNSET

@@ -1,8 +1,8 @@
-"""The package database of rpm. Its format is rpm's own business, so rpm is asked, once."""
+"""rpm's package database, read with one `rpm` query because its format is private to rpm."""
 
-# rpm of another distribution answers "nothing installed" with exit 0 for an image with its database elsewhere, so every question
+# rpm of another distribution answers "nothing installed" with exit 0 for an image with its database elsewhere, so every query
 # names the database by path. rpm skips what it cannot read and exits 0: a line `error:`, or no package at all, is unread. What it
-# reads without an error is taken as it is: of 2,500 random damages 499 changed the answer, 2 of them silently (a page of SQLite
+# reads without an error is trusted: of 2,500 random damages 499 changed the answer, 2 of them silently (a page of SQLite
 # with a damaged number of rows).
 
 from hostagent.core.answers import Completed
@@ -17,7 +17,7 @@ _QUERY = "%{NAME}\\t%{EPOCH}\\t%{VERSION}-%{RELEASE}\\t%{ARCH}\\t%{VENDOR}\\t%{S
 
 
 def parse_rpm_list(text: str, names: "str | tuple[str, ...]" = FAMILIES) -> tuple[Record, ...]:
-    r"""What ``rpm -qa`` prints for our query, of packages whose name begins so; raises ``ValueError``.
+    r"""Parses the output of ``rpm -qa`` for `_QUERY`, keeping packages with these name prefixes; raises ``ValueError``.
 
     >>> parse_rpm_list("nvidia-driver-cuda\t3\t580.95.05-1.el9\tx86_64\tNVIDIA\tnvidia-driver-580.95.05-1.el9.src.rpm\n")[0][:3]
     ('nvidia-driver-cuda', '3:580.95.05-1.el9', 'x86_64')
@@ -37,7 +37,7 @@ def parse_rpm_list(text: str, names: "str | tuple[str, ...]" = FAMILIES) -> tupl
 
 
 def rpm_origin(name: str, vendor: str) -> str:
-    """Who built a package, from its vendor tag.
+    """The origin of a package, from its vendor tag.
 
     >>> rpm_origin("nvidia-driver", "NVIDIA Corporation"), rpm_origin("akmod-nvidia", "RPM Fusion"), rpm_origin("nvidia-driver", "(none)")
     ('cuda', 'distribution', 'unknown')
@@ -50,10 +50,10 @@ def rpm_origin(name: str, vendor: str) -> str:
 
 
 def rpm_database(source: Source) -> "str | Unread":
-    """The directory of the database; absent only where every place was looked at.
+    """The directory of the database; absent only if every place could be read.
 
-    It is named in every question: an image may be read by the rpm of another distribution (Debian's keeps its own in the home
-    directory), which otherwise finds no database where it looks and answers, with success, that nothing is installed.
+    Every query names it: the rpm of another distribution (Debian's keeps its own in the home directory) would otherwise find no
+    database of the image and answer, with success, that nothing is installed.
     """
     nowhere = Unread("absent", "neither a dpkg nor an rpm database")
     for path in RPM_DATABASES:
@@ -71,19 +71,19 @@ def _rpm(source: Source, keep: Keep, *arguments: str) -> "Completed | Unread":
     answer = then(database, lambda path: source.run("rpm", "--dbpath", path, *arguments, keep=keep))
     if isinstance(answer, Unread) and answer.why == "absent":
         return Unread("error", "there is an rpm database and no rpm to ask")
-    return then(answer, lambda completed: _whole(arguments[0], completed))
+    return then(answer, lambda completed: _complete(arguments[0], completed))
 
 
-def _whole(option: str, answer: Completed) -> "Completed | Unread":
-    """That it skipped what it could not read rpm says by an ``error:`` alone, and ends with success."""
-    said = next((line for line in answer.stderr.splitlines() if line.startswith("error:")), "")
+def _complete(option: str, answer: Completed) -> "Completed | Unread":
+    """The answer if rpm read everything: of what it skips, it only prints an ``error:`` line and exits 0."""
+    problem = next((line for line in answer.stderr.splitlines() if line.startswith("error:")), "")
     if answer.exit_code != 0:
-        return Unread("error", f"rpm {option}: exit {answer.exit_code}: {(said or answer.stderr.strip())[:200]}")
-    return Unread("error", f"rpm {option}: {said[:200]}") if said else answer
+        return Unread("error", f"rpm {option}: exit {answer.exit_code}: {(problem or answer.stderr.strip())[:200]}")
+    return Unread("error", f"rpm {option}: {problem[:200]}") if problem else answer
 
 
 def read_rpm(source: Source, names: "tuple[str, ...]" = FAMILIES) -> "tuple[Record, ...] | Unread":
-    """Packages whose name begins so."""
+    """Packages with these name prefixes."""
     answer = _rpm(source, Keep("beginnings", names), "-qa", "--queryformat", _QUERY)
     if isinstance(answer, Unread):
         return answer
@@ -96,7 +96,7 @@ def read_rpm(source: Source, names: "tuple[str, ...]" = FAMILIES) -> "tuple[Reco
 
 
 def rpm_owners(source: Source, names: tuple[str, ...], paths: tuple[str, ...]) -> "dict[str, str | Unread]":
-    """Which of the named packages owns each path, "" for none. Not by ``rpm -qf``: of an image that looks for the file outside it."""
+    """Which of the named packages owns each path, "" for none. Not by ``rpm -qf``, which would look for an image's file on this host."""
     if not names or not paths:
         return dict.fromkeys(paths, "")
     answer = _rpm(source, Keep("rows", paths), "-q", "--queryformat", "[%{FILENAMES}\\t%{=NAME}\\n]", *names)

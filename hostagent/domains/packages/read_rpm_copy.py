@@ -1,7 +1,7 @@
-"""Asking rpm: as nobody, and about a private copy of the database where it would create files next to it.
+"""Runs rpm unprivileged, on a private copy of the database if rpm would create files next to the original.
 
-What is in a database decides what rpm does, and an image's is anybody's: views compute without end, and SQLite obeys a
-journal that names a file to delete. So rpm runs confined, and gets what it reads and nothing else.
+An image's database is untrusted and controls rpm: views can compute without end, and SQLite follows a journal that names a
+file to delete. So rpm runs in the sandbox, with the files it reads and nothing else.
 """
 
 import os
@@ -25,20 +25,20 @@ from hostagent.sandbox.privileges import has
 #: The database of a host with every package of its distribution is an eighth of this.
 LIMIT = 1024 * MIB
 _SQLITE = "rpmdb.sqlite"
-#: Of SQLite, Berkeley DB and ndb. SQLite's journal and Berkeley DB's DB_CONFIG are orders to their library, not data.
+#: Of SQLite, Berkeley DB and ndb. SQLite's journal and Berkeley DB's DB_CONFIG are not copied: they are instructions to the library.
 _COPIED = (_SQLITE, f"{_SQLITE}-wal", "Packages", "Packages.db", "Index.db")
-#: A format of a query, and names of packages.
+#: A query format, and package names.
 _FORM, _NAME = re.compile(r"[\w\[\]%{}=:\\-]{1,400}"), re.compile(r"\w[\w.+:~^-]{0,400}")
-#: Seconds for one question.
+#: Seconds for one query.
 _MOST_S = 5.0
 _READ_BY_ALL, _SEARCHED_BY_ALL = 0o4, 0o1
 
 
 def ask_rpm(files: Files, argv: tuple[str, ...], timeout_s: float, root: str, program: "str | Unread | None") -> Answer:
-    """``rpm --dbpath DATABASE …``: by the rpm of the host at `root`, or by this machine's with a copy in the place of the database.
+    """Runs ``rpm --dbpath DATABASE …``: the rpm of the host at `root`, or this machine's on a copy of the database.
 
-    `program` is the host's rpm, or why it may not be run; None where no program of the host is. A container that takes SETUID away has no
-    other user to offer: rpm then runs as this one, whose rights are few.
+    `program` is the host's rpm, or why it may not be run; None if no program of the host may run. In a container without SETUID there is
+    no other user: rpm then runs as this one, which has few rights.
     """
     name, option, database, *arguments = argv
     user = 0 if os.geteuid() or not has("setuid") else unused_user()
@@ -51,23 +51,23 @@ def ask_rpm(files: Files, argv: tuple[str, ...], timeout_s: float, root: str, pr
     return run_task(_on_copies(Task(question, timeout_s, user=user, host=root, copied=copied)))
 
 
-def provide_rpm(root: str) -> None:
-    """For the process that reads the image at `root` and then loses the right to run anything: who runs rpm for it, and nothing else.
+def start_rpm_helper(root: str) -> None:
+    """Starts the helper that runs rpm for the process reading the image at `root`, which itself drops the right to run programs.
 
-    Whatever it is asked, it lists packages by this machine's rpm, confined, on copies out of the image. Raises ``OSError``.
+    The helper only lists packages, by this machine's rpm in the sandbox, on copies from the image. Raises ``OSError``.
     """
     place = Root(root)
 
     def serve_rpm(send: Send, tasks: int) -> None:
         live_reader()
-        serve(send, tasks, lambda runs, row: _answered(runs, row, place.path), STRICT)
+        serve(send, tasks, lambda runs, row: _run_task(runs, row, place.path), STRICT)
 
     if any(map(place.exists, RPM_DATABASES)):
         provide(Runner(serve_rpm, STRICT))
 
 
-def _answered(runs: Runs, row: Any, root: str) -> Answer:
-    """`row`: a `Task` of which no word is believed. What rpm's macros would run, and files elsewhere, are in none of these words."""
+def _run_task(runs: Runs, row: Any, root: str) -> Answer:
+    """Validates `row`, an untrusted `Task`, and runs it. The accepted arguments can hold neither rpm macros nor paths of other files."""
     match row:
         case [["rpm", "--dbpath", _, "-qa", "--queryformat", str(form), *names], float() | int() as seconds, _, _, _, _, [*copied], *_]:
             if _FORM.fullmatch(form) and all(isinstance(one, str) and _NAME.fullmatch(one) for one in names):
@@ -83,14 +83,14 @@ def _on_copies(task: Task) -> Task:
 
 
 def _without_index(argument: str) -> str:
-    """``-q NAME`` looks into an index, which Berkeley DB has in a file of its own; ``-qa NAME`` looks at each package."""
+    """``-q NAME`` needs an index, which Berkeley DB has in a separate file; ``-qa NAME`` scans the packages."""
     return "-qa" if argument == "-q" else argument
 
 
 def _needs_copy(files: Files, database: str) -> bool:
-    """Whether rpm, as nobody, could not read it where it is: SQLite creates files next to one in WAL mode that nobody has open.
+    """Whether unprivileged rpm could not read the original: SQLite creates files next to a WAL-mode database that no process has open.
 
-    What is no file is not for rpm to find out: the copy says so at once.
+    For something that is not a file, the copy fails at once.
     """
     found = [files.stat(f"{database}/{name}") for name in (_SQLITE, f"{_SQLITE}-shm", f"{_SQLITE}-wal")]
     if isinstance(found[0], Unread):

@@ -1,4 +1,4 @@
-"""What keeps a package at a version: pins of apt, version locks of dnf 4, dnf 5, zypper and tdnf."""
+"""Version pins of apt and version locks of dnf 4, dnf 5, zypper and tdnf."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -22,13 +22,13 @@ _LOCK_TABLES = Keep("toml", ("packages/name", *(f"packages/conditions/{key}" for
 _LOCK_STANZAS = Keep("settings", ("solvable_name", "version"))
 #: A priority above the 500 of an ordinary repository: the pinned version wins over a newer one.
 _WINS_OVER_NEWER = 500
-#: Suffixes that apt passes over without a word (Dir::Ignore-Files-Silently): put aside on purpose.
-_PUT_ASIDE = re.compile(r"~$|\.(?:disabled|bak|save|orig|distUpgrade|dpkg-[a-z]+)$")
-#: Every lock is matched with every package: what is more than people write would cost minutes.
+#: Suffixes that apt ignores silently (Dir::Ignore-Files-Silently): files disabled on purpose.
+_DISABLED = re.compile(r"~$|\.(?:disabled|bak|save|orig|distUpgrade|dpkg-[a-z]+)$")
+#: Every lock is matched with every package; more locks than in practice would cost minutes.
 _MOST_LOCKS, _LONGEST = 1000, 200
 _NEVRA = re.compile(r"(?P<name>[^:]+?)-(?:[0-9]+:)?(?P<version>[0-9][^-]*)(?:-[^-]+)?")
 
-#: Letters, dots that may repeat, escaped punctuation: what a glob can say too.
+#: Letters, dots that may repeat, escaped punctuation: expressions that are equivalent to a glob.
 _SIMPLE = re.compile(r"\^?(?:[A-Za-z0-9_:-]|\.[*+]?|\\[.+-])*\$?")
 _GLOB_OF = {".": "?", ".*": "*", ".+": "?*"}
 
@@ -45,7 +45,7 @@ def apt_reads(name: str) -> bool:
 
 
 def parse_preferences(text: str, file: str) -> Locks:
-    r"""The pins to a version in a file of apt preferences. Pins to a release or an origin choose no version: left out.
+    r"""The version pins in a file of apt preferences; pins to a release or an origin are skipped.
 
     >>> for lock in parse_preferences("Package: cuda-drivers* src:nvidia-open:any\nPin: version 580.126.09-*\nPin-Priority: 1000\n", "p"):
     ...     print(lock.package, lock.version)
@@ -56,7 +56,7 @@ def parse_preferences(text: str, file: str) -> Locks:
 
 
 def _all(locks: Iterable[VersionLock]) -> Locks:
-    """Raises ``ValueError`` at the first that is too much."""
+    """Raises ``ValueError`` if there are too many."""
     found = tuple(at_most(_MOST_LOCKS, "locks", locks))
     if any(len(one.package) + len(one.version) > _LONGEST for one in found):
         raise ValueError(f"found a lock longer than {_LONGEST} characters")
@@ -72,7 +72,7 @@ def _pins(fields: dict[str, str], file: str) -> Iterator[VersionLock]:
 
 
 def _glob(pattern: str) -> str:
-    """One of apt's /regular expressions/, which match anywhere in the name, as a glob."""
+    """Converts one of apt's /regular expressions/, which match anywhere in the name, to a glob."""
     if len(pattern) < 2 or not (pattern.startswith("/") and pattern.endswith("/")):
         return pattern
     body = pattern[1:-1]
@@ -80,10 +80,10 @@ def _glob(pattern: str) -> str:
 
 
 def regex_glob(pattern: str) -> str:
-    """A regular expression that is matched from the start of a name, as a glob.
+    """Converts a regular expression that is matched from the start of a name to a glob.
 
-    People write prefixes with ``.*``; an expression that says more than a glob can comes back as it is and names nothing.
-    Running it would hand the time of this program to whoever wrote it.
+    Most are prefixes with ``.*``. An expression with no equivalent glob is returned unchanged and matches nothing: running untrusted
+    expressions could take unbounded time.
 
     >>> regex_glob("nvidia-"), regex_glob("^libnvidia-.*$"), regex_glob("linux-(image|modules)")
     ('nvidia-*', 'libnvidia-*', 'linux-(image|modules)')
@@ -97,7 +97,7 @@ def regex_glob(pattern: str) -> str:
 def parse_versionlock(text: str, file: str) -> Locks:
     r"""The list of dnf 4's versionlock, or of tdnf: a package pattern a line, an exclamation mark for an exclusion.
 
-    A note behind a pattern makes it one that no package has.
+    A pattern followed by a note matches no package.
 
     >>> parse_versionlock("# by hand\nnvidia-driver-3:580.95.05-1.el9.*\n*nvidia*580*\n!kernel-6.*\n", "v")
     (VersionLock(file='v', package='nvidia-driver', version='580.95.05'), VersionLock(file='v', package='*nvidia*', version='580*'))
@@ -153,7 +153,7 @@ def parse_zypp_locks(text: str, file: str) -> Locks:
 
 
 def covers(lock: VersionLock, record: Record) -> bool:
-    """Whether a lock holds this package at the version it has."""
+    """Whether a lock holds this package at its installed version."""
     name = f"src:{record.source}" if lock.package.startswith("src:") else record.name
     if not fnmatchcase(name, lock.package):
         return False
@@ -171,7 +171,7 @@ _LISTS = (
 
 @stops_at_unread
 def read_locks(source: Source) -> "tuple[Locks, tuple[str, ...]] | Unread":
-    """All pins and locks, and the preferences files that name NVIDIA and that apt passes over because of their name."""
+    """All pins and locks, and the preferences files that mention NVIDIA but that apt ignores because of their name."""
     locks: Locks = ()
     ignored: list[str] = []
     try:
@@ -181,7 +181,7 @@ def read_locks(source: Source) -> "tuple[Locks, tuple[str, ...]] | Unread":
             text = need(source.text(file, keep=_PINS if is_read else _MENTION, absent=""))
             if is_read:
                 locks = _all(chain(locks, parse_preferences(text, file)))
-            elif not _PUT_ASIDE.search(name) and re.search("nvidia|cuda", text, re.IGNORECASE):
+            elif not _DISABLED.search(name) and re.search("nvidia|cuda", text, re.IGNORECASE):
                 ignored.append(file)
         for file, parse, keep in (*_LISTS, *((file, parse_versionlock, _LOCKS) for file in paths_in(source, "/etc/tdnf/locks.d"))):
             if text := need(source.text(file, keep=keep, absent="")):

@@ -1,4 +1,4 @@
-"""One CDI specification: YAML or JSON to what a check asks of it, refused where the CDI library refuses it."""
+"""Parser of one CDI specification (YAML or JSON), which rejects the files that the CDI library rejects."""
 
 # Two CDI files of one directory that define the same device remove it, even if a later directory defines it again (measured).
 
@@ -12,7 +12,7 @@ _VENDOR_OR_CLASS = re.compile(r"[A-Za-z](?:[\w.-]*[A-Za-z0-9])?", re.ASCII)
 _DEVICE = re.compile(r"[A-Za-z0-9](?:[\w.:-]*[A-Za-z0-9])?", re.ASCII)
 _LIBRARY = re.compile(r"lib(?:cuda|nvidia-ml)\.so\.(\d+(?:\.\d+)+)", re.ASCII)
 _HOOKS = frozenset({"prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"})
-#: Lists of a device's edits, and the keys that each of their rows must have.
+#: Lists of a device's edits, and the required keys of their entries.
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "env": (),
     "mounts": ("hostPath", "containerPath"),
@@ -33,7 +33,7 @@ KEEP = Keep(
 
 
 class CdiError(ValueError):
-    """The CDI library does not take this file; the message says what was found and wanted."""
+    """The CDI library rejects this file; the message has the reason."""
 
 
 class ParsedSpec(NamedTuple):
@@ -72,10 +72,10 @@ def parse_spec(data: bytes) -> ParsedSpec:
     parts = list(_parts(edits))
     version = _want(spec.get("cdiVersion"), str, "cdiVersion")
     _refuse_newer(version, class_, [spec, *devices, *edits], names, parts)
-    return _parsed(version, kind, names, parts)
+    return _to_spec(version, kind, names, parts)
 
 
-def _parsed(version: str, kind: str, names: tuple[str, ...], parts: list[tuple[str, Mapping[str, Any]]]) -> ParsedSpec:
+def _to_spec(version: str, kind: str, names: tuple[str, ...], parts: list[tuple[str, Mapping[str, Any]]]) -> ParsedSpec:
     paths: dict[str, None] = {}
     libraries: dict[str, None] = {}
     majors: dict[int, None] = {}

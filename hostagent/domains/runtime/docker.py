@@ -1,10 +1,10 @@
 """Docker's daemon.json as dockerd reads it.
 
-What it refuses was learned by starting dockerd 26.1.5, and is repeated by tests/real/test_docker.py. A key that no version
-knows is refused by dockerd and not by us: the list of keys changes with each version.
+Its errors were measured with dockerd 26.1.5, and are repeated by tests/real/test_docker.py. Unknown keys, which dockerd rejects,
+are accepted here: the list of keys changes with each version.
 """
 
-# `dockerd --validate` accepts runtimes that the daemon refuses, so the tests ask the started daemon. dockerd refuses to start if
+# `dockerd --validate` accepts runtimes that the daemon rejects, so the tests use the started daemon. dockerd refuses to start if
 # default runtime, exec-opts or hosts are in file and flags; runtimes of both are merged since 18.09.
 
 import json
@@ -19,20 +19,20 @@ CONFIG = "/etc/docker/daemon.json"
 
 
 class DockerConfigError(ValueError):
-    """dockerd refuses this file; the message says why."""
+    """dockerd rejects this file; the message has the reason."""
 
 
 class Docker(NamedTuple):
-    """What daemon.json says. ``cgroup_driver`` "" leaves the choice to dockerd."""
+    """The values of daemon.json. ``cgroup_driver`` "" leaves the choice to dockerd."""
 
     default_runtime: str
-    paths: Mapping[str, str]  # by runtime; "" for a runtime given by its shim
+    paths: Mapping[str, str]  # by runtime; "" for a runtime with a shim
     types: Mapping[str, str]
     cgroup_driver: str
-    cdi: bool | None  # features.cdi, None when it is not said
+    cdi: bool | None  # features.cdi, None if unset
     cdi_spec_dirs: tuple[str, ...]
     host_sockets: tuple[str, ...]
-    said: frozenset[str] = frozenset()  # keys of the file that have a flag, too
+    flag_keys: frozenset[str] = frozenset()  # keys in the file that also exist as a flag
 
 
 #: Flag to the key of daemon.json that may not be set as well (moby, daemon/config: findConfigurationConflicts).
@@ -46,9 +46,9 @@ _FLAGS = {
 
 
 def with_flags(file: Docker, words: tuple[str, ...], version: "str | Unread") -> Docker:
-    """The file with the flags of dockerd's command line over it; raises ``DockerConfigError`` where both say one thing.
+    """The file with the flags of dockerd's command line over it; raises ``DockerConfigError`` if both set a key.
 
-    Runtimes of both are put together, by versions that are not too old for it.
+    Versions from `DOCKER_MERGES_RUNTIMES` on merge the runtimes of both.
 
     >>> dict(with_flags(parse_daemon_json("{}"), ("dockerd", "--add-runtime=nvidia=/usr/bin/nvidia-container-runtime"), "29.0").paths)
     {'nvidia': '/usr/bin/nvidia-container-runtime'}
@@ -56,7 +56,7 @@ def with_flags(file: Docker, words: tuple[str, ...], version: "str | Unread") ->
     paths, types = dict(file.paths), dict(file.types)
     for flag, value in _pairs(words):
         key = _FLAGS[flag]
-        if key in file.said and (key != "runtimes" or _is_older(version, DOCKER_MERGES_RUNTIMES)):
+        if key in file.flag_keys and (key != "runtimes" or _is_older(version, DOCKER_MERGES_RUNTIMES)):
             raise DockerConfigError(f"{key}: specified both as a flag and in the configuration file ({flag})")
         name, _, rest = value.partition("=")
         if flag == "--add-runtime" and rest and name not in paths:
@@ -79,7 +79,7 @@ def _pairs(words: tuple[str, ...]) -> "Iterator[tuple[str, str]]":
 
 
 def parse_daemon_json(text: str) -> Docker:
-    """Raises ``DockerConfigError``. An empty file is an empty object.
+    """Parses daemon.json; an empty file is an empty object. Raises ``DockerConfigError``.
 
     >>> docker = parse_daemon_json('{"runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}}')
     >>> docker.default_runtime, dict(docker.paths)
@@ -106,31 +106,31 @@ def parse_daemon_json(text: str) -> Docker:
         cdi=features.get("cdi"),
         cdi_spec_dirs=tuple(_strings(data.get("cdi-spec-dirs", list(SPEC_DIRS)), "cdi-spec-dirs")),
         host_sockets=tuple(one[7:] for one in _strings(data.get("hosts", []), "hosts") if one.startswith("unix://")),
-        said=frozenset(_FLAGS.values()) & set(data),
+        flag_keys=frozenset(_FLAGS.values()) & set(data),
     )
 
 
 def cdi_by_default(version: "str | Unread") -> bool:
-    """Whether this version enables CDI where daemon.json does not say; the newest does."""
+    """Whether this version enables CDI without a setting in daemon.json; the newest does."""
     return not _is_older(version, DOCKER_CDI_DEFAULT)
 
 
 def _is_older(version: "str | Unread", than: str) -> bool:
-    """One that is not known is taken for the newest."""
+    """Whether `version` is older; an unknown one is treated as the newest."""
     return not isinstance(version, Unread) and compare_deb(version, than) < 0
 
 
 def _runtime(name: str, value: Any) -> dict[str, str]:
-    """One runtime: exactly one of a path and a shim's name."""
+    """One runtime, which must have either a path or a shim's name."""
     entry = _object({} if value is None else value, f"runtimes.{name}")
-    said = {key: _string(entry.get(key) or "", f"runtimes.{name}.{key}") for key in ("path", "runtimeType")}
+    keys = {key: _string(entry.get(key) or "", f"runtimes.{name}.{key}") for key in ("path", "runtimeType")}
     if name == "runc":
         raise DockerConfigError("runtime name 'runc' is reserved")
-    if not any(said.values()):
+    if not any(keys.values()):
         raise DockerConfigError(f"runtime {name}: either a runtimeType or a path must be configured")
-    if all(said.values()):
+    if all(keys.values()):
         raise DockerConfigError(f"runtime {name}: cannot configure both path and runtimeType for the same runtime")
-    return said
+    return keys
 
 
 def _json(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""CDI specifications as a runtime reads them, and the units that make them."""
+"""CDI specifications as a runtime reads them, and the units that generate them."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -16,7 +16,7 @@ from hostagent.facts.host import Services, Unit
 from hostagent.facts.runtime import Runtime
 from hostagent.host.source import Source
 
-#: The CDI library's own order: a device of the later directory hides one of the earlier.
+#: In the CDI library's order: a device of the later directory hides one of the earlier.
 _STATIC, _DYNAMIC = "/etc/cdi", "/var/run/cdi"
 _REFRESH = "nvidia-cdi-refresh.service"
 _TARGET = "multi-user.target"
@@ -49,7 +49,7 @@ def _is_volatile(source: Source) -> "bool | Unread":
 
 
 def _directories(runtimes: Any) -> tuple[str, ...]:
-    """The default directories, then those that only some runtime's configuration names."""
+    """The default directories, then others from the runtimes' configurations."""
     found = [_STATIC, _DYNAMIC]
     for runtime in () if isinstance(runtimes, Unread) else runtimes:
         if isinstance(runtime, Runtime) and not isinstance(runtime.cdi_spec_dirs, Unread):
@@ -85,10 +85,10 @@ class _Allowed:
 
 
 def _spec(source: Source, path: str, allowed: _Allowed) -> CdiSpec | None:
-    """One file; None when it is another vendor's."""
+    """One file; None if it is another vendor's."""
     data = source.read(path, keep=KEEP)
     if isinstance(data, Unread):
-        if data.why == "error":  # a directory, a loop of links, more than a megabyte: the library has no use for it either
+        if data.why == "error":  # a directory, a loop of links, more than a megabyte: the library cannot use it either
             return CdiSpec(path, data.detail or "cannot be read", "", "", (), (), (), ())
         raise UnreadError(data)
     allowed.bytes.take(len(data))
@@ -120,11 +120,11 @@ def _missing(source: Source, paths: tuple[str, ...], allowed: Allowance) -> "tup
 
 
 def resolve(specs: Iterable[CdiSpec]) -> "tuple[tuple[str, ...], tuple[str, ...]]":
-    """The device names that a runtime resolves, and those that it drops because one directory defines them twice:
-    cache.go of the CDI library, refresh().
+    """The device names that a runtime resolves, and those that it drops because one directory defines them twice
+    (cache.go of the CDI library, refresh()).
 
-    A later directory hides an earlier one. Within one directory a second definition is a conflict, which takes the
-    name away, also from another directory.
+    A later directory hides an earlier one. A second definition within one directory is a conflict, which removes the name, even if
+    another directory defines it.
     """
     winners: dict[str, tuple[str, str]] = {}
     conflicts: dict[str, str] = {}
@@ -161,7 +161,7 @@ def _refresh_enabled(services: "Services | Unread") -> bool:
 
 @stops_at_unread
 def _refresh_result(source: Source, generated: "bool | Unread", services: "Services | Unread") -> str:
-    """The file is the evidence; systemd is asked, by the one program this module runs, only where it is missing."""
+    """The unit's result: success if its file exists; systemctl, the only program that this module runs, is asked only if it is missing."""
     _refresh_unit(services)
     if need(generated):
         return "success"
@@ -172,7 +172,7 @@ def _refresh_result(source: Source, generated: "bool | Unread", services: "Servi
 
 
 def parse_show(text: str) -> str:
-    r"""The Result of a unit, or not-run where its main process has never ended since the boot.
+    r"""The Result of a unit, or not-run if its main process has not ended since the boot.
 
     >>> parse_show("Result=exit-code\nExecMainExitTimestampMonotonic=8123\n")
     'exit-code'
@@ -196,8 +196,8 @@ def _order(source: Source, services: "Services | Unread") -> tuple[bool, tuple[s
 def refresh_order(tree: UnitTree) -> tuple[bool, tuple[str, ...]]:
     """Whether the refresh unit waits for multi-user.target, and the units that then wait for themselves.
 
-    A target waits for what it pulls in. So a unit that multi-user.target pulls in and that waits for the refresh, directly or
-    through others, closes a circle, and systemd drops its start.
+    A target waits for the units that it pulls in. So a unit that multi-user.target pulls in and that waits for the refresh, directly or
+    indirectly, closes an ordering cycle, and systemd drops its start job.
     """
     refresh = tree.find(_REFRESH)
     if refresh is None or _TARGET not in refresh.settings.words("Unit", "After"):
@@ -211,5 +211,5 @@ def refresh_order(tree: UnitTree) -> tuple[bool, tuple[str, ...]]:
     for _ in waits:
         late |= {name for name, after in waits.items() if after & late}
     free = {name for name, unit in found.items() if unit and unit.settings.values("Unit", "DefaultDependencies")[-1:] == ["no"]}
-    behind = {name for name, after in waits.items() if _TARGET in after}  # a target does not wait for what waits for it
+    behind = {name for name, after in waits.items() if _TARGET in after}  # a target does not wait for units that wait for it
     return True, tuple(sorted(late - {_REFRESH} - free - behind))

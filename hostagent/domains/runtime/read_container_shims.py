@@ -1,4 +1,4 @@
-"""Running containers of containerd's clients: each has a shim, whose command line names the client's namespace (Docker's is moby).
+"""Running containers of containerd's clients: each has a shim with the client's namespace on its command line (Docker's is moby).
 
 Sources: containerd 1.6 to 2.1, pkg/shim (``-namespace``), moby, daemon/config (``containerd-namespace``; with a suffix where user
 namespaces are remapped). Read 2026-11. A shim lives as long as its container, whether the client runs or not; the containers of a pod
@@ -20,7 +20,7 @@ _NAMES = ("-namespace", "--namespace")
 
 
 def shims(root: Root) -> Answer:
-    """How many there are by namespace; root's alone, and none in a container with process ids of its own: those are another client's."""
+    """The number of shims by namespace: only those of root, none in a container with its own PID namespace (they are another client's)."""
     host = Host(root)
     found: Counter[str] = Counter()
     try:
@@ -50,7 +50,7 @@ def _called_so(files: Files) -> Iterator[int]:
 
 
 def parse_namespace(argv: "list[str]") -> str:
-    """The namespace in a shim's command line, "" where it has none.
+    """The namespace in a shim's command line, "" for none.
 
     >>> parse_namespace(["/usr/bin/containerd-shim-runc-v2", "-namespace", "moby", "-id", "3f", "-address", "/run/x.sock"])
     'moby'

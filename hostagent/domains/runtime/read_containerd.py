@@ -1,12 +1,12 @@
-"""containerd's effective CRI configuration, as that version of containerd computes it.
+"""containerd's effective CRI configuration, as its version computes it.
 
-Learned by asking the programs (``config dump``) and by starting them; `hostagent.domains.runtime.tables.versions` holds what differs
-by version, and tests/real/test_containerd.py repeats the questions.
+Measured with ``config dump`` and by starting the programs; `hostagent.domains.runtime.tables.versions` has the differences by
+version, and tests/real/test_containerd.py repeats the measurements.
 """
 
-# In 1.6 and 1.7 a file that names only the nvidia runtime replaces the built-in runc; `config dump` accepts it and the daemon
-# then runs without CRI: rejected. SystemdCgroup unset is cgroupfs on 2.1, also on a systemd host. 2.0 and 2.2 are taken to behave
-# as 2.1, 1.5 and older as 1.6.
+# In 1.6 and 1.7 a file with only the nvidia runtime replaces the built-in runc; `config dump` accepts it and the daemon
+# then runs without CRI: rejected. SystemdCgroup unset is cgroupfs on 2.1, also on a systemd host. 2.0 and 2.2 are assumed to
+# behave as 2.1, 1.5 and older as 1.6.
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ _GRPC_SERVER = "io.containerd.server.v1.grpc"
 
 
 class Effective(NamedTuple):
-    """What containerd works with. ``error`` is why it refuses, or why its CRI plugin does; "" otherwise."""
+    """The effective configuration. ``error`` is why containerd, or its CRI plugin, rejects the configuration; "" otherwise."""
 
     error: str
     files: tuple[str, ...]
@@ -50,7 +50,7 @@ class Effective(NamedTuple):
 
 
 def rules_for(version: str) -> ContainerdRules:
-    """The rules of a version such as ``1.7.24``; of "", which is not known, the newest.
+    """The rules of a version such as ``1.7.24``; the newest for "", an unknown version.
 
     >>> rules_for("1.6.20").since, rules_for("1.7.24").since, rules_for("2.1.4").since
     ((0, 0), (1, 7), (2, 0))
@@ -66,12 +66,12 @@ def _fields(version: str) -> tuple[int, ...]:
 
 
 def is_newer(version: str) -> bool:
-    """Whether it is of a newer line than any that was measured."""
+    """Whether its line is newer than all that were measured."""
     return bool(version) and _fields(version)[:2] > CONTAINERD_MEASURED
 
 
-def older_answers_otherwise(source: Source, main: str, newest: "Effective") -> str:
-    """Of a version that is not known: newest where each would do the same, older-differs where an older one would not."""
+def rules_of_unknown_version(source: Source, main: str, newest: "Effective") -> str:
+    """``judged_as`` of an unknown version: "newest" if all rules give the same result, "older-differs" otherwise."""
     for rules in CONTAINERD[:-1]:
         view = effective(source, main, ".".join(map(str, rules.since)))
         if isinstance(view, Unread) or _decides(view) != _decides(newest):
@@ -95,7 +95,7 @@ def effective(source: Source, main: str, version: str) -> "Effective | Unread":
 
 
 def _decides(view: Effective) -> tuple[object, ...]:
-    """What checks ask: whether it is taken, what is the default, NVIDIA's entries; without any, CDI."""
+    """The values that checks use: accepted or not, the default, NVIDIA's entries; without any, CDI."""
     nvidia = {name: entry for name, entry in view.handlers.items() if "nvidia" in name or "nvidia" in str(entry.get("options", {}))}
     default = view.handlers.get(view.default_runtime)
     return view.error, view.cri_disabled, view.default_runtime, default, nvidia, bool(nvidia) or view.cdi_enabled
@@ -146,7 +146,7 @@ def _newest(files: tuple[File, ...]) -> "float | Unread":
 
 
 def _version(files: tuple[File, ...], rules: ContainerdRules) -> int:
-    """2.x takes the highest of all files, 1.x the last one given; no version line is version 1."""
+    """2.x uses the highest version of all files, 1.x the last one; no version line is version 1."""
     given = [file.data.get("version", 0) for file in files]
     if not given and rules.deep_merge:
         return rules.max_config_version
@@ -160,7 +160,7 @@ def _version(files: tuple[File, ...], rules: ContainerdRules) -> int:
 
 
 def _with_full_names(file: File) -> File:
-    """2.x gives the short plugin names of a version 1 file their full names when it loads the file, not later."""
+    """2.x expands the short plugin names of a version 1 file when it loads the file, not later."""
     if file.data.get("version", 0) not in (0, 1):
         return file
     plugins = dict(file.data.get("plugins", {}))
@@ -172,7 +172,7 @@ def _with_full_names(file: File) -> File:
 
 
 def _moved(file: File, rules: ContainerdRules) -> File:
-    """2.3 brings each file to its own version before it merges them."""
+    """2.3 migrates each file to its newest version before merging."""
     plugins = dict(file.data.get("plugins", {}))
     if file.data.get("version", 0) >= rules.max_config_version:
         return file
@@ -228,13 +228,13 @@ def _check_names(version: int, rules: ContainerdRules, listed: list[str], plugin
 
 
 def _migrated(runtime: Table, grpc: Table) -> dict[str, Any]:
-    """2.x on a version 2 file: keys below the old name move to the new one, where that does not have them."""
+    """2.x on a version 2 file: keys below the old name move to the new one unless it has them."""
     containerd = {**_table(grpc.get("containerd", {}), "containerd"), **_table(runtime.get("containerd", {}), "containerd")}
     return {**grpc, **runtime, **({"containerd": containerd} if containerd else {})}
 
 
 def _with_defaults(cri: Table, rules: ContainerdRules) -> dict[str, Any]:
-    """The built-in values: 1.x replaces the whole map of runtimes, 2.x merges into it."""
+    """Adds the built-in values: 1.x replaces the whole map of runtimes, 2.x merges into it."""
     options = {"BinaryName": ""} if rules.deep_merge else {"BinaryName": "", "SystemdCgroup": False}
     runtimes = {"runc": {"runtime_type": RUNC_V2, "options": options}}
     defaults: dict[str, Any] = {"containerd": {"default_runtime_name": "runc", "runtimes": runtimes}}
@@ -254,7 +254,7 @@ def _with_defaults(cri: Table, rules: ContainerdRules) -> dict[str, Any]:
 
 
 def _handlers(cri: Table, rules: ContainerdRules) -> tuple[str, Mapping[str, Table]]:
-    """1.x still turns the tables default_runtime and untrusted_workload_runtime into runtimes."""
+    """Default runtime and handlers; 1.x also converts the tables default_runtime and untrusted_workload_runtime into runtimes."""
     containerd = cri["containerd"]
     default, handlers = containerd["default_runtime_name"], dict(containerd["runtimes"])
     for key, name in (("default_runtime", "default"), ("untrusted_workload_runtime", "untrusted")):
@@ -266,7 +266,7 @@ def _handlers(cri: Table, rules: ContainerdRules) -> tuple[str, Mapping[str, Tab
 
 
 def _refusal(cri: Table, default: str, handlers: Mapping[str, Table], rules: ContainerdRules) -> str:
-    """Why the CRI plugin does not load, in containerd's own words: ``config dump`` accepts these, the daemon goes on without CRI."""
+    """Why the CRI plugin does not load, as containerd's error: ``config dump`` accepts these, and the daemon runs without CRI."""
     if not default:
         return "invalid plugin config: `default_runtime_name` is empty"
     if default not in handlers:

@@ -1,10 +1,10 @@
-"""containerd's main file and what it imports, in the order in which that version merges them."""
+"""containerd's main file and its imports, in the merge order of that version."""
 
 # Measured (84 written and 60 generated configurations, `config dump` and the started daemon of each version): 1.7 looks only at
-# the last `version` line over all files, 2.1 takes the highest, 1.6 never looks; 2.1 migrates no version 1 or unversioned file,
-# so nvidia entries in it are ignored, as are v2 names in a v3 file and a v2 drop-in into a v3 file. 2.x reads nothing behind an
-# import that names a file that is not there, without a message (2.1.4, 2.3.7). 2.3.0 to 2.3.4 refuse a drop-in with a newer
-# version than the main file; 2.3.5 merges by file again.
+# the last `version` line over all files, 2.1 uses the highest, 1.6 ignores it; 2.1 migrates no version 1 or unversioned file,
+# so nvidia entries in it are ignored, as are v2 names in a v3 file and a v2 drop-in into a v3 file. 2.x silently stops at an
+# import of a missing file (2.1.4, 2.3.7). 2.3.0 to 2.3.4 reject a drop-in with a newer version than the main file; 2.3.5 merges
+# by file again.
 
 import posixpath
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ _MAX_WILD_FOLDERS = 2
 
 
 class ConfigError(ValueError):
-    """containerd refuses this configuration; the message says why."""
+    """containerd rejects this configuration; the message has the reason."""
 
 
 class File(NamedTuple):
@@ -36,9 +36,9 @@ class File(NamedTuple):
 
 @stops_at_unread
 def load_files(source: Source, main: str, rules: ContainerdRules) -> "tuple[File, ...] | Unread":
-    """The files, main file first. ``ConfigError`` where containerd refuses one, ``Unread`` where we cannot read one.
+    """The files, main file first; unread if one cannot be read. Raises ``ConfigError`` if containerd rejects one.
 
-    A main file that is not there is no file: the built-in configuration is in force.
+    Without a main file there are none, and the built-in configuration is in force.
     """
     pending, files = [main], []
     seen = set()
@@ -55,7 +55,7 @@ def load_files(source: Source, main: str, rules: ContainerdRules) -> "tuple[File
                 return file
             if path != main and not rules.missing_import_ok:
                 raise ConfigError(f"{path}: imported, and not there")
-            break  # without a word, what was to come after it is not read
+            break  # later imports are silently not read
         files.append(file)
         for pattern in strings(file, "imports"):
             found = list(_imported(source, path, pattern, rules))
@@ -67,7 +67,7 @@ def load_files(source: Source, main: str, rules: ContainerdRules) -> "tuple[File
 
 
 def strings(file: File, key: str) -> list[str]:
-    """A list of strings at the top of a file."""
+    """A list of strings at the top level of a file."""
     value = file.data.get(key, [])
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise ConfigError(f"{file.path}: {key} is not a list of strings")
@@ -110,7 +110,7 @@ def _clean(path: str) -> str:
 
 
 def _glob(source: Source, folder: str, parts: list[str]) -> "Iterator[str | Unread]":
-    """Paths that match, sorted within each directory. Directories that are not there match nothing."""
+    """Matching paths, sorted within each directory; missing directories match nothing."""
     part, rest = parts[0], parts[1:]
     if not any(char in part for char in "*?[\\"):
         path = f"{folder}/{part}"

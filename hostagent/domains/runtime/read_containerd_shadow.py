@@ -1,4 +1,4 @@
-"""Settings of containerd that are written down and have no effect."""
+"""Settings in containerd's files that have no effect."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,7 +22,7 @@ def is_nvidia_cri(cri: Any) -> tuple[str, ...]:
 
 
 def is_nvidia(name: Any, entry: Any) -> bool:
-    """A runtime that is NVIDIA's by its name or its binary."""
+    """Whether a runtime is NVIDIA's, by name or binary."""
     binary = _table(_table(entry).get("options")).get("BinaryName", "")
     return str(name).startswith("nvidia") or "nvidia-container-runtime" in str(binary)
 
@@ -35,7 +35,7 @@ def nvidia_entries(data: Mapping[str, Any]) -> tuple[str, ...]:
 def shadowed(files: tuple[File, ...], names: tuple[str, ...], *, deep: bool) -> tuple[str, ...]:
     """``DROP-IN: KEY`` for each CRI setting of the main file that an older drop-in overrides with another value.
 
-    `deep`: only keys the drop-in has; otherwise its table replaces the main file's, so a key it lacks is overridden too.
+    `deep`: only keys in the drop-in; otherwise its table replaces the main file's, so that missing keys are overridden too.
     """
     if not files:
         return ()

@@ -1,6 +1,6 @@
 """CRI-O's configuration: crio.conf and, over it, the drop-ins of crio.conf.d in the order of their names (crio.conf.d(5))."""
 
-# CRI-O follows its documents alone: no program of it was measured.
+# From CRI-O's documentation only: no program was measured.
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -15,14 +15,14 @@ from hostagent.host.source import Source
 
 MAIN = "/etc/crio/crio.conf"
 DROP_INS = "/etc/crio/crio.conf.d"
-#: Where toolkit 1.19.0 writes its drop-in; CRI-O does not look there.
+#: The directory of toolkit 1.19.0's drop-in, which CRI-O does not read.
 WRONG_DROP_INS = "/etc/crio/conf.d"
 _MAX_BYTES, _MOST_BYTES = 256 * 1024, 1024 * 1024
 _MAX_FILES = 100
 
 
 class CrioConfigError(ValueError):
-    """CRI-O refuses this configuration; the message says why."""
+    """CRI-O rejects this configuration; the message has the reason."""
 
 
 class Crio(NamedTuple):
@@ -39,7 +39,7 @@ class Crio(NamedTuple):
 
 @stops_at_unread
 def read_crio(source: Source) -> "Crio | Unread":
-    """Raises ``CrioConfigError`` where CRI-O refuses a file. No file at all leaves the built-in values."""
+    """The effective values; the built-in ones without any file. Raises ``CrioConfigError`` if CRI-O rejects a file."""
     tables: list[tuple[str, Mapping[str, Any]]] = []
     size = Allowance("bytes of CRI-O's configuration", _MOST_BYTES)
     for path in _paths(source):
@@ -77,7 +77,7 @@ def parse_crio(data: bytes, path: str) -> Mapping[str, Any]:
 
 
 def merge_crio(tables: list[tuple[str, Mapping[str, Any]]]) -> Crio:
-    """Later files win by key; of a runtime the whole entry."""
+    """Merges the tables: later files override by key, and runtimes by whole entries."""
     runtime: dict[str, Any] = {}
     runtimes: dict[str, Mapping[str, Any]] = {}
     socket = "/var/run/crio/crio.sock"
@@ -102,7 +102,7 @@ def merge_crio(tables: list[tuple[str, Mapping[str, Any]]]) -> Crio:
 
 
 def default_runtime(crio: Crio, version: "str | Unread") -> str:
-    """The configured name, or the built-in one of this version; the newest's where it is not known."""
+    """The configured name, or the built-in one of this version; the newest's if the version is unknown."""
     if crio.default_runtime or isinstance(version, Unread):
         return crio.default_runtime or "crun"
     return "crun" if compare_deb(version, CRIO_CRUN_DEFAULT) >= 0 else "runc"

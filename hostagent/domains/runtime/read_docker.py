@@ -1,11 +1,11 @@
-"""Docker on a host: daemon.json and the flags of dockerd, which no key of the file may repeat."""
+"""Docker on a host: daemon.json and the flags of dockerd, which must not repeat a key of the file."""
 
 from collections.abc import Callable
 from typing import Any
 
 from hostagent.core.unread import NOT_APPLICABLE, Unread, then
 from hostagent.domains.runtime import docker
-from hostagent.domains.runtime.read_places import Found, binary_exists
+from hostagent.domains.runtime.read_places import RuntimeCandidate, binary_exists
 from hostagent.domains.runtime.read_unit_flags import unit_flags
 from hostagent.domains.runtime.retention import DOCKER
 from hostagent.domains.runtime.tables.versions import RUNC_V2
@@ -19,43 +19,43 @@ _IN_FORCE = ("default_runtime", "handlers", "cgroup_driver", "cdi_enabled", "cdi
 _CONFIGURED = ("state", "error", "judged_as", "config_files", "newest_config_mtime", "socket", *_IN_FORCE)
 
 
-def read_docker(known: Callable[[type], Any]) -> "Callable[[Source, Found], dict[str, Any]]":
-    """The reader, which asks for units only where there is a Docker."""
-    return lambda source, found: _docker(source, found, known(Services))
+def read_docker(known: Callable[[type], Any]) -> "Callable[[Source, RuntimeCandidate], dict[str, Any]]":
+    """The reader of Docker's configuration; the units are read only if there is a Docker."""
+    return lambda source, candidate: _docker(source, candidate, known(Services))
 
 
-def _docker(source: Source, found: Found, services: "Services | Unread") -> dict[str, Any]:
-    text = source.text(found.config, keep=DOCKER)
+def _docker(source: Source, candidate: RuntimeCandidate, services: "Services | Unread") -> dict[str, Any]:
+    text = source.text(candidate.config, keep=DOCKER)
     values = {
         **dict.fromkeys(("config_version", "misplaced", "shadowed", "unimported"), CONTAINERD_ONLY),
         "judged_as": "",
         "oci_hooks": (),
-        "config_files": () if isinstance(text, Unread) else (found.config,),
-        "newest_config_mtime": modified_at(source, found.config),
-        "socket": found.place.socket,
+        "config_files": () if isinstance(text, Unread) else (candidate.config,),
+        "newest_config_mtime": modified_at(source, candidate.config),
+        "socket": candidate.place.socket,
     }
-    flags = _flags(source, found, services)
+    flags = _flags(source, candidate, services)
     unread = next((one for one in (text, flags) if isinstance(one, Unread) and one.why != "absent"), None)
     if unread is not None:
         return {**values, **dict.fromkeys(_CONFIGURED, unread)}
     try:
         file = docker.parse_daemon_json("" if isinstance(text, Unread) else text)
-        daemon = docker.with_flags(file, () if isinstance(flags, Unread) else flags, found.version)
+        daemon = docker.with_flags(file, () if isinstance(flags, Unread) else flags, candidate.version)
     except docker.DockerConfigError as error:
-        return {**values, **rejected(f"{found.config}: {error}")}
-    return {**values, **_in_force(source, found, daemon)}
+        return {**values, **rejected(f"{candidate.config}: {error}")}
+    return {**values, **_in_force(source, candidate, daemon)}
 
 
-def _flags(source: Source, found: Found, services: "Services | Unread") -> "tuple[str, ...] | Unread":
-    """Of the dockerd that runs; of one that does not, what its unit would start."""
-    if not isinstance(found.processes, Unread) and found.processes:
-        return found.processes[0].argv
-    if isinstance(found.processes, Unread) and found.processes.why not in NOT_APPLICABLE:
-        return found.processes
+def _flags(source: Source, candidate: RuntimeCandidate, services: "Services | Unread") -> "tuple[str, ...] | Unread":
+    """The flags of the running dockerd, else those that its unit would start it with."""
+    if not isinstance(candidate.processes, Unread) and candidate.processes:
+        return candidate.processes[0].argv
+    if isinstance(candidate.processes, Unread) and candidate.processes.why not in NOT_APPLICABLE:
+        return candidate.processes
     return unit_flags(source, then(services, lambda those: those.unit("docker")))
 
 
-def _in_force(source: Source, found: Found, daemon: docker.Docker) -> dict[str, Any]:
+def _in_force(source: Source, candidate: RuntimeCandidate, daemon: docker.Docker) -> dict[str, Any]:
     driver = _driver(source, daemon.cgroup_driver)
     systemd = then(driver, lambda one: one == "systemd")
     runc = Handler("runc", RUNC_V2, "", binary_exists(source, "runc"), systemd)
@@ -63,7 +63,7 @@ def _in_force(source: Source, found: Found, daemon: docker.Docker) -> dict[str, 
         Handler(name, daemon.types[name] or RUNC_V2, path, binary_exists(source, path) if path else True, systemd)
         for name, path in daemon.paths.items()
     ]
-    unknown = isinstance(found.version, Unread)
+    unknown = isinstance(candidate.version, Unread)
     return {
         "state": "accepted",
         "error": "",
@@ -71,16 +71,16 @@ def _in_force(source: Source, found: Found, daemon: docker.Docker) -> dict[str, 
         "default_runtime": daemon.default_runtime,
         "handlers": tuple(sorted([runc, *handlers], key=lambda one: one.name)),
         "cgroup_driver": driver,
-        "cdi_enabled": docker.cdi_by_default(found.version) if daemon.cdi is None else daemon.cdi,
+        "cdi_enabled": docker.cdi_by_default(candidate.version) if daemon.cdi is None else daemon.cdi,
         "cdi_spec_dirs": daemon.cdi_spec_dirs,
-        "socket": next(iter(daemon.host_sockets), found.place.socket),
+        "socket": next(iter(daemon.host_sockets), candidate.place.socket),
     }
 
 
-def _driver(source: Source, said: str) -> "str | Unread":
-    """What dockerd chooses: systemd where it runs and the cgroup hierarchy is the unified one, else cgroupfs."""
-    if said:
-        return said
+def _driver(source: Source, configured: str) -> "str | Unread":
+    """The cgroup driver: the configured one, else dockerd's default: systemd if it runs with the unified hierarchy, else cgroupfs."""
+    if configured:
+        return configured
     signs = [source.stat(path) for path in ("/sys/fs/cgroup/cgroup.controllers", "/run/systemd/system")]
     unread = next((one for one in signs if isinstance(one, Unread)), None)
     if unread is None:
@@ -89,7 +89,7 @@ def _driver(source: Source, said: str) -> "str | Unread":
 
 
 def rejected(error: str) -> dict[str, Any]:
-    """A configuration that puts nothing into force."""
+    """The values of a rejected configuration, which puts nothing into force."""
     return {
         "state": "rejected",
         "error": error,

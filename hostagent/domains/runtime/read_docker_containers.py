@@ -1,8 +1,8 @@
-"""Docker's containers while it restarts: how many run, and whether they go on."""
+"""Docker's running containers, and whether they survive its restart."""
 
-# A shim lives as long as its container, whether dockerd runs or not, so no container's configuration, which holds its
-# environment, is opened. live_restore in a file newer than the running dockerd is an error: dockerd may not have read it. A
-# dockerd with a renamed --containerd-namespace is not found.
+# A shim lives as long as its container, even if dockerd does not run, so containers' configurations, which hold their
+# environment, are not opened. live_restore in a file newer than the running dockerd is an error: dockerd may not have read it. A
+# dockerd with another --containerd-namespace is not found.
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ from hostagent.facts.host import running
 from hostagent.facts.runtime import Runtime
 from hostagent.host.source import Source
 
-#: With a suffix where user namespaces are remapped.
+#: With a suffix if user namespaces are remapped.
 _NAMESPACE = "moby"
 _FLAG = "--live-restore"
 _FALSE = frozenset({"false", "f", "0"})
@@ -41,14 +41,14 @@ def read_containers(source: Source, runtimes: "Runtimes | Unread") -> int:
 
 @stops_at_unread
 def read_live_restore(source: Source, runtimes: "Runtimes | Unread") -> "bool | Unread":
-    """As the dockerd that runs has it: it reads its file as it starts, and when it is told to."""
+    """The value in the running dockerd, which reads its file at its start and on SIGHUP."""
     docker = _docker(runtimes)
     if docker is None:
         return False
     processes = read_processes(source, _PROCESSES)
     daemon = next(iter(need(running(need(processes), DOCKER_PROCESS))), None) if not _is_image(processes) else None
-    if daemon is not None and (said := parse_live_restore_flag(daemon.argv)) is not None:
-        return said
+    if daemon is not None and (enabled := parse_live_restore_flag(daemon.argv)) is not None:
+        return enabled
     files = need(docker.config_files)
     path = files[0] if files else "/etc/docker/daemon.json"
     says = parse_live_restore(need(source.text(path, keep=_FILE, absent="")), path)
@@ -63,7 +63,7 @@ def _is_image(processes: Any) -> bool:
 
 def parse_live_restore(text: str, path: str) -> "bool | Unread":
     """
-    What daemon.json says.
+    The value in daemon.json.
 
     >>> parse_live_restore('{"live-restore": true}', "f"), parse_live_restore("", "f"), parse_live_restore("{", "f").why
     (True, False, 'error')
@@ -77,14 +77,14 @@ def parse_live_restore(text: str, path: str) -> "bool | Unread":
 
 
 def parse_live_restore_flag(argv: tuple[str, ...]) -> "bool | None":
-    """What dockerd's command line says, None where it does not; the last word counts.
+    """The value on dockerd's command line, None if unset; the last flag counts.
 
     >>> parse_live_restore_flag((DOCKER_PROCESS, "--live-restore")), parse_live_restore_flag((DOCKER_PROCESS, "--live-restore=false"))
     (True, False)
     """
-    said = None
+    enabled = None
     for word in argv:
         name, equals, value = word.partition("=")
         if name == _FLAG:
-            said = not equals or value.lower() not in _FALSE
-    return said
+            enabled = not equals or value.lower() not in _FALSE
+    return enabled

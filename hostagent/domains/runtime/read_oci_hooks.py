@@ -1,4 +1,4 @@
-"""Programs that CRI-O runs as each container starts: the files of its hook directories, oci-hooks(5)."""
+"""Programs that CRI-O runs at each container start: the files of its hook directories, oci-hooks(5)."""
 
 import json
 from typing import Any
@@ -11,13 +11,13 @@ from hostagent.host.values import names_in
 
 _KEEP = Keep("json", ("hook/path",))
 _MAX_BYTES = 256 * 1024
-#: Of the toolkit: its own name, and the one of before 1.13.
+#: The toolkit's hook, and its name before 1.13.
 _PROGRAMS = frozenset({"nvidia-container-runtime-hook", "nvidia-container-toolkit"})
 
 
 @stops_at_unread
 def read_hooks(source: Source, directories: tuple[str, ...]) -> tuple[str, ...]:
-    """The files that name the toolkit's hook, which is there and can be run."""
+    """The files that name an executable hook of the toolkit."""
     found = []
     size = Allowance("bytes of OCI hooks", _MAX_BYTES)
     for directory in directories:
@@ -31,7 +31,7 @@ def read_hooks(source: Source, directories: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def parse_hook(data: bytes) -> str:
-    """The program of one file, "" where it names none.
+    """The program of one file, "" for none.
 
     >>> parse_hook(b'{"version": "1.0.0", "hook": {"path": "/usr/bin/nvidia-container-runtime-hook"}, "stages": ["prestart"]}')
     '/usr/bin/nvidia-container-runtime-hook'

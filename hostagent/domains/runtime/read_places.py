@@ -1,8 +1,8 @@
-"""Where container runtimes live, whether they are there, and which version they are."""
+"""Container runtimes on the host: paths, presence, versions."""
 
-# K3s, RKE2 and k0s unpack their containerd and write its configuration when they first start: before that, and in an image,
-# `state` is not-running and `handlers` has the one entry that is known to come (k3s and RKE2 find the toolkit).
-# `Runtime.installed` is apart from `state`, so an unread file does not hide whether the runtime runs.
+# K3s, RKE2 and k0s unpack their containerd and write its configuration at their first start: before that, and in an image,
+# `state` is not-running and `handlers` has the one entry that is expected (k3s and RKE2 detect the toolkit).
+# `Runtime.installed` is separate from `state`, so an unread file does not hide whether the runtime runs.
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -23,9 +23,9 @@ class Place(NamedTuple):
     """One runtime as its distributions install it."""
 
     key: str
-    kind: str  # the name of its unit, too
+    kind: str  # also the name of its unit
     config: str
-    below: str  # a containerd whose configuration lies below this directory is this one; "" for any other
+    below: str  # a containerd with its configuration below this directory is this one; "" for any other
     socket: str
     binaries: tuple[str, ...]
     packages: tuple[str, ...]
@@ -65,32 +65,32 @@ PLACES = (
     ),
 )  # fmt: skip
 _DAEMONS = {kind: units("runtime")[kind] for kind in ("containerd", "docker", "crio")}
-#: dockerd starts a containerd of its own where the host has none: a part of docker, not a second runtime.
+#: dockerd starts its own containerd if the host has none: a part of docker, not a second runtime.
 _OF_DOCKER = ("/run/docker/", "/var/run/docker/")
 
 
-class Found(NamedTuple):
-    """One runtime that is there, or of which something is."""
+class RuntimeCandidate(NamedTuple):
+    """A runtime with a package, a binary, a process or a configuration on the host."""
 
     place: Place
     config: str  # the main file in use
-    configured: "bool | Unread"  # that file is there
+    configured: "bool | Unread"  # that file exists
     installed: "bool | Unread"  # a package, a binary or a process
     processes: "tuple[Process, ...] | Unread"
     version: "str | Unread"
     in_use: "bool | Unread"  # a unit of it, or the socket unit, is enabled; or it runs
-    is_unwritten: bool  # its program unpacks it, and writes its configuration, at a first start that has not been
+    is_unwritten: bool  # its first start, which unpacks it and writes its configuration, has not happened
 
 
-def find(source: Source, known: Callable[[type], Any]) -> tuple[Found, ...]:
-    """Runtimes of which a package, a binary, a process or a configuration is there, or may be there."""
+def find(source: Source, known: Callable[[type], Any]) -> tuple[RuntimeCandidate, ...]:
+    """Runtimes with a package, a binary, a process or a configuration, or for which one of these could not be read."""
     processes = then(known(Machine), lambda machine: machine.processes)
     installed = then(known(Packages), lambda packages: packages.installed)
-    found = (_look(source, place, processes, installed, known(Services)) for place in PLACES)
+    found = (_candidate(source, place, processes, installed, known(Services)) for place in PLACES)
     return tuple(one for one in found if one is not None)
 
 
-def _look(source: Source, place: Place, processes: Any, packages: Any, services: "Services | Unread") -> "Found | None":
+def _candidate(source: Source, place: Place, processes: Any, packages: Any, services: "Services | Unread") -> "RuntimeCandidate | None":
     mine = then(processes, lambda those: _of_place(those, place))
     config = place.config if isinstance(mine, Unread) or not mine else _option(mine[0], place) or place.config
     configured = source.exists(config)
@@ -100,19 +100,19 @@ def _look(source: Source, place: Place, processes: Any, packages: Any, services:
     installed = _any(evidence)
     is_unwritten = installed is False and configured is False
     if is_unwritten:
-        installed = _comes(source, place, services)
+        installed = _has_first_start(source, place, services)
     if installed is False and configured is False:
         return None
     binary = next((path for path, there in binaries if there is True), "")
-    version = package if package is not None else _asked(source, place, binary, packages)
+    version = package if package is not None else _binary_version(source, place, binary, packages)
     if is_unwritten:
         version = Unread("not-running", f"{place.key} is unpacked as it first starts")
     used = in_use(services, RUNTIME_UNITS[place.key], then(mine, bool))
-    return Found(place, config, configured, installed, mine, version, used, is_unwritten)
+    return RuntimeCandidate(place, config, configured, installed, mine, version, used, is_unwritten)
 
 
-def _comes(source: Source, place: Place, services: "Services | Unread") -> "bool | Unread":
-    """Whether a unit is there that starts it for the first time, and the unit's program."""
+def _has_first_start(source: Source, place: Place, services: "Services | Unread") -> "bool | Unread":
+    """Whether a unit that will start it for the first time and the unit's program exist."""
     known = () if isinstance(services, Unread) else tuple(services.unit(name) for name in RUNTIME_UNITS[place.key])
     if not any(not isinstance(unit, Unread) and unit.exists for unit in known):
         return False
@@ -134,7 +134,7 @@ def _is_active(unit: Unit) -> "bool | Unread":
 
 
 def any_of(evidence: Iterable["bool | Unread"]) -> "bool | Unread":
-    """As `_any`; what does not exist says no."""
+    """As `_any`; absence counts as False."""
     return _any(False if isinstance(one, Unread) and one.why in NOT_APPLICABLE else one for one in evidence)
 
 
@@ -146,7 +146,7 @@ def _any(evidence: Iterable["bool | Unread"]) -> "bool | Unread":
 
 
 def _of_place(processes: tuple[Process, ...], place: Place) -> "tuple[Process, ...] | Unread":
-    """Those of this runtime, its own unit's first, then by age; unread where one is seen that may be."""
+    """The processes of this runtime, its own unit's first, then by age; unread if there is only one that may be its."""
     found = [one for one in processes if one.name in _DAEMONS[place.kind]]
     own = [one for one in found if not isinstance(one.unit, Unread) and _place_of(one) == place.key]
     if own:
@@ -164,7 +164,7 @@ def _place_of(process: Process) -> str:
 
 
 def _option(process: Process, place: Place) -> str:
-    """The configuration file the process was started with, "" when it was not told one.
+    """The configuration file on the process's command line, "" for none.
 
     >>> _option(Process(1, "containerd", ("containerd", "-c", "/x.toml"), 0.0, "containerd.service"), PLACES[0])
     '/x.toml'
@@ -186,7 +186,7 @@ def _package(place: Place, packages: Any) -> "str | Unread | None":
     return mine[0].upstream if mine else None
 
 
-def _asked(source: Source, place: Place, binary: str, packages: Any) -> "str | Unread":
+def _binary_version(source: Source, place: Place, binary: str, packages: Any) -> "str | Unread":
     if not binary:
         lost = packages.question if isinstance(packages, Unread) else ""
         return Unread("error", f"no package and no program says the version of {place.key}", lost)
@@ -211,5 +211,5 @@ def parse_version(text: str) -> "str | Unread":
 
 
 def binary_exists(source: Source, binary: str) -> "bool | Unread":
-    """Whether a handler's program is there: a path, or a name that is looked up as a daemon looks it up."""
+    """Whether a handler's program exists: a path, or a name that is looked up as daemons do."""
     return _any(source.exists(path) for path in ((binary,) if "/" in binary else (f"{folder}/{binary}" for folder in PATH)))

@@ -9,11 +9,11 @@ from hostagent.core.retention import Keep
 from hostagent.core.toml import TomlError, parse_toml
 from hostagent.core.unread import Unread, then
 from hostagent.domains.runtime import read_crio
-from hostagent.domains.runtime.read_containerd import Effective, effective, is_newer, older_answers_otherwise
+from hostagent.domains.runtime.read_containerd import Effective, effective, is_newer, rules_of_unknown_version
 from hostagent.domains.runtime.read_containerd_shadow import nvidia_entries
 from hostagent.domains.runtime.read_docker import CONTAINERD_ONLY, read_docker, rejected
 from hostagent.domains.runtime.read_oci_hooks import read_hooks
-from hostagent.domains.runtime.read_places import Found, binary_exists, find
+from hostagent.domains.runtime.read_places import RuntimeCandidate, binary_exists, find
 from hostagent.domains.runtime.retention import UNIMPORTED
 from hostagent.domains.runtime.tables.versions import FINDS_TOOLKIT, RUNC_V2
 from hostagent.facts.host import Machine
@@ -21,7 +21,7 @@ from hostagent.facts.runtime import Handler, Runtime
 from hostagent.host.source import Source
 from hostagent.host.values import modified_at
 
-#: Everything of a Runtime that its configuration says.
+#: The fields of a Runtime that come from its configuration.
 _CONFIGURED = (
     "state", "error", "judged_as", "config_files", "config_version", "default_runtime", "handlers", "cgroup_driver", "cdi_enabled",
     "cdi_spec_dirs", "oci_hooks", "misplaced", "shadowed", "newest_config_mtime", "socket",
@@ -31,28 +31,28 @@ _MAX_BYTES, _MOST_BYTES = 256 * 1024, 512 * 1024
 
 
 def read_runtimes(source: Source, known: Callable[[type], Any]) -> tuple[Runtime, ...]:
-    """By key. Only what is there; a configuration without a program is there, with the state absent."""
+    """By key. A configuration without a program is included, with the state absent."""
     machine = known(Machine)
     readers = {"containerd": _containerd, "docker": read_docker(known), "crio": _crio}
-    readers_of = ((found, _unwritten if found.is_unwritten else readers[found.place.kind]) for found in find(source, known))
-    runtimes = (_runtime(source, found, read(source, found), machine) for found, read in readers_of)
+    readers_of = ((candidate, _unwritten if candidate.is_unwritten else readers[candidate.place.kind]) for candidate in find(source, known))
+    runtimes = (_runtime(source, candidate, read(source, candidate), machine) for candidate, read in readers_of)
     return tuple(sorted(runtimes, key=lambda one: one.key))
 
 
-def _runtime(source: Source, found: Found, configured: Mapping[str, Any], machine: "Machine | Unread") -> Runtime:
+def _runtime(source: Source, candidate: RuntimeCandidate, configured: Mapping[str, Any], machine: "Machine | Unread") -> Runtime:
     values = {**configured}
-    if found.installed is False and found.configured is True:
+    if candidate.installed is False and candidate.configured is True:
         values["state"] = "absent"
-    elif isinstance(found.installed, Unread) and found.configured is False:
-        values["state"] = found.installed
-    processes = found.processes
-    stopped = Unread("absent", f"{found.place.key} does not run")
+    elif isinstance(candidate.installed, Unread) and candidate.configured is False:
+        values["state"] = candidate.installed
+    processes = candidate.processes
+    stopped = Unread("absent", f"{candidate.place.key} does not run")
     return Runtime(
-        key=found.place.key,
-        kind=found.place.kind,
-        version=found.version,
-        installed=found.installed,
-        in_use=found.in_use,
+        key=candidate.place.key,
+        kind=candidate.place.kind,
+        version=candidate.version,
+        installed=candidate.installed,
+        in_use=candidate.in_use,
         running=then(processes, bool),
         started_at=then(processes, lambda those: min((one.started_at for one in those), default=stopped)),
         socket_listening=then(then(processes, bool), lambda runs: runs and _listens(source, values["socket"], machine)),
@@ -61,12 +61,12 @@ def _runtime(source: Source, found: Found, configured: Mapping[str, Any], machin
 
 
 def _listens(source: Source, socket: "str | Unread", machine: "Machine | Unread") -> "bool | Unread":
-    """Of a runtime that runs: anybody may say that he listens on a path."""
+    """Whether a running runtime listens on its socket: any process may claim the path."""
     seen = then(machine, lambda one: one.listening_sockets)
     unseen = then(machine, lambda one: one.unseen_sockets)
     if isinstance(socket, Unread) or isinstance(seen, Unread) or isinstance(unseen, Unread):
         return next(one for one in (socket, seen, unseen) if isinstance(one, Unread))
-    listed = source.sockets(keep=Keep("paths", (socket,)))  # the same list again: this says what is looked for in it
+    listed = source.sockets(keep=Keep("paths", (socket,)))  # the same list again, with the path to keep in a recording
     if isinstance(listed, Unread) and listed.why == "not-recorded":
         return listed
     path = _run_path(socket)
@@ -79,11 +79,11 @@ def _run_path(path: str) -> str:
     return path.removeprefix("/var") if path.startswith("/var/run/") else path
 
 
-def _unwritten(source: Source, found: Found) -> dict[str, Any]:
-    """What its first start writes is not there yet. Of the entries some are known to come."""
-    key = found.place.key
+def _unwritten(source: Source, candidate: RuntimeCandidate) -> dict[str, Any]:
+    """The values before the first start, which writes the configuration. Some handlers are expected."""
+    key = candidate.place.key
     unread = Unread("not-running", f"{key} writes its configuration as it first starts")
-    values = {**dict.fromkeys((*_CONFIGURED, "unimported"), unread), "socket": found.place.socket}
+    values = {**dict.fromkeys((*_CONFIGURED, "unimported"), unread), "socket": candidate.place.socket}
     places = FINDS_TOOLKIT.get(key)
     if places:
         there = [(path, source.exists(path)) for path in places]
@@ -94,20 +94,20 @@ def _unwritten(source: Source, found: Found) -> dict[str, Any]:
     return values
 
 
-def _all_unread(unread: Unread, source: Source, found: Found) -> dict[str, Any]:
-    return {**dict.fromkeys(_CONFIGURED, unread), "unimported": _unimported(source, found, ())}
+def _all_unread(unread: Unread, source: Source, candidate: RuntimeCandidate) -> dict[str, Any]:
+    return {**dict.fromkeys(_CONFIGURED, unread), "unimported": _unimported(source, candidate, ())}
 
 
-def _containerd(source: Source, found: Found) -> dict[str, Any]:
-    version = "" if isinstance(found.version, Unread) else found.version
-    view = effective(source, found.config, version)
+def _containerd(source: Source, candidate: RuntimeCandidate) -> dict[str, Any]:
+    version = "" if isinstance(candidate.version, Unread) else candidate.version
+    view = effective(source, candidate.config, version)
     if isinstance(view, Unread):
-        return _all_unread(view, source, found)
+        return _all_unread(view, source, candidate)
     handlers = tuple(_containerd_handler(source, name, entry) for name, entry in sorted(view.handlers.items()))
     values: dict[str, Any] = {
         "state": "cri_disabled" if view.cri_disabled else "rejected" if view.error else "accepted",
         "error": view.error,
-        "judged_as": "newer" if is_newer(version) else "" if version else older_answers_otherwise(source, found.config, view),
+        "judged_as": "newer" if is_newer(version) else "" if version else rules_of_unknown_version(source, candidate.config, view),
         "config_files": view.files,
         "config_version": view.version,
         "default_runtime": view.default_runtime,
@@ -119,14 +119,14 @@ def _containerd(source: Source, found: Found) -> dict[str, Any]:
         "misplaced": view.misplaced,
         "shadowed": view.shadowed,
         "newest_config_mtime": view.newest_mtime,
-        "socket": view.address or found.place.socket,
-        "unimported": _unimported(source, found, view.files),
+        "socket": view.address or candidate.place.socket,
+        "unimported": _unimported(source, candidate, view.files),
     }
     return {**values, **_without_effect(view)}
 
 
 def _without_effect(view: Effective) -> dict[str, Any]:
-    """A configuration that is refused, and one without CRI, puts no runtime entry into force."""
+    """The values that are void in a rejected configuration or one without CRI, which puts no runtime entry into force."""
     if view.cri_disabled:
         unread = Unread("absent", "the CRI plugin is disabled")
     elif view.error and not view.handlers:
@@ -159,11 +159,11 @@ def _driver(handlers: tuple[Handler, ...], default: str) -> "str | Unread":
 
 
 @stops_at_unread
-def _unimported(source: Source, found: Found, files: tuple[str, ...]) -> "tuple[str, ...] | Unread":
-    main = posixpath.dirname(found.config)
-    folders = (read_crio.WRONG_DROP_INS,) if found.place.kind == "crio" else tuple(f"{main}/{name}" for name in _DROP_IN_FOLDERS)
+def _unimported(source: Source, candidate: RuntimeCandidate, files: tuple[str, ...]) -> "tuple[str, ...] | Unread":
+    main = posixpath.dirname(candidate.config)
+    folders = (read_crio.WRONG_DROP_INS,) if candidate.place.kind == "crio" else tuple(f"{main}/{name}" for name in _DROP_IN_FOLDERS)
     lost = []
-    size = Allowance(f"bytes of drop-ins beside {found.config}", _MOST_BYTES)
+    size = Allowance(f"bytes of drop-ins beside {candidate.config}", _MOST_BYTES)
     for folder in folders:
         names = source.listdir(folder, absent=())
         if isinstance(names, Unread):
@@ -189,23 +189,23 @@ def _names_nvidia(data: bytes) -> bool:
     return bool(nvidia_entries(table)) or (isinstance(runtimes, dict) and any(name.startswith("nvidia") for name in runtimes))
 
 
-def _crio(source: Source, found: Found) -> dict[str, Any]:
+def _crio(source: Source, candidate: RuntimeCandidate) -> dict[str, Any]:
     values = {
         **dict.fromkeys(("config_version", "misplaced", "shadowed"), CONTAINERD_ONLY),
-        "config_files": (found.config,),
+        "config_files": (candidate.config,),
         "oci_hooks": (),
         "newest_config_mtime": Unread("absent", "no configuration file"),
-        "socket": found.place.socket,
-        "unimported": _unimported(source, found, ()),
+        "socket": candidate.place.socket,
+        "unimported": _unimported(source, candidate, ()),
     }
     try:
         view = read_crio.read_crio(source)
     except read_crio.CrioConfigError as error:
         return {**values, **rejected(str(error))}
     if isinstance(view, Unread):
-        return _all_unread(view, source, found)
-    default = read_crio.default_runtime(view, found.version)
-    judged_as = "" if not isinstance(found.version, Unread) else "newest" if view.default_runtime else "older-differs"
+        return _all_unread(view, source, candidate)
+    default = read_crio.default_runtime(view, candidate.version)
+    judged_as = "" if not isinstance(candidate.version, Unread) else "newest" if view.default_runtime else "older-differs"
     entries = view.runtimes or {default: {}}
     systemd = view.cgroup_driver == "systemd"
     changed = [modified_at(source, path) for path in view.files]

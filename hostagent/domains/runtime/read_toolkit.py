@@ -1,4 +1,4 @@
-"""The NVIDIA Container Toolkit: packages, binaries, configuration, and the copy the GPU Operator puts on a host."""
+"""The NVIDIA Container Toolkit: packages, binaries, configuration, and the copy that the GPU Operator installs."""
 
 import posixpath
 import re
@@ -22,7 +22,7 @@ from hostagent.host.source import Source
 
 _BINARIES = ("nvidia-cdi-hook", "nvidia-container-cli", "nvidia-container-runtime", "nvidia-container-runtime-hook", "nvidia-ctk")
 _CTK = "nvidia-ctk"
-#: Packages, and extensions of a system whose own programs nobody adds to.
+#: Directories of packages, and of extensions of an immutable system.
 _FOLDERS = ("/usr/bin", "/usr/local/bin")
 _IN_SNAP = "/snap/docker/current/usr/bin"  # canonical/docker-snap, nvidia/lib
 CONFIG = "/etc/nvidia-container-runtime/config.toml"
@@ -49,11 +49,11 @@ def parse_ctk_version(text: str) -> "str | Unread":
 
 
 class ToolkitConfigError(ValueError):
-    """The toolkit refuses this file; the message says why."""
+    """The toolkit rejects this file; the message has the reason."""
 
 
 class Config(NamedTuple):
-    """What the toolkit takes from its config.toml."""
+    """The toolkit's values of config.toml."""
 
     mode: str
     ldconfig: str
@@ -64,7 +64,7 @@ class Config(NamedTuple):
 
 
 def parse_config(data: bytes) -> Config:
-    r"""config.toml with the toolkit's own values where it names none; raises ``ValueError``.
+    r"""config.toml with the toolkit's defaults; raises ``ValueError``.
 
     >>> parse_config(b'[nvidia-container-runtime]\nmode = "legacy"').mode
     'legacy'
@@ -102,7 +102,7 @@ def _text(table: Mapping[str, Any], name: str, key: str) -> str:
 
 
 def parse_operator_files(names: tuple[str, ...]) -> "str | Unread":
-    """The version of the GPU Operator's toolkit, which only the name of its library tells without running it.
+    """The version of the GPU Operator's toolkit, from the name of its library, without running it.
 
     >>> parse_operator_files(("libnvidia-container.so.1", "libnvidia-container.so.1.19.1", "nvidia-ctk"))
     '1.19.1'
@@ -129,7 +129,7 @@ def read_toolkit(source: Source, known: Callable[[type], Any]) -> Toolkit:
         root=then(config, lambda one: one.root),
         no_cgroups=then(config, lambda one: one.no_cgroups),
         runtimes=then(config, lambda one: one.runtimes),
-        runtimes_found=then(config, lambda one: _found(source, one.runtimes)),
+        runtimes_found=then(config, lambda one: _programs(source, one.runtimes)),
         operator_version=_operator_version(source),
     )
 
@@ -153,14 +153,14 @@ def _lowest(packages: "tuple[Package, ...] | Unread") -> "str | Unread":
 
 
 def _version(packaged: "str | Unread", of_binary: "str | Unread") -> "str | Unread":
-    """The packages' word; where there are none the binary's, whatever that is, and where nothing is there that."""
+    """The packages' version; without packages the binary's, even if unread, unless there is no binary either."""
     if not isinstance(packaged, Unread) or (isinstance(of_binary, Unread) and (of_binary.why == "absent" or packaged.why != "absent")):
         return packaged
     return of_binary
 
 
 def _folders(runtimes: "tuple[Runtime, ...] | Unread") -> tuple[str, ...]:
-    """Where programs are looked for: Docker's snap brings the toolkit along."""
+    """Directories of the toolkit's programs: Docker's snap includes the toolkit."""
     has_docker = not isinstance(runtimes, Unread) and any(one.key == "docker" for one in runtimes)
     return (*_FOLDERS, _IN_SNAP) if has_docker else _FOLDERS
 
@@ -180,7 +180,7 @@ def _binaries(source: Source, folders: tuple[str, ...]) -> "tuple[tuple[str, boo
 
 @stops_at_unread
 def _binary_version(source: Source, packaged: "str | Unread", binaries: "tuple[tuple[str, bool], ...] | Unread") -> "str | Unread":
-    """Asked of the binary only where no package tells: a program is started for nothing else."""
+    """The binary's version, only if no package has it: no program is run for anything else."""
     if not isinstance(packaged, Unread):
         return Unread("not-supported", "the package tells the version")
     path = next((path for path, _ in need(binaries) if path.endswith(f"/{_CTK}")), "")
@@ -190,18 +190,18 @@ def _binary_version(source: Source, packaged: "str | Unread", binaries: "tuple[t
 
 
 @stops_at_unread
-def _found(source: Source, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Where daemons look for a program, or next to the programs of a Kubernetes distribution, which its own unpacks as it first starts."""
+def _programs(source: Source, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Programs in a daemon's PATH or next to a Kubernetes distribution's, which unpacks its own at its first start."""
     folders = tuple(dict.fromkeys(posixpath.dirname(path) for place in PLACES for path in place.binaries))
-    found = tuple(name for name in names if need(binary_exists(source, name)) or _is_beside(source, name, folders))
-    return found or tuple(name for name in names if name == "runc" and _comes_with_first_start(source))
+    found = tuple(name for name in names if need(binary_exists(source, name)) or _is_in(source, name, folders))
+    return found or tuple(name for name in names if name == "runc" and _is_unpacked_at_first_start(source))
 
 
-def _comes_with_first_start(source: Source) -> bool:
+def _is_unpacked_at_first_start(source: Source) -> bool:
     return any(need(source.exists(path)) for programs in FIRST_START.values() for path in programs)
 
 
-def _is_beside(source: Source, name: str, folders: tuple[str, ...]) -> bool:
+def _is_in(source: Source, name: str, folders: tuple[str, ...]) -> bool:
     return "/" not in name and any(need(source.exists(f"{folder}/{name}")) for folder in folders)
 
 

@@ -1,4 +1,4 @@
-"""Flags of a daemon that does not run: what its unit would start it with."""
+"""Flags with which a unit would start a daemon that does not run."""
 
 import re
 
@@ -16,7 +16,7 @@ _IN_ENVIRONMENT = Keep("matches", (_FLAG,))
 
 @stops_at_unread
 def unit_flags(source: Source, unit: "Unit | Unread") -> "tuple[str, ...]":
-    """As words of a command line: those of ExecStart, of Environment and of the files of EnvironmentFile; none without a unit."""
+    """Command-line arguments from ExecStart, Environment and the files of EnvironmentFile; none without a unit."""
     text = then(unit, lambda one: one.text)
     if isinstance(text, Unread) and text.why in NOT_APPLICABLE:
         return ()

@@ -1,6 +1,6 @@
-"""What is read of the configuration of container runtimes: the kinds and names of `hostagent.snapshot.keeping`.
+"""The parts of container runtimes' configurations that are kept: kinds and names of `hostagent.snapshot.keeping`.
 
-Of containerd every value of its plug-ins is looked at, for its type and whether a drop-in says otherwise: what it is does not matter.
+Of containerd's plug-ins every value is compared by type and with the drop-ins; the value itself is not needed.
 """
 
 from hostagent.core.retention import Keep
@@ -27,10 +27,10 @@ _CRIO = (
     *(f"crio/runtime/runtimes/*/{key}" for key in ("runtime_path", "runtime_type")),
     "crio/api/listen",
 )
-#: One list: what lies in the wrong directory may be meant for either.
+#: One list: a file in a wrong directory may be meant for either.
 TOML = Keep("toml", (*_CONTAINERD, *_CRIO))
 CRIO = Keep("toml", (*TOML.names, "crio/runtime/hooks_dir[]"))
-#: Of such a file is read whether it is about NVIDIA.
+#: Of such a file only whether it is about NVIDIA.
 UNIMPORTED = Keep("toml", tuple(name for name in TOML.names if name.startswith(("plugins/", "crio/runtime/runtimes/"))))
 DOCKER = Keep(
     "json",

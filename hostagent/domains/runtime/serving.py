@@ -1,6 +1,6 @@
-"""The container runtimes that serve jobs: one answer for every check, by what a profile wants and by who starts containers here."""
+"""The container runtimes that serve jobs, decided once for all checks by the profile and by the components that start containers."""
 
-# A kubelet's endpoint is its flag, else its file with the drop-ins of --config-dir, else its distribution's place; if it is down,
+# A kubelet's endpoint is its flag, else its file with the drop-ins of --config-dir, else its distribution's default; if it is down,
 # its unit's flags and environment files. A host that has joined no cluster, and an image, count as one without a kubelet.
 
 from typing import NamedTuple
@@ -11,16 +11,16 @@ from hostagent.core.unread import Unread, need
 from hostagent.facts.runtime import Launcher, Launchers, Runtime
 from hostagent.profiles.profile import Profile
 
-#: Words of a profile that leave the choice to the host.
+#: Values of a profile that leave the choice to the host.
 _CHOSEN_HERE = ("auto", "any")
 
 
 class Serving(NamedTuple):
-    """Who must run, accept its configuration and give GPUs."""
+    """The runtimes that must run, accept their configuration and give GPUs."""
 
     runtimes: tuple[Runtime, ...]
-    missing: tuple[str, ...]  # keys of runtimes that a kubelet asks and that are not there
-    by: str  # who says so: profile, kubelet, use; none where nothing does
+    missing: tuple[str, ...]  # keys of absent runtimes that a kubelet uses
+    by: str  # the source of the choice: profile, kubelet, use; none without one
 
     def has(self, runtime: Runtime) -> bool:
         return any(one.key == runtime.key for one in self.runtimes)
@@ -28,7 +28,7 @@ class Serving(NamedTuple):
 
 @frozen
 class RuntimeChoice(Join):
-    """The container runtimes of a host, and those among them that serve jobs by its profile."""
+    """The container runtimes of a host, and those that serve jobs by its profile."""
 
     launchers: Launchers
     runtimes: tuple[Runtime, ...]
@@ -40,33 +40,33 @@ class RuntimeChoice(Join):
 
 
 def serving(kind: str, runtimes: tuple[Runtime, ...], launchers: Launchers) -> Serving:
-    """A profile's own word; else the runtime that the kubelets ask, and no other; else each that is in use. Raises ``UnreadError``."""
+    """The profile's runtime; else only those that kubelets use; else all that are in use. Raises ``UnreadError``."""
     if kind == "none":
         return Serving((), (), "profile")
     if kind not in _CHOSEN_HERE:
         return _of_kind(kind, runtimes, launchers)
-    asked = _asked(launchers)
-    if asked:
-        chosen = tuple(one for one in runtimes if one.key in asked and is_there(one))
-        return Serving(chosen, tuple(key for key in asked if all(one.key != key for one in chosen)), "kubelet")
+    keys = _kubelet_runtimes(launchers)
+    if keys:
+        chosen = tuple(one for one in runtimes if one.key in keys and is_there(one))
+        return Serving(chosen, tuple(key for key in keys if all(one.key != key for one in chosen)), "kubelet")
     used = _used(runtimes)
     return Serving(used, (), "use" if used else "none")
 
 
 def kubelets_of(runtime: Runtime, launchers: Launchers) -> tuple[Launcher, ...]:
-    """The kubelets that ask this runtime."""
+    """The kubelets that use this runtime."""
     return tuple(one for one in need(launchers.kubelets) if need(one.runtime) == runtime.key)
 
 
 def is_there(runtime: Runtime) -> bool:
-    """Not only a configuration that no installed program reads, whether it could be read or not. Raises ``UnreadError``."""
+    """Whether the runtime itself is installed, not only a configuration (readable or not). Raises ``UnreadError``."""
     if isinstance(runtime.state, Unread) and not isinstance(runtime.installed, Unread):
         return runtime.installed
     return _is_unwritten(runtime) or need(runtime.state) != "absent"
 
 
 def is_in_force(runtime: Runtime) -> bool:
-    """Whether its entries are in force, or known to be once it has started for the first time. Raises ``UnreadError``."""
+    """Whether its entries are in force, or will be after its first start. Raises ``UnreadError``."""
     return (_is_unwritten(runtime) and not isinstance(runtime.handlers, Unread)) or need(runtime.state) == "accepted"
 
 
@@ -74,24 +74,24 @@ def _is_unwritten(runtime: Runtime) -> bool:
     return isinstance(runtime.state, Unread) and runtime.state.why == "not-running"
 
 
-def _asked(launchers: Launchers) -> tuple[str, ...]:
-    """Keys; none where an image, or a host that has joined no cluster, says no endpoint yet."""
+def _kubelet_runtimes(launchers: Launchers) -> tuple[str, ...]:
+    """Keys of the kubelets' runtimes; an image, or a host that has joined no cluster, may have no endpoint yet."""
     keys = dict.fromkeys(need(one.runtime) for one in need(launchers.kubelets))
     return tuple(key for key in keys if key)
 
 
 def _of_kind(kind: str, runtimes: tuple[Runtime, ...], launchers: Launchers) -> Serving:
-    """Of several of one kind those that a kubelet asks, else those in use, else all."""
+    """Among several of one kind those that a kubelet uses, else those in use, else all."""
     there = tuple(one for one in runtimes if one.kind == kind and is_there(one))
     if len(there) > 1:
-        asked = _asked(launchers)
-        chosen = tuple(one for one in there if one.key in asked) or tuple(one for one in there if need(one.in_use))
+        keys = _kubelet_runtimes(launchers)
+        chosen = tuple(one for one in there if one.key in keys) or tuple(one for one in there if need(one.in_use))
         there = chosen or there
     return Serving(there, (), "profile")
 
 
 def _used(runtimes: tuple[Runtime, ...]) -> tuple[Runtime, ...]:
-    """In an image with nothing enabled something enables it at the first boot: then each that is installed."""
+    """The runtimes in use; in an image with none enabled all installed ones, since one may be enabled at the first boot."""
     used = tuple(one for one in runtimes if need(one.in_use) and is_there(one))
     if not used:
         used = tuple(one for one in runtimes if _is_image(one) and is_there(one))
@@ -103,7 +103,7 @@ def _is_image(runtime: Runtime) -> bool:
 
 
 def _runs_on(docker: Runtime, containerd: Runtime) -> bool:
-    """Docker needs no CRI of the containerd below it. One that somebody has set up for GPUs is a runtime of its own."""
+    """Whether containerd only serves Docker, which does not use its CRI; with NVIDIA handlers it is a separate runtime."""
     if docker.key != "docker":
         return False
     return need(containerd.state) == "cri_disabled" or not need(containerd.nvidia_handlers)

@@ -1,7 +1,6 @@
-"""The text of slurm.conf and gres.conf: lines of `Key=Value`, taken apart as Slurm's own parser does (slurm.conf(5)).
+"""Parser of slurm.conf and gres.conf: lines of `Key=Value`, split as Slurm's own parser does (slurm.conf(5)).
 
-Pure. Keys are compared without regard to capitals, and are in small letters here. Which file an `Include` line names, and who reads it,
-is up to the caller.
+Pure. Keys are case-insensitive, and in lower case here. The caller resolves `Include` lines.
 """
 
 import re
@@ -10,36 +9,36 @@ from typing import NamedTuple
 
 from hostagent.core.parsing import at_most
 
-#: Folders of slurm.conf where nothing names it, in order (slurmd(8), slurm.conf(5)): the copy of a configless node, packages of
-#: distributions, Debian's before 11, builds below /opt (AWS ParallelCluster), Slurm's own default.
+#: Default folders of slurm.conf, in order (slurmd(8), slurm.conf(5)): the copy of a configless node, packages of distributions,
+#: Debian's before 11, builds below /opt (AWS ParallelCluster), Slurm's own default.
 FOLDERS = ("/run/slurm/conf", "/etc/slurm", "/etc/slurm-llnl", "/opt/slurm/etc", "/usr/local/etc/slurm", "/usr/local/etc")
 #: EnvironmentFile= of slurmd's unit in the packages of distributions and of Slurm. The last SLURM_CONF in them wins over the folders.
 ENVIRONMENTS = ("/etc/default/slurmd", "/etc/sysconfig/slurmd")
-#: Keys of nodes and of controllers: each value is a host list, and SlurmctldHost may have an address in parentheses behind it.
+#: Keys of nodes and of controllers: each value is a host list; SlurmctldHost may have an address in parentheses after it.
 NODES = ("nodename", "nodehostname")
 CONTROLLERS = ("slurmctldhost", "controlmachine", "backupcontroller")
-#: Names of one host list that are made, and parts of one of its words.
+#: Limits of the names of one host list, the parts of one of its words, and the digits of a number.
 _MOST_HOSTS, _MOST_PARTS, _MOST_DIGITS = 65_536, 64, 9
-#: A key, what may stand before `=` (`+=`), and a value in double quotes or one up to the next white space.
+#: A key, an optional operator before `=` (`+=`), and a value in double quotes or up to the next white space.
 _PAIR = re.compile(r"(?<![A-Za-z0-9_.])([A-Za-z0-9_.]+)[ \t]*[-*+/]?=[ \t]*(?:\"([^\"]*)\"|(\S+))")
 _BEFORE_COMMENT = re.compile(r"(?:[^\\#]+|\\.?)*")
 _INCLUDE = re.compile(r"include\s+(\S.*)", re.IGNORECASE)
-#: A word of a host list: commas in brackets part no words.
+#: A word of a host list: commas in brackets do not separate words.
 _WORD = re.compile(r"(?:[^,\[]|\[[^\]]*\]?)+")
 _RANGES = re.compile(r"\[([0-9,-]+)\]")
 _DIGITS = re.compile(r"[0-9]+", re.ASCII)
 
-#: Keys in small letters and values of one line, in its order.
+#: Keys (in lower case) and values of one line, in order.
 Line = tuple[tuple[str, str], ...]
 
 
 class Conf(NamedTuple):
-    """The lines of one file, or of several one after the other. An `Include` line has the one key `include`."""
+    """The lines of one file, or of several in sequence. An `Include` line has the single key `include`."""
 
     lines: tuple[Line, ...]
 
     def value(self, key: str, default: str = "") -> str:
-        r"""What the last line that sets `key` says; `default` where none does.
+        r"""The value in the last line that sets `key`; `default` if none does.
 
         >>> parse_conf("HealthCheckInterval=30\nhealthcheckinterval = 60").value("HealthCheckInterval")
         '60'
@@ -49,7 +48,7 @@ class Conf(NamedTuple):
 
 
 def parse_conf(text: str) -> Conf:
-    r"""The lines that set something. What is no assignment is left out.
+    r"""The lines with assignments or an `Include`; others are ignored.
 
     >>> parse_conf('ClusterName=a  # one\nInclude b.conf\nNodeName=n[1-2] \\\n  Reason="no cable" Gres=gpu:8\n').lines
     ((('clustername', 'a'),), (('include', 'b.conf'),), (('nodename', 'n[1-2]'), ('reason', 'no cable'), ('gres', 'gpu:8')))
@@ -58,18 +57,18 @@ def parse_conf(text: str) -> Conf:
 
 
 def in_hostlist(name: str, text: str) -> bool:
-    """Whether a host list has this name, without making all its names.
+    """Whether a host list has this name, without expanding the list.
 
     >>> in_hostlist("n07", "login,n[01-08,12]"), in_hostlist("n7", "n[01-08]"), in_hostlist("r2n3", "r[1-2]n[1-4]")
     (True, False, True)
     """
-    return any(_is_named(name, parts) for parts in _words(text))
+    return any(_matches(name, parts) for parts in _words(text))
 
 
 def only_controls(conf: Conf, names: tuple[str, ...]) -> bool:
-    r"""Whether it calls the host of these names a controller, and none of its nodes has one of them.
+    r"""Whether the host of these names is a controller and not a node.
 
-    A node that is called `localhost` may be any host, and so may one that is in no file (`MaxNodeCount`).
+    A node named `localhost` may be any host, and so may a dynamic one (`MaxNodeCount`).
 
     >>> conf = parse_conf("SlurmctldHost=head(10.0.0.2)\nNodeName=n[1-4]")
     >>> only_controls(conf, ("head",)), only_controls(conf, ("n1",)), only_controls(conf, ("login",))
@@ -88,12 +87,12 @@ def _have(hostlists: list[str], names: tuple[str, ...]) -> bool:
 
 
 def is_default(nodes: str) -> bool:
-    """`NodeName=DEFAULT` is no node: it says what the lines after it begin with."""
+    """Whether it is `NodeName=DEFAULT`, which is no node but sets defaults for the lines after it."""
     return nodes.upper() == "DEFAULT"
 
 
 def host_of(controller: str) -> str:
-    """Without the address that may stand behind it.
+    """The host name without an address in parentheses.
 
     >>> host_of("head(10.0.0.2)")
     'head'
@@ -111,7 +110,7 @@ def hosts(text: str) -> Iterator[str]:
 
 
 def _whole_lines(text: str) -> Iterator[str]:
-    """Without comments; a backslash at the end of a line goes on in the next one."""
+    """Lines without comments; a backslash at the end of a line continues it in the next one."""
     pending: list[str] = []
     for raw in text.split("\n"):
         line = _without_comment(raw)
@@ -126,7 +125,7 @@ def _whole_lines(text: str) -> Iterator[str]:
 
 
 def _without_comment(line: str) -> str:
-    """Up to the first `#` that no backslash takes as it is."""
+    """The line up to the first unescaped `#`."""
     found = _BEFORE_COMMENT.match(line)
     return found[0] if found else ""
 
@@ -139,12 +138,12 @@ def _line(text: str) -> Line:
     return tuple(pair for pair in pairs if pair[0] != "include")
 
 
-#: A text as it stands, or ranges of numbers: the digits of the first, which say how wide they are, first and last.
+#: A literal text, or ranges of numbers: width (the digits of the first), first and last.
 _Part = str | tuple[tuple[int, int, int], ...]
 
 
 def _words(text: str) -> Iterator[tuple[_Part, ...]]:
-    """The words of a host list, without those that name nothing."""
+    """The words of a host list, without empty ones."""
     for found in _WORD.finditer(text):
         word = found[0].strip()
         parts = tuple(_ranges(part) if number % 2 else part for number, part in enumerate(_RANGES.split(word, _MOST_PARTS)))
@@ -166,8 +165,8 @@ def _is_number(text: str) -> bool:
     return 0 < len(text) <= _MOST_DIGITS and text.isdecimal() and text.isascii()
 
 
-def _is_named(name: str, parts: tuple[_Part, ...]) -> bool:
-    """Every place of the name that the parts up to here can lead to, so that the work is bounded."""
+def _matches(name: str, parts: tuple[_Part, ...]) -> bool:
+    """Whether the parts match the name, by the set of positions reachable after each part, so that the work is bounded."""
     places = {0}
     for part in parts:
         if isinstance(part, str):

@@ -1,7 +1,4 @@
-"""The Slurm node that this host is: which files slurmd reads, and what they say of it.
-
-Nothing is asked where slurmd is not in use.
-"""
+"""The Slurm node of this host, from the files that slurmd reads; nothing is read if slurmd is not in use."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -27,14 +24,14 @@ from hostagent.facts.runtime import Launchers
 from hostagent.facts.slurm import Gres, SlurmNode
 from hostagent.host.source import Source
 
-_NAMED = re.compile(r"^(?:export[ \t]+)?SLURM_CONF=[\"']?(/[^\s\"']+)", re.MULTILINE)
+_SLURM_CONF = re.compile(r"^(?:export[ \t]+)?SLURM_CONF=[\"']?(/[^\s\"']+)", re.MULTILINE)
 _SERVER = re.compile(r"^[^\n#]*(?P<keep>--conf-server)\b", re.MULTILINE)
-#: slurmd -N NAME, and -Z of a dynamic node: the node has not the host's own name.
+#: slurmd -N NAME, and -Z of a dynamic node: the node name is not the host name.
 _RENAMED = re.compile(r"^[^\n#]*?(?P<keep>[\s\"'=]-[NZ])", re.MULTILINE)
 _ENVIRONMENT = Keep("matches", (r"^(?:export[ \t]+)?SLURM_CONF=\S+", _SERVER.pattern, _RENAMED.pattern))
 _CONF = Keep("slurm.conf", ("healthcheckinterval", "healthcheckprogram", "include", "maxnodecount", *NODES, *CONTROLLERS))
 _GRES = Keep("slurm.conf", ("autodetect", "count", "file", "include", "multiplefiles", "name", "nodename", "type"))
-#: On a line that is no comment: the program itself, or the file that is shipped and runs it.
+#: On a line that is no comment: the program itself, or the shipped script that runs it.
 _OURS = re.compile(r"^[^\n#]*(?P<keep>(?i:hostagent)(?:-health\.sh|[^\n#]{0,200}[ \t]slurm[ \t]+health))\b", re.MULTILINE)
 _PROGRAM = Keep("matches", (_OURS.pattern,))
 _MOST_FILES, _MOST_DEPTH, _MOST_LINES, _MOST_DEVICES = 20, 5, 512, 1024
@@ -73,7 +70,7 @@ def _environment(source: Source) -> str:
 
 @stops_at_unread
 def _path(source: Source, environment: "str | Unread") -> str:
-    if found := _NAMED.findall(need(environment)):
+    if found := _SLURM_CONF.findall(need(environment)):
         return str(found[-1])
     for folder in FOLDERS:
         path = f"{folder}/slurm.conf"
@@ -96,14 +93,14 @@ def _only_controls(source: Source, environment: "str | Unread", conf: "Conf | Un
 
 
 def _own_names(source: Source) -> tuple[str, ...]:
-    """The host's name as it is, and up to its first point. Raises ``UnreadError``."""
+    """The host name, and its first label. Raises ``UnreadError``."""
     name = str(need(source.host()).get("hostname", ""))
     return tuple(dict.fromkeys((name, name.partition(".")[0])))
 
 
 @stops_at_unread
 def _read(source: Source, path: str, keep: Keep) -> Conf:
-    """A file with what its `Include` lines name in their places."""
+    """A file with its `Include` lines replaced by the included files."""
     allowance = Allowance("files of Slurm's configuration", _MOST_FILES)
     return Conf(tuple(_lines(source, path, keep, allowance, _MOST_DEPTH)))
 
@@ -122,7 +119,7 @@ def _lines(source: Source, path: str, keep: Keep, allowance: Allowance, depth: i
 
 @stops_at_unread
 def _gres_conf(source: Source, folder: "str | Unread") -> tuple[Line, ...]:
-    """Its lines that are about this node: those that name it, and those that name none."""
+    """The lines about this node: those that name it, and those without a node."""
     path = f"{need(folder)}/gres.conf"
     if not _is_there(source, path):
         raise UnreadError(Unread("absent", f"no {path}"))
@@ -151,7 +148,7 @@ def _gres(row: dict[str, str]) -> Gres:
 
 
 def _count(text: str) -> int:
-    """A number that may have a factor: ``4K`` (gres.conf(5)). Raises ``ValueError``."""
+    """A number with an optional factor: ``4K`` (gres.conf(5)). Raises ``ValueError``."""
     found = re.fullmatch(r"([0-9]{1,12})([kmgt]?)", text.lower(), re.ASCII)
     if text and not found:
         raise ValueError(f"found Count={text[:40]}, wanted a number")
@@ -159,10 +156,10 @@ def _count(text: str) -> int:
 
 
 def autodetect_of(lines: tuple[Line, ...]) -> str:
-    """What the last line says that names this node; else the last that names none."""
-    said = [(("nodename" in row), row["autodetect"].lower()) for row in map(dict, lines) if "autodetect" in row]
-    own = [word for is_own, word in said if is_own]
-    return (own or [word for _, word in said] or [""])[-1]
+    """The value in the last line that names this node, else in the last without a node."""
+    values = [(("nodename" in row), row["autodetect"].lower()) for row in map(dict, lines) if "autodetect" in row]
+    own = [value for is_own, value in values if is_own]
+    return (own or [value for _, value in values] or [""])[-1]
 
 
 @stops_at_unread
@@ -173,7 +170,7 @@ def _missing(source: Source, gres: tuple[Gres, ...]) -> tuple[str, ...]:
 
 
 def _is_device(source: Source, path: str) -> bool:
-    """Raises ``UnreadError``; in an image no device is seen."""
+    """Whether the path is a device; an image has none. Raises ``UnreadError``."""
     stat = source.stat(path)
     return not (isinstance(stat, Unread) and stat.why == "absent") and need(stat).kind == "char"
 

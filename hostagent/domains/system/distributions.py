@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Distribution(NamedTuple):
-    """One os-release ID: the versions, or for a family the major versions, that have a repository."""
+    """One os-release ID with the versions (for a family the major versions) that have a repository."""
 
     id: str
     versions: tuple[str, ...]
@@ -30,10 +30,10 @@ DISTRIBUTIONS = (
     Distribution("azurelinux", ("3", "4"), by_major=True),
 )
 
-#: `uname -m` of the architectures the Linux driver exists for, with the repository's word.
+#: Architectures of the Linux driver: `uname -m` to the repository's name.
 ARCHITECTURES: Mapping[str, str] = {"x86_64": "x86_64", "aarch64": "sbsa"}
 
-#: How the boards of virtual machines call themselves (DMI sys_vendor or product_name), as systemd-detect-virt(1) tells them.
+#: Boards of virtual machines (DMI sys_vendor or product_name), as systemd-detect-virt(1) identifies them.
 VIRTUAL_BOARDS = (
     *("KVM", "OpenStack", "KubeVirt", "Amazon EC2", "QEMU", "VMware", "VMW", "innotek GmbH", "VirtualBox", "Xen", "Bochs", "Parallels"),
     *("BHYVE", "Hyper-V", "Apple Virtualization", "Google Compute Engine", "Virtual Machine"),

@@ -1,4 +1,4 @@
-"""GRUB's menu: which of its entries the value of ``default`` names (grub-core/normal/menu.c; measured with grub-emu 2.06)."""
+"""GRUB's menu: selects the entry that ``default`` names (grub-core/normal/menu.c; measured with grub-emu 2.06)."""
 
 import re
 from typing import NamedTuple
@@ -10,19 +10,19 @@ _NUMBER = re.compile(r"[ \t]*(?:0[xX]([0-9a-fA-F]{1,8})|0([0-7]{0,10})|([1-9][0-
 
 class MenuEntry(NamedTuple):
     title: str
-    id: str  # by which scripts and the environment block name it; the title where it has none
-    kernel: str  # path of the kernel that it boots, "" when none is seen
+    id: str  # used by scripts and the environment block; the title if it has none
+    kernel: str  # path of the kernel that it boots, "" if none is found
     entries: "tuple[MenuEntry, ...] | None" = None  # of a submenu
-    certain: bool = True  # it is in the menu whatever the firmware says
+    certain: bool = True  # it is in the menu regardless of the firmware
 
 
-def chosen(entries: "tuple[MenuEntry, ...]", default: str, *, by_id_first: bool = False) -> "MenuEntry | Unread":
-    """The entry that GRUB boots when nobody touches a key. What names none is the first one; of a submenu, its first one.
+def default_entry(entries: "tuple[MenuEntry, ...]", default: str, *, by_id_first: bool = False) -> "MenuEntry | Unread":
+    """The entry that GRUB boots without a key press. A value that names none is the first entry; a submenu is its first entry.
 
-    `by_id_first`: Fedora's GRUB takes a text that begins with digits for an id, GNU's for a number.
+    `by_id_first`: Fedora's GRUB treats a text that begins with digits as an id, GNU's as a number.
 
     >>> menu = (MenuEntry("A", "a", "k1"), MenuEntry("More", "more", "", (MenuEntry("B", "b", "k2"), MenuEntry("C", "c", "k3"))))
-    >>> [chosen(menu, default).kernel for default in ("1>1", "more>c", "More>gone", "gone", "", "1", "0x1>01")]
+    >>> [default_entry(menu, default).kernel for default in ("1>1", "more>c", "More>gone", "gone", "", "1", "0x1>01")]
     ['k3', 'k3', 'k2', 'k1', 'k1', 'k2', 'k3']
     """
     for _ in range(20):
@@ -73,7 +73,7 @@ def _number(text: str) -> "int | None":
 
 
 def _split(default: str) -> tuple[str, str]:
-    """What names the entry of this menu, and what goes to its submenu. ">>" is a ">" of a title.
+    """Splits off the name of the entry in this menu from the rest, for its submenu. ">>" is an escaped ">" of a title.
 
     >>> _split("Advanced>gnulinux-6.8"), _split("a>>b"), _split("0")
     (('Advanced', 'gnulinux-6.8'), ('a>b', ''), ('0', ''))

@@ -1,7 +1,7 @@
-"""What a grub.cfg comes to: its menu and its default, after the environment block and the conditions in it."""
+"""Evaluates grub.cfg: its menu and its default, with the environment block and conditions."""
 
-# grub-emu boots each menu of tests/real/test_grub.py, and the same kernel is named here. The order of blscfg, and that it takes
-# ids before numbers, is Fedora's patch. A function that makes entries is not followed; fallback entries after a failed boot,
+# grub-emu boots each menu of tests/real/test_grub.py, with the same result as here. The order of blscfg, and that it takes
+# ids before numbers, is Fedora's patch. A function that creates entries is not evaluated; fallback entries after a failed boot,
 # LoaderEntryDefault of the firmware and extlinux are not read.
 
 import re
@@ -11,9 +11,9 @@ from typing import NamedTuple
 from hostagent.domains.system.grub_menu import MenuEntry
 from hostagent.domains.system.grub_script import Statement, expanded
 
-#: What GRUB 2.00 and newer say of themselves (grub-core/normal/main.c).
+#: Feature variables of GRUB 2.00 and newer (grub-core/normal/main.c).
 _FEATURES = ("menuentry_id", "menuentry_options", "timeout_style", "200_final", "all_video_module", "nativedisk_cmd", "default_font_path")
-#: What the firmware and the disks decide.
+#: Variables that the firmware and the disks decide: unknown here.
 _OPEN = ("root", "grub_platform", "grub_cpu", "cmdpath", "?", "boot_once_efi", "pxe_default_server", "net_default_ip", "shell", "lockdown")
 _LOADS, _MODULES = ("linux", "linux16", "linuxefi"), ("module", "module2")
 _DIRECTORY = "/boot/grub"
@@ -23,8 +23,8 @@ _OPTIONS = ("--class", "--id", "--users", "--hotkey", "--source")
 Values = dict[str, "str | None"]
 
 
-class Given(NamedTuple):
-    """What a script finds on the disk."""
+class BootFiles(NamedTuple):
+    """Files on disk that a script uses."""
 
     environment: "Mapping[str, str]"  # of grubenv
     bls: tuple[MenuEntry, ...] = ()  # in blscfg's order
@@ -33,23 +33,23 @@ class Given(NamedTuple):
 
 class Menu(NamedTuple):
     entries: tuple[MenuEntry, ...]
-    default: "str | None"  # None: it hangs on what only GRUB knows
+    default: "str | None"  # None: it depends on something only GRUB knows
     reads_bls: bool  # by the command blscfg, which GRUBs with Fedora's patches have
 
 
-def run(script: tuple[Statement, ...], given: Given) -> Menu:
+def run(script: tuple[Statement, ...], files: BootFiles) -> Menu:
     """The menu that GRUB shows."""
     values: Values = dict.fromkeys(_OPEN)
     values |= {f"feature_{name}": "y" for name in _FEATURES}
     values |= {"prefix": _DIRECTORY, "config_directory": _DIRECTORY}
-    runner = _Runner(given)
+    runner = _Runner(files)
     runner.follow(script, values, certain=True)
     return Menu(tuple(runner.entries), values.get("default", ""), runner.reads_bls)
 
 
 class _Runner:
-    def __init__(self, given: Given) -> None:
-        self._given = given
+    def __init__(self, files: BootFiles) -> None:
+        self._files = files
         self.entries: list[MenuEntry] = []
         self.reads_bls = False
 
@@ -61,10 +61,10 @@ class _Runner:
                 self._do(one, values, certain=certain)
 
     def _choose(self, one: Statement, values: Values, *, certain: bool) -> None:
-        """The way that the conditions say; where one is open, each way that is left."""
+        """Evaluates the branch that the conditions select; if one is unknown, each branch that remains possible."""
         ways: list[Values] = []
         for condition, body in one.choices:
-            holds = _holds(condition, values, self._given) if condition else True
+            holds = _holds(condition, values, self._files) if condition else True
             if holds is not False:
                 way = dict(values)
                 self.follow(body, way, certain=certain and holds is True and not ways)
@@ -83,12 +83,12 @@ class _Runner:
             self.entries.append(self._entry(one, values, certain=certain))
         elif first == "blscfg":
             self.reads_bls = True
-            self.entries += [entry._replace(certain=certain and entry.certain) for entry in self._given.bls]
+            self.entries += [entry._replace(certain=certain and entry.certain) for entry in self._files.bls]
         elif first == "load_env":
             names = [word for word in rest if "/" not in word and not word.startswith("-")]
-            values |= {name: value for name, value in self._given.environment.items() if not names or name in names}
+            values |= {name: value for name, value in self._files.environment.items() if not names or name in names}
         elif first in ("source", "configfile", ".") and rest and rest[0].endswith("/custom.cfg"):
-            self.follow(self._given.custom, values, certain=certain)
+            self.follow(self._files.custom, values, certain=certain)
         elif first == "unset":
             for name in rest:
                 values.pop(name, None)
@@ -105,7 +105,7 @@ class _Runner:
         named = next((word for before, word in pairs if before == "--id"), "")
         if one.words[0] == "menuentry":
             return MenuEntry(title, named or title, _kernel(one.body, dict(values)), None, certain)
-        inner = _Runner(self._given)
+        inner = _Runner(self._files)
         inner.follow(one.body, dict(values), certain=True)
         return MenuEntry(title, named or title, "", tuple(inner.entries), certain)
 
@@ -118,7 +118,7 @@ def _assign(words: tuple[str, ...], values: Values) -> None:
 
 
 def _kernel(body: tuple[Statement, ...], values: Values) -> str:
-    """The first kernel that an entry loads, by whatever way; Xen's Linux is a module."""
+    """The first kernel that an entry loads, by any of the commands; Xen's Linux is a module."""
     for one in body:
         first, *rest = one.words
         for _, inner in one.choices:
@@ -131,8 +131,8 @@ def _kernel(body: tuple[Statement, ...], values: Values) -> str:
     return ""
 
 
-def _holds(condition: tuple[Statement, ...], values: Values, given: Given) -> "bool | None":
-    """What ``[ … ]`` says; None for what it cannot say here, and for every other command."""
+def _holds(condition: tuple[Statement, ...], values: Values, files: BootFiles) -> "bool | None":
+    """The result of ``[ … ]``; None if it is unknown here, and for every other command."""
     words = condition[-1].words if condition else ()
     if words[:1] == ("[",) and words[-1] == "]":
         words = words[1:-1]
@@ -140,7 +140,7 @@ def _holds(condition: tuple[Statement, ...], values: Values, given: Given) -> "b
         words = words[1:]
     else:
         return {"true": True, "false": False}.get(words[0] if words else "")
-    return _any([_all([_term(term, values, given) for term in _parts(part, "-a")]) for part in _parts(words, "-o")])
+    return _any([_all([_term(term, values, files) for term in _parts(part, "-a")]) for part in _parts(words, "-o")])
 
 
 def _parts(words: tuple[str, ...], at: str) -> list[tuple[str, ...]]:
@@ -161,9 +161,9 @@ def _all(terms: "list[bool | None]") -> "bool | None":
     return False if False in terms else None if None in terms else True
 
 
-def _term(words: tuple[str, ...], values: Values, given: Given) -> "bool | None":
+def _term(words: tuple[str, ...], values: Values, files: BootFiles) -> "bool | None":
     if words[:1] == ("!",):
-        inner = _term(words[1:], values, given)
+        inner = _term(words[1:], values, files)
         return None if inner is None else not inner
     texts = [expanded(word, values) for word in words]
     match texts:
@@ -174,7 +174,7 @@ def _term(words: tuple[str, ...], values: Values, given: Given) -> "bool | None"
         case ["-z", value]:
             return None if value is None else not value
         case ["-s" | "-f" | "-e", str(path)] if path.endswith(("/grubenv", "/custom.cfg")):
-            return bool(given.environment) if path.endswith("/grubenv") else bool(given.custom)
+            return bool(files.environment) if path.endswith("/grubenv") else bool(files.custom)
         case [left, "=" | "==", right]:
             return None if left is None or right is None else left == right
         case [left, "!=", right]:

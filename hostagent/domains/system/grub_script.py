@@ -1,7 +1,7 @@
-"""GRUB's own script, grub.cfg: the menu it makes and the default it sets (GRUB manual, "Shell-like scripting").
+"""Parser of GRUB's script, grub.cfg (GRUB manual, "Shell-like scripting").
 
-Followed are settings, conditions, the environment block and menu entries. What a condition asks of the firmware is open: both ways
-are followed, and what differs is not certain.
+Evaluated are settings, conditions, the environment block and menu entries. A condition that depends on the firmware is unknown: both
+branches are evaluated, and differences are not certain.
 """
 
 import re
@@ -25,7 +25,7 @@ class Statement(NamedTuple):
 
 def parse_grubcfg(text: str) -> tuple[Statement, ...]:
     r"""
-    The statements of a script, words as they are written; raises ``ValueError``.
+    The statements of a script, words not yet expanded; raises ``ValueError``.
 
     >>> script = parse_grubcfg('if [ "${next_entry}" ] ; then\n  set default="${next_entry}"\nelse\n  set default="1>2"\nfi\n')
     >>> [body[0].words for _, body in script[0].choices]
@@ -37,7 +37,7 @@ def parse_grubcfg(text: str) -> tuple[Statement, ...]:
 
 
 def _words(text: str) -> "Iterator[str]":
-    """The words, and an empty text where a command ends."""
+    """The words, and an empty text at each end of a command."""
     count = 0
     for match in _TOKEN.finditer(text):
         if match["bad"]:
@@ -55,7 +55,7 @@ class _Script:
         self._at = 0
 
     def block(self, stops: tuple[str, ...], depth: int) -> tuple[Statement, ...]:
-        """Statements up to one of `stops` at the beginning of a command, which is not taken; without any, up to the end."""
+        """Statements up to a command that begins with one of `stops`, which is not consumed; without `stops`, up to the end."""
         if depth > _DEEPEST:
             raise ValueError(f"grub.cfg is nested deeper than {_DEEPEST}")
         found: list[Statement] = []
@@ -79,7 +79,7 @@ class _Script:
                 return tuple(found)
 
     def _next(self, past: str) -> str:
-        """The word that comes, "" at the end, after all that is `past`."""
+        """The next word after all that equal `past`; "" at the end."""
         while self._at < len(self._words) and self._words[self._at] == past:
             self._at += 1
         return self._words[self._at] if self._at < len(self._words) else _END
@@ -115,7 +115,7 @@ _IN_QUOTES = re.compile(r"\\([\\\"$])|\$(?:\{(\w+|\?)\}|(\w+|\?))|([^\\$]+|.)", 
 
 def expanded(word: str, values: "Mapping[str, str | None]", unknown: "str | None" = None) -> "str | None":
     r"""
-    A word with its quotes off and its variables filled in; `unknown` where it holds a variable whose value is.
+    A word without quotes and with variables expanded; `unknown` if it holds a variable of unknown value.
 
     >>> expanded('"a ${x}"', {"x": "b"}), expanded("'$x'", {}), expanded("${root}/vmlinuz", {"root": None}), expanded("-$y-", {})
     ('a b', '$x', None, '--')

@@ -1,4 +1,4 @@
-"""The users of a host's own files, and who of them is in the group docker. Names of people: used live, and no tape keeps them."""
+"""Local users, and the members of the group docker. Personal names: only used live, never recorded."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from hostagent.facts.accounts import Accounts
 from hostagent.host.source import Source
 
 _PASSWD, _GROUP, _SWITCH = "/etc/passwd", "/etc/group", "/etc/nsswitch.conf"
-#: Services of nsswitch.conf(5) that say nothing beyond the files: systemd knows users of its own services.
+#: Services of nsswitch.conf(5) without users beyond the files: systemd's are those of its own services.
 _OF_FILES = frozenset(("files", "compat", "systemd", "altfiles"))
 
 
@@ -40,7 +40,7 @@ def _text(source: Source, path: str, absent: "str | None" = None) -> str:
 
 
 def parse_docker_members(text: str) -> "tuple[str, ...] | None":
-    r"""Of the first line of that name, as group(5) has it; None without one.
+    r"""Members of the group docker, from its first line in group(5); None without one.
 
     >>> parse_docker_members("adm:x:4:syslog\ndocker:x:999:bob,alice\n"), parse_docker_members("docker-users:x:998:eve\n")
     (('alice', 'bob'), None)
@@ -52,7 +52,7 @@ def parse_docker_members(text: str) -> "tuple[str, ...] | None":
 
 
 def parse_users(text: str) -> tuple[str, ...]:
-    r"""Of passwd(5).
+    r"""User names in passwd(5).
 
     >>> parse_users("root:x:0:0:root:/root:/bin/bash\n+::::::\nubuntu:x:1000:1000::/home/ubuntu:/bin/sh\n")
     ('root', 'ubuntu')
@@ -67,16 +67,16 @@ def parse_asks_others(text: str) -> bool:
     (False, True)
     """
     for line in text.splitlines():
-        name, _, said = line.partition("#")[0].partition(":")
+        name, _, services = line.partition("#")[0].partition(":")
         if name.strip() == "passwd":
-            return any(word not in _OF_FILES for word in _words(said))
+            return any(word not in _OF_FILES for word in _services(services))
     return False
 
 
-def _words(said: str) -> Iterator[str]:
-    """Services, without what is done in brackets."""
+def _services(line: str) -> Iterator[str]:
+    """Services, without the actions in brackets."""
     inside = False
-    for word in said.replace("[", " [ ").replace("]", " ] ").split():
+    for word in line.replace("[", " [ ").replace("]", " ] ").split():
         if word in "[]":
             inside = word == "["
         elif not inside:
@@ -84,7 +84,7 @@ def _words(said: str) -> Iterator[str]:
 
 
 def _rows(text: str) -> Iterator[list[str]]:
-    """Entries of NIS (``+``, ``-``) and comments are none."""
+    """The fields of each entry, without NIS entries (``+``, ``-``) and comments."""
     for line in text.split("\n"):
         if line and line[0] not in "+-#":
             yield line.split(":")

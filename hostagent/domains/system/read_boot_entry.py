@@ -1,4 +1,4 @@
-"""Which kernel the next boot takes: by GRUB's menu, by the loader's entries, else by what update-grub would write."""
+"""The kernel of the next boot: by GRUB's menu, by the loader's entries, else by the menu that update-grub would write."""
 
 import functools
 import re
@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, need
-from hostagent.domains.system.grub_menu import MenuEntry, chosen
+from hostagent.domains.system.grub_menu import MenuEntry, default_entry
 from hostagent.domains.system.read_boot_menu import environment, grub_entry, loader_entry
 from hostagent.facts.version import compare_deb
 from hostagent.host.source import Source
 
 _SETTINGS = ("GRUB_DEFAULT", "GRUB_FLAVOUR_ORDER", "GRUB_DISABLE_SUBMENU", "GRUB_DISABLE_RECOVERY")
-#: As the shell reads it that they are written for: in quotes, or one word.
+#: As a shell parses them: in quotes, or one word.
 _SET = re.compile(rf"^[ \t]*(?:export[ \t]+)?({'|'.join(_SETTINGS)})=(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\s#]*))", re.MULTILINE)
 _KEEP = Keep("matches", (_SET.pattern,))
 #: A kernel's file in /boot, and below it in trees of ostree.
@@ -32,7 +32,7 @@ def newest_first(releases: Iterable[str]) -> list[str]:
 
 
 def image_release(name: str) -> str:
-    """The release in the name of a kernel's file, "" when it names none.
+    """The release in the name of a kernel's file, "" for none.
 
     >>> image_release("vmlinuz-6.8.0-45-generic"), image_release("Image-6.4.0-150600.21-default"), image_release("vmlinuz")
     ('6.8.0-45-generic', '6.4.0-150600.21-default', '')
@@ -44,7 +44,7 @@ def image_release(name: str) -> str:
 
 
 def next_release(source: Source, installed: "tuple[str, ...] | Unread", images: "tuple[str, ...] | Unread") -> "str | Unread":
-    """The release the next boot takes. Where nothing names an entry, only kernels with a modules directory count."""
+    """The release that the next boot uses. If nothing names an entry, only kernels with a modules directory count."""
     if isinstance(installed, Unread):
         return installed
     if not installed:
@@ -58,7 +58,7 @@ def next_release(source: Source, installed: "tuple[str, ...] | Unread", images: 
 
 
 def _release_of(source: Source, entry: MenuEntry, installed: tuple[str, ...]) -> "str | Unread":
-    """The release of the kernel that an entry loads; a name without one is a link, or stands in a directory of its release."""
+    """The release of the kernel that an entry loads; a file name without one is a link, or lies in a directory named after the release."""
     directory, _, name = entry.kernel.rpartition("/")
     if release := image_release(name):
         return release
@@ -77,7 +77,7 @@ def _release_of(source: Source, entry: MenuEntry, installed: tuple[str, ...]) ->
 
 @stops_at_unread
 def _by_settings(source: Source, installed: tuple[str, ...], images: "tuple[str, ...] | Unread") -> str:
-    """No menu is written yet: what update-grub makes of its settings, on Debian and SUSE (grub.d/10_linux)."""
+    """Without a written menu: the entry that update-grub would make from its settings, on Debian and SUSE (grub.d/10_linux)."""
     settings = need(_settings(source))
     default = settings.get("GRUB_DEFAULT", "")
     if default == "saved":
@@ -91,7 +91,7 @@ def _by_settings(source: Source, installed: tuple[str, ...], images: "tuple[str,
         r"(?:[Ll]inux |gnulinux-)(\d\S*?)(?:-(?:advanced|recovery)-\S*|\s.*)?$|\((\d\S+)\)$", default.rpartition(">")[2][:1000]
     ):
         return found[1] or found[2]
-    return image_release(need(chosen(_menu(order, settings), default)).kernel)
+    return image_release(need(default_entry(_menu(order, settings), default)).kernel)
 
 
 def _by_flavour(releases: list[str], flavours: list[str]) -> list[str]:
@@ -105,7 +105,7 @@ def _by_flavour(releases: list[str], flavours: list[str]) -> list[str]:
 
 
 def _menu(order: list[str], settings: dict[str, str]) -> tuple[MenuEntry, ...]:
-    """The newest kernel, then a submenu with all of them, each with its recovery mode."""
+    """The menu of update-grub: the newest kernel, then a submenu with all kernels, each with its recovery mode."""
     twice = settings.get("GRUB_DISABLE_RECOVERY", "") != "true"
     each = [MenuEntry(f"{one}{mode}", f"{one}{mode}", f"vmlinuz-{one}") for one in order for mode in ("", " recovery")[: 1 + twice]]
     if settings.get("GRUB_DISABLE_SUBMENU", "") in ("y", "true"):
@@ -124,7 +124,7 @@ def _settings(source: Source) -> dict[str, str]:
 
 def parse_settings(text: str) -> dict[str, str]:
     r"""
-    The settings of update-grub that decide about the default entry.
+    The settings of update-grub that decide the default entry.
 
     >>> parse_settings('GRUB_DEFAULT="1>2"\nGRUB_TIMEOUT=5\n#GRUB_DEFAULT=0\nexport GRUB_FLAVOUR_ORDER=\'generic lowlatency\'\n')
     {'GRUB_DEFAULT': '1>2', 'GRUB_FLAVOUR_ORDER': 'generic lowlatency'}

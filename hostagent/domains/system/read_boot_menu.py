@@ -1,7 +1,7 @@
-"""GRUB's menu on this host: grub.cfg, the environment block, Boot Loader Specification entries, and what update-grub would make."""
+"""GRUB's menu on this host: grub.cfg, the environment block and Boot Loader Specification entries."""
 
-# Only where no menu is written yet (an image) does /etc/default/grub count. The reader takes the lines that decide and drops the
-# rest before parsing, so a host and its snapshot (no passwords, no kernel arguments) are read from one text.
+# /etc/default/grub counts only if no menu is written yet (an image). The reader drops all lines but those that decide before
+# parsing, so that a host and its snapshot (no passwords, no kernel arguments) give the same result.
 
 import functools
 import re
@@ -11,8 +11,8 @@ from hostagent.core.answers import MIB
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, need
-from hostagent.domains.system.grub_menu import MenuEntry, chosen
-from hostagent.domains.system.grub_run import Given, run
+from hostagent.domains.system.grub_menu import MenuEntry, default_entry
+from hostagent.domains.system.grub_run import BootFiles, run
 from hostagent.domains.system.grub_script import parse_grubcfg
 from hostagent.facts.version import compare_rpm
 from hostagent.host.source import Source
@@ -20,7 +20,7 @@ from hostagent.host.values import names_in
 
 _DIRECTORIES = ("/boot/grub", "/boot/grub2")
 _VENDORS = "/boot/efi/EFI"
-#: Of entries of the Boot Loader Specification: GRUB's and systemd-boot's.
+#: Directories of Boot Loader Specification entries: GRUB's and systemd-boot's.
 _ENTRIES = ("/boot/loader/entries", "/boot/efi/loader/entries", "/efi/loader/entries")
 ENTRY = Keep("settings", ("title", "linux", "version", "efi", "uki"))
 ENVIRONMENT = Keep(
@@ -28,7 +28,7 @@ ENVIRONMENT = Keep(
     ("next_entry", "saved_entry", "prev_saved_entry", "prev_entry", "initrdfail", "boot_success", "boot_counter", "boot_indeterminate"),
 )
 _LOADER = Keep("settings", ("default",))
-#: What decides about the menu: no passwords, no arguments of kernels.
+#: Lines that decide the menu: no passwords, no kernel arguments.
 _LINE = (
     r"^[ \t]*(?:(?:set[ \t]+)?\w*(?:default|entry|grubenv|initrdfail|boot|menu|kernel|flavour)\w*=.*"
     r"|(?:if|elif|else|fi|then|for|while|until|do|done|function|menuentry|submenu|load_env|unset|blscfg|source|configfile"
@@ -40,7 +40,7 @@ _SCRIPT = Keep("matches", (_LINE,))
 
 @stops_at_unread
 def grub_entry(source: Source) -> "MenuEntry | None":
-    """The entry that GRUB boots next; None where the host has no GRUB menu."""
+    """The entry that GRUB boots next; None if the host has no GRUB menu."""
     for directory in _directories(source):
         text = _script(need(source.text(f"{directory}/grub.cfg", 4 * MIB, keep=_SCRIPT, absent="")))
         if re.search(r"^[ \t]*(?:menuentry|submenu|blscfg)\b", text, re.MULTILINE):
@@ -49,13 +49,13 @@ def grub_entry(source: Source) -> "MenuEntry | None":
 
 
 def _directories(source: Source) -> Iterator[str]:
-    """The EFI partition, which only root may read, is looked at where nothing else has a menu."""
+    """Directories with a menu. The EFI partition, which only root may read, is tried last."""
     yield from _DIRECTORIES
     yield from (f"{_VENDORS}/{name}" for name in need(names_in(source, _VENDORS)))
 
 
 def _script(text: str) -> str:
-    """What of a script decides, so that a host and its snapshot are judged by one text."""
+    """The lines of a script that decide the menu, so that a host and its snapshot give the same result."""
     return "".join(f"{match[0]}\n" for match in re.finditer(_LINE, text.replace("\\\n", " "), re.MULTILINE))
 
 
@@ -66,10 +66,10 @@ def _of_script(source: Source, directory: str, text: str) -> MenuEntry:
     except ValueError as error:
         return need(Unread("error", f"{directory}/{error}"))
     entries = need(bls_entries(source)) if re.search(r"\bblscfg\b", text) else ()
-    menu = run(scripts[0], Given(need(environment(source, directory)), tuple(entries), scripts[1]))
+    menu = run(scripts[0], BootFiles(need(environment(source, directory)), tuple(entries), scripts[1]))
     if menu.default is None:
         return need(Unread("error", f"{directory}/grub.cfg: which entry is the default hangs on what only the firmware knows"))
-    return need(chosen(menu.entries, menu.default, by_id_first=menu.reads_bls))
+    return need(default_entry(menu.entries, menu.default, by_id_first=menu.reads_bls))
 
 
 @stops_at_unread
@@ -83,7 +83,7 @@ def environment(source: Source, directory: str = "") -> dict[str, str]:
 
 def parse_grubenv(text: str) -> dict[str, str]:
     r"""
-    What of GRUB's environment block decides about the entry; a backslash guards what follows it.
+    The variables in GRUB's environment block that decide the entry; a backslash escapes the next character.
 
     >>> parse_grubenv("# GRUB Environment Block\nsaved_entry=4a0d-5.14.0-427.el9.x86_64\nboot_success=1\n####")
     {'saved_entry': '4a0d-5.14.0-427.el9.x86_64', 'boot_success': '1'}
@@ -106,7 +106,7 @@ def bls_entries(source: Source) -> list[MenuEntry]:
 
 def parse_entry(text: str, name: str = "") -> MenuEntry:
     r"""
-    A Boot Loader Specification entry; its file's name is its id.
+    A Boot Loader Specification entry; its file name is its id.
 
     >>> parse_entry("title Rocky Linux\nversion 5.14.0-427.13.1.el9_4.x86_64\nlinux /vmlinuz-5.14.0-427.13.1.el9_4.x86_64\n", "4a0d").kernel
     '/vmlinuz-5.14.0-427.13.1.el9_4.x86_64'
@@ -118,7 +118,7 @@ def parse_entry(text: str, name: str = "") -> MenuEntry:
 
 @stops_at_unread
 def loader_entry(source: Source) -> "MenuEntry | None":
-    """The entry of systemd-boot, or of a GRUB whose grub.cfg is not made yet: the chosen one, else the newest."""
+    """The entry of systemd-boot, or of a GRUB without a grub.cfg yet: the default, else the newest."""
     entries = need(bls_entries(source))
     if not entries:
         return None
@@ -129,12 +129,12 @@ def loader_entry(source: Source) -> "MenuEntry | None":
     if "*" in wanted or "?" in wanted or wanted.endswith(".conf"):
         pattern = ".*".join(re.escape(part) for part in wanted.removesuffix(".conf").replace("?", "*").split("*"))
         return next((one for one in entries if re.fullmatch(pattern, one.id)), entries[0])
-    return need(chosen(tuple(entries), wanted, by_id_first=True))
+    return need(default_entry(tuple(entries), wanted, by_id_first=True))
 
 
 def parse_loader(text: str) -> str:
     r"""
-    The default of systemd-boot's loader.conf(5), "" without one; what begins with @ is no file's name.
+    The default of systemd-boot's loader.conf(5), "" without one; a value with @ is not a file name.
 
     >>> parse_loader("timeout 3\ndefault proxmox-*.conf\n"), parse_loader("default @saved\n")
     ('proxmox-*.conf', '')

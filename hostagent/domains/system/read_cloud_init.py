@@ -1,7 +1,7 @@
 """Drivers that cloud-init installs (its module ubuntu_drivers): a second owner of the driver.
 
-Sources: cloud-init, cc_ubuntu_drivers and "Configuration sources": the base configuration, then what the vendor and the user say for
-this instance, later ones over earlier ones. Read 2026-11.
+Sources: cloud-init, cc_ubuntu_drivers and "Configuration sources": the base configuration, then the vendor's and the user's for this
+instance, later ones over earlier ones. Read 2026-11.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from hostagent.host.values import paths_in
 _MAIN, _PARTS = "/etc/cloud/cloud.cfg", "/etc/cloud/cloud.cfg.d"
 _INSTANCE = "/var/lib/cloud/instance"
 _OF_INSTANCE = ("vendor-cloud-config.txt", "vendor2-cloud-config.txt", "cloud-config.txt")
-#: As PyYAML reads it: a version may be a number there.
+#: As PyYAML reads it: a version may be a number.
 _KEEP = Keep(
     "yaml", ("drivers/nvidia/license-accepted", "drivers/nvidia/license-accepted#", "drivers/nvidia/version", "drivers/nvidia/version#")
 )
@@ -55,7 +55,7 @@ def _merge(into: "dict[str, Any]", other: Mapping[str, Any]) -> None:
 
 
 def parse_drivers(text: str) -> "dict[str, Any]":
-    r"""What a cloud-config says under ``drivers``, {} where it says nothing; raises ``ValueError``.
+    r"""The table ``drivers`` of a cloud-config, {} for none; raises ``ValueError``.
 
     >>> parse_drivers("#cloud-config\ndrivers:\n  nvidia:\n    license-accepted: true\n    version: 580-server\n")
     {'nvidia': {'license-accepted': True, 'version': '580-server'}}

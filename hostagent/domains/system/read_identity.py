@@ -1,4 +1,4 @@
-"""Who the host is: name, boot, clock, running kernel. One question."""
+"""Identity of the host: name, boot, clock, running kernel. One question."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,8 @@
-"""One installed kernel: its image, its initramfs, and the nvidia module that modprobe loads under it."""
+"""Installed kernels: image, initramfs, and the nvidia module that modprobe loads for each."""
 
-# A module compressed with xz, gzip or zstd is decompressed as a whole: 40 to 180 ms, some 30 MiB for 14 MiB. The content of an
-# initramfs is not read, only its time. A directory of modules counts as a kernel also if only DKMS and headers made it, if no
-# other is there; without any image the running kernel came from the network or the hypervisor.
+# A module compressed with xz, gzip or zstd is decompressed as a whole: 40 to 180 ms, some 30 MiB for 14 MiB. Of an initramfs only
+# the time is read. A directory of modules that only DKMS and headers created counts as a kernel if there is no other. Without any
+# image, the running kernel came from the network or the hypervisor.
 
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from hostagent.facts.packages import Packages
 from hostagent.host.source import Source
 from hostagent.host.values import modified_at, names_in
 
-#: Small modules that kernels of distributions have, any of which tells its kernel's own vermagic.
+#: Small modules of distribution kernels; any of them shows the kernel's own vermagic.
 _IN_TREE = ("veth", "dummy", "br_netfilter", "nf_tables", "xfs", "tun", "loop", "overlay", "nouveau", "drm")
 _MODULES = Keep(
     "matches",
@@ -38,14 +38,14 @@ _IMAGES = (
     "/lib/modules/{0}/vmlinuz",
     "/lib/modules/{0}/Image",
 )
-#: Where unified kernel images lie (Boot Loader Specification, type 2).
+#: Directories of unified kernel images (Boot Loader Specification, type 2).
 _UNIFIED = ("/boot/efi/EFI/Linux", "/efi/EFI/Linux", "/boot/EFI/Linux")
 
 
 def read_installed(
     source: Source, known: Callable[[type], Any], root: str, releases: tuple[str, ...], opened: "tuple[str | Unread, ...]"
 ) -> tuple[InstalledKernel, ...]:
-    """What is inside modules is read of the kernels in `opened`; of all, where one of these is not known."""
+    """The installed kernels. Module files are read for the kernels in `opened`; for all, if one of `opened` is unknown."""
     name = then(read_modprobe(source), lambda files: module_behind(files, "nvidia"))
     is_open = any(isinstance(one, Unread) for one in opened)
     return tuple(_kernel(source, known, f"{root}/{release}", name, is_opened=is_open or release in opened) for release in releases)
@@ -83,7 +83,7 @@ _Info = Mapping[str, str]
 def _nvidia(
     source: Source, directory: str, index: "str | Unread", name: "str | Unread", *, is_opened: bool
 ) -> "tuple[str | Unread, _Info | Unread]":
-    """Where the module is, and what it says of itself. A name in modules.dep whose file is gone is no module."""
+    """The module's path and its modinfo. A name in modules.dep without a file is no module."""
     path = then(name, lambda module: then(index, lambda text: parse_modules_dep(text, module) if module else ""))
     none = Unread("absent", f"kernel {directory.rpartition('/')[2]} has no nvidia module")
     if isinstance(path, Unread) or not path:
@@ -101,7 +101,7 @@ def _key(info: "_Info | Unread", key: str, path: "str | Unread") -> "str | Unrea
 
 
 def _vermagic(source: Source, directory: str, index: "str | Unread") -> "str | Unread":
-    """By the kernel's own module; one that lies elsewhere than below kernel/ came from somebody else."""
+    """The vermagic of one of the kernel's own modules, which lie below kernel/; modules elsewhere are third-party."""
     if isinstance(index, Unread):
         return index
     paths = (parse_modules_dep(index, name) for name in _IN_TREE)
@@ -113,7 +113,7 @@ def _vermagic(source: Source, directory: str, index: "str | Unread") -> "str | U
 
 
 def _owner(source: Source, known: Callable[[type], Any], release: str, path: "str | Unread", vermagic: "str | Unread") -> "str | Unread":
-    """Asked only where the module was built for another release: packages of kernels have long lists of files."""
+    """The package that owns the module. Looked up only if it was built for another release: kernel packages have long file lists."""
     if isinstance(path, Unread) or isinstance(vermagic, Unread) or vermagic.partition(" ")[0] == release:
         return Unread("absent", f"the nvidia module of kernel {release} was built for it, or there is none")
     real = source.realpath(path)
@@ -122,7 +122,7 @@ def _owner(source: Source, known: Callable[[type], Any], release: str, path: "st
 
 def parse_modules_dep(text: str, module: str) -> str:
     r"""
-    Where modules.dep(5) has a module, "" when nowhere. "-" and "_" are one in a module's name.
+    The path of a module in modules.dep(5), "" for none. "-" and "_" are equal in a module's name.
 
     >>> parse_modules_dep("updates/dkms/nvidia-uvm.ko.zst: updates/dkms/nvidia.ko.zst\nupdates/dkms/nvidia.ko.zst:\n", "nvidia")
     'updates/dkms/nvidia.ko.zst'
@@ -134,7 +134,7 @@ def parse_modules_dep(text: str, module: str) -> str:
 
 def parse_own_names(text: str) -> tuple[str, ...]:
     r"""
-    The nvidia modules of Debian's packages in modules.dep(5): there may be several, and an alternative chooses one.
+    The nvidia modules of Debian's packages in modules.dep(5): there may be several, and Debian's alternatives select one.
 
     >>> parse_own_names("updates/dkms/nvidia-current.ko:\nupdates/dkms/nvidia-current-uvm.ko: updates/dkms/nvidia-current.ko\n")
     ('nvidia-current',)

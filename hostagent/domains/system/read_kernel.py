@@ -1,4 +1,4 @@
-"""The kernel: the running and the installed ones, the nvidia module of each, and what keeps modules out."""
+"""Kernels: the running and the installed ones, the nvidia module of each, and settings that block modules."""
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from hostagent.host.source import Source
 from hostagent.host.values import modified_at, names_in
 
 _ROOTS = ("/lib/modules", "/usr/lib/modules")
-#: What a removed kernel's directory has no more, though DKMS may have left a module in it.
+#: Absent from the directory of a removed kernel, in which DKMS may have left a module.
 _OF_A_KERNEL = frozenset({"kernel", "vmlinuz", "modules.builtin", "modules.order"})
 _SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 _NAMES = Keep("matches", (r"^\S+",))
@@ -28,7 +28,7 @@ def read_kernel(source: Source, known: Callable[[type], Any]) -> Kernel:
     images = _images(source)
     following = next_release(source, releases, images)
     host = source.host()
-    named = then(host, lambda said: said.get("release"))
+    named = then(host, lambda answer: answer.get("release"))
     release = following if named is None else named
     cmdline = source.text("/proc/cmdline", keep=Keep("words", MODULE_BLACKLISTS))
     blacklisted, blacklist_mtime = _blacklist(source, cmdline)
@@ -63,7 +63,7 @@ def _releases(source: Source) -> "tuple[str, tuple[str, ...] | Unread]":
             found = [name for name, is_kernel in kernels.items() if is_kernel is True]
             return root, doubt if doubt is not None else tuple(reversed(newest_first(found)))
         problem = names if problem is None or names.why != "absent" else problem
-    # A host without any is one whose modules live elsewhere, or are not shown to this process.
+    # Without any, the host's modules live elsewhere, or this process cannot see them.
     return _ROOTS[0], () if problem is None or problem.why == "absent" else problem
 
 
@@ -82,7 +82,7 @@ def read_boot_time(source: Source) -> "float | Unread":
 
 def parse_boot_time(text: str) -> "float | Unread":
     r"""
-    When the kernel was started, in seconds since the epoch, by /proc/stat.
+    The boot time in seconds since the epoch, from /proc/stat.
 
     >>> parse_boot_time("cpu  9 0 3\nbtime 1763640000\nprocesses 90\n")
     1763640000.0
@@ -92,7 +92,7 @@ def parse_boot_time(text: str) -> "float | Unread":
 
 
 def _loaded_modules(source: Source) -> "tuple[str, ...] | Unread":
-    """Names in /proc/modules: /sys/module also lists what is built in."""
+    """Names in /proc/modules: /sys/module also lists built-in modules."""
     text = source.text("/proc/modules", 4 * MIB, keep=_NAMES)
     return then(text, lambda lines: tuple(sorted(line.split()[0] for line in lines.splitlines() if line.split())))
 
@@ -113,7 +113,7 @@ def _secure_boot(source: Source) -> "bool | Unread":
 
 
 def _enforced(source: Source) -> "bool | Unread":
-    """Whether the kernel refuses modules that no known key signed: by its parameter, or by lockdown."""
+    """Whether the kernel rejects modules not signed by a known key: by its parameter, or by lockdown."""
     parameter = source.text("/sys/module/module/parameters/sig_enforce", keep=WHOLE)
     if isinstance(parameter, str) and parameter.strip() == "Y":
         return True

@@ -1,4 +1,4 @@
-"""The kernel log of this boot, as it comes from the host or from a tape."""
+"""The kernel log of this boot, from the host or from a recording."""
 
 import math
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread
 from hostagent.host.source import Source
 
-#: What events of GPUs and refused module keys are read from.
+#: Messages about GPU events and rejected module keys.
 _MESSAGES = Keep(
     "messages",
     (
@@ -23,7 +23,7 @@ class KernelLog(NamedTuple):
     lines: tuple[str, ...]
     complete: "bool | Unread"
     times: "tuple[float | Unread, ...]"  # of each line, in seconds since the boot
-    oldest: "float | Unread"  # seconds since the boot of the first record that is there
+    oldest: "float | Unread"  # of the first record that is there, in seconds since the boot
 
 
 def read_kernel_log(source: Source) -> "KernelLog | Unread":
@@ -39,7 +39,7 @@ def read_kernel_log(source: Source) -> "KernelLog | Unread":
 
 
 def _time(line: Any) -> "float | Unread":
-    """When a record was made: ``[seconds since the boot, text]``; unread in tapes that have the text alone."""
+    """The time of a record, ``[seconds since the boot, text]``; unread in recordings that have only the text."""
     return _seconds(line[0] if isinstance(line, list) and line else None)
 
 
@@ -54,9 +54,9 @@ def _seconds(value: Any) -> "float | Unread":
 
 
 def _message(line: Any) -> "str | None":
-    r"""The text of one record: ``[seconds since the boot, text]``, or the text alone, as tapes had it.
+    r"""The text of one record: ``[seconds since the boot, text]``, or only the text in old recordings.
 
-    Such a tape has a line break within a message as /dev/kmsg writes it.
+    Old recordings have a line break within a message as /dev/kmsg escapes it.
 
     >>> _message([5.14, "NVRM: loading"]), _message(r"NVRM: a\x0aNVRM: b"), _message([5.14])
     ('NVRM: loading', 'NVRM: a\nNVRM: b', None)

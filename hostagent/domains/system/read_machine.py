@@ -1,4 +1,4 @@
-"""What a job or an installation needs from the host around the GPU: limits, clock, pending reboots, locks."""
+"""The host around the GPU, as jobs and installations need it: limits, clock, pending reboots, locks."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,9 +15,9 @@ from hostagent.host.source import Source
 
 _STA_UNSYNC = 0x40  # adjtimex(2)
 _TIME_DAEMONS = frozenset(daemons.processes("time"))
-#: Marks of a wanted reboot: Debian family and Amazon Linux; SUSE.
+#: Marker files of a required reboot: Debian family and Amazon Linux; SUSE.
 _REBOOT_MARKS = ("/run/reboot-required", "/var/run/reboot-required", "/run/reboot-needed")
-#: Files of the package managers that set those marks.
+#: Files of the package managers that create those markers.
 _MARKING_MANAGERS = ("/var/lib/dpkg/status", "/usr/bin/zypper")
 
 
@@ -56,7 +56,7 @@ def _time_daemon(processes: "tuple[Process, ...] | Unread") -> "str | Unread":
 
 
 def _reboot(source: Source) -> "tuple[bool | Unread, tuple[str, ...] | Unread]":
-    """The mark, and the packages that set it."""
+    """Whether a marker file exists, and the packages that require the reboot."""
     for mark in _REBOOT_MARKS:
         found = source.stat(mark)
         if not isinstance(found, Unread):

@@ -1,8 +1,7 @@
-"""How much memory containers may lock: RDMA registers the buffers of a collective, and registered memory is locked.
+"""The limit of locked memory in containers: RDMA registers buffers, and registered memory is locked.
 
-A container inherits RLIMIT_MEMLOCK from its runtime. The running runtime's own limit is what the next container gets; where
-it does not run, its unit says what it will get, then the default of systemd's manager. In a container that has no runtime of its own
-its first process says what jobs get.
+A container inherits RLIMIT_MEMLOCK from its runtime: from the running process, else from its unit, else from the default of
+systemd's manager. In a container without a runtime of its own, process 1 has the limit of jobs.
 """
 
 import re
@@ -77,7 +76,7 @@ def _of_units(source: Source, present: list[Unit]) -> "Memlock | Unread":
 
 
 def _manager_default(source: Source) -> "int | Unread | None":
-    """DefaultLimitMEMLOCK of system.conf and its drop-ins, systemd-system.conf(5); None where nothing sets it."""
+    """DefaultLimitMEMLOCK of system.conf and its drop-ins, systemd-system.conf(5); None if unset."""
     texts = []
     for directory in _MANAGER_DIRECTORIES:
         main = source.text(f"{directory}/system.conf", keep=_DEFAULT_LIMIT)
@@ -103,7 +102,7 @@ def _manager_default(source: Source) -> "int | Unread | None":
 
 
 def parse_memlock(text: str, key: str) -> "int | Unread | None":
-    r"""The soft limit that the last ``key=`` line sets, in bytes; -1 for infinity, None where no line sets it.
+    r"""The soft limit of the last ``key=`` line, in bytes; -1 for infinity, None if no line sets it.
 
     >>> parse_memlock("[Service]\nLimitMEMLOCK=infinity\n", "LimitMEMLOCK"), parse_memlock("LimitMEMLOCK=8M:1G", "LimitMEMLOCK")
     (-1, 8388608)

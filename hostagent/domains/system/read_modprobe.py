@@ -1,7 +1,7 @@
 """modprobe's configuration: the directories and file order of modprobe.d(5)."""
 
-# Debian's `nvidia-current*` come out of alias and install lines with modules.dep, and options are those of that name. A name that
-# leads to no file is no module.
+# Debian's `nvidia-current*` are resolved from alias and install lines with modules.dep, and have options under that name. A name
+# without a file is no module.
 
 import re
 from collections.abc import Iterable
@@ -16,14 +16,14 @@ from hostagent.host.values import names_in
 
 #: A file in an earlier directory hides one of the same name in a later one.
 DIRECTORIES = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
-#: Words of the kernel command line that keep modules out.
+#: Parameters of the kernel command line that block modules.
 MODULE_BLACKLISTS = ("modprobe.blacklist", "module_blacklist", "rd.driver.blacklist", "rdblacklist")
 #: The module has some hundred.
 _MOST_OPTIONS, _MOST_CHARACTERS = 1000, MIB
 _NEVER_LOADED = re.compile(
     r"^[ \t]*(?:blacklist[ \t]+nouveau|alias[ \t]+nouveau[ \t]+off|install[ \t]+nouveau[ \t]+\S*(?:true|false))\b", re.MULTILINE
 )
-#: Not on a line that goes on from the one before.
+#: Not on a continuation line.
 _KEEP = Keep(
     "matches",
     (
@@ -35,7 +35,7 @@ _KEEP = Keep(
         r"(?<!\\\n)^[ \t]*(?:alias|install)[ \t]+nvidia[-\w]*[ \t][^\n]*",
     ),
 )
-#: How an ``install`` line of modprobe.d(5) loads a module itself, and how it keeps one out.
+#: An ``install`` line of modprobe.d(5) that loads a module, and one that blocks it.
 _MODPROBE = re.compile(r"(?:^|[/\s;&|])modprobe((?:[ \t]+-\S+)*)[ \t]+([\w-]+)")
 _KEEPS_OUT = re.compile(r"(?:/\S*/)?(?:true|false|:)\b")
 _LONGEST_CHAIN = 8
@@ -48,7 +48,7 @@ class ConfigFile(NamedTuple):
 
 @stops_at_unread
 def read_modprobe(source: Source) -> tuple[ConfigFile, ...]:
-    """Every file in force that names nvidia or nouveau. One that cannot be read makes the whole unread: it may say anything."""
+    """Every file in force that names nvidia or nouveau; unread as a whole if one cannot be read, since it may hold any setting."""
     chosen: dict[str, str] = {}
     for directory in DIRECTORIES:
         for name in need(names_in(source, directory)):
@@ -67,7 +67,7 @@ def read_modprobe(source: Source) -> tuple[ConfigFile, ...]:
 
 
 def options_of(files: "Iterable[ConfigFile]", *modules: str) -> "tuple[tuple[str, str], ...] | Unread":
-    """The options of these modules in all files, in their order."""
+    """The options of these modules in all files, in file order."""
     found = (one for file in files for module in modules for one in parse_options(file.text, module))
     try:
         return tuple(at_most(_MOST_OPTIONS, f"options of {modules[0]}", found))
@@ -100,7 +100,7 @@ def cmdline_blacklists_nouveau(cmdline: str) -> bool:
 
 def parse_options(text: str, module: str) -> tuple[tuple[str, str], ...]:
     r"""
-    The ``options`` of one module, "-" and "_" being one in its name; raises ``ValueError``.
+    The ``options`` of one module ("-" and "_" are equal in its name); raises ``ValueError``.
 
     >>> parse_options("options nvidia NVreg_EnableGpuFirmware=0 NVreg_TemporaryFilePath=/var\noptions nvidia-drm modeset=1", "nvidia")
     (('NVreg_EnableGpuFirmware', '0'), ('NVreg_TemporaryFilePath', '/var'))
@@ -121,7 +121,7 @@ def parse_options(text: str, module: str) -> tuple[tuple[str, str], ...]:
 
 def parse_rules(text: str) -> tuple[tuple[str, str, str], ...]:
     r"""
-    The rules of a modprobe.d file that say what stands behind a name of nvidia's: (alias or install, name, what it is).
+    The rules of a modprobe.d file for nvidia's names: (alias or install, name, module or command).
 
     >>> parse_rules("install nvidia modprobe -i nvidia-current $CMDLINE_OPTS\nalias nvidia_uvm nvidia-current-uvm\n")
     (('install', 'nvidia', 'modprobe -i nvidia-current $CMDLINE_OPTS'), ('alias', 'nvidia-uvm', 'nvidia-current-uvm'))
@@ -132,7 +132,7 @@ def parse_rules(text: str) -> tuple[tuple[str, str, str], ...]:
 
 def module_behind(files: "tuple[ConfigFile, ...]", name: str) -> "str | Unread":
     """
-    The module that modprobe loads when it is asked for `name`, "" when it is told to load none.
+    The module that modprobe loads for `name`, "" if it is configured to load none.
 
     >>> file = ConfigFile("/etc/modprobe.d/nvidia.conf", "install nvidia modprobe -i nvidia-current $CMDLINE_OPTS")
     >>> module_behind((file,), "nvidia"), module_behind((), "nvidia")

@@ -9,13 +9,13 @@ from hostagent.core.unread import Unread, then
 from hostagent.facts.os import Ancestry, Os
 from hostagent.host.source import Source
 
-#: Programs that every tree has, small ones first; their ELF header names the machine.
+#: Programs in every root file system, small ones first; their ELF header has the machine.
 _ELF_FILES = ("/lib/ld-linux-aarch64.so.1", "/lib64/ld-linux-x86-64.so.2", "/bin/sh", "/sbin/init", "/bin/busybox")
-#: Of os-release; `platform` asks for the variant.
+#: Keys of os-release; the variant is for `platform`.
 RELEASE = Keep("keys", ("id", "pretty_name", "variant_id", "version_id"))
 _ANCESTRY = Keep("keys", ("id_like",))
 _ELF_HEADER, _MODE = Keep("head", ("20",)), Keep("settings", ("SELINUX",))
-#: e_machine of the ELF header (elf.h), as `uname -m` says it.
+#: e_machine of the ELF header (elf.h), as `uname -m` prints it.
 _ELF_MACHINES = {3: "i686", 21: "ppc64le", 22: "s390x", 40: "armv7l", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
 
 
@@ -32,7 +32,7 @@ def read_os(source: Source, known: Callable[[type], Any]) -> Os:
 
 
 def read_ancestry(source: Source, known: Callable[[type], Any]) -> Ancestry:
-    """A question of its own: a snapshot from before it was asked answers the others as ever."""
+    """A separate fact, so that older snapshots, which lack it, still have the others."""
     return Ancestry(word_of(source.os_release(keep=_ANCESTRY), "id_like", ""))
 
 
@@ -61,7 +61,7 @@ def _arch(source: Source) -> "str | Unread":
 
 
 def parse_elf_machine(data: bytes) -> "str | Unread":
-    """The architecture of a program, as ``uname -m`` says it.
+    """The architecture of a program, as ``uname -m`` prints it.
 
     >>> parse_elf_machine(bytes.fromhex("7f454c46020101000000000000000000" "0300" "3e00"))
     'x86_64'
@@ -75,7 +75,7 @@ def parse_elf_machine(data: bytes) -> "str | Unread":
 
 
 def _selinux(source: Source) -> "str | Unread":
-    """The running state; of an image the one it is configured to boot with."""
+    """The running state; for an image, the configured one."""
     enforce = source.text("/sys/fs/selinux/enforce", keep=WHOLE)
     if not isinstance(enforce, Unread):
         word = enforce.strip()

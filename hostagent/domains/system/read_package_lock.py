@@ -1,4 +1,4 @@
-"""Who holds the package manager's lock."""
+"""The holder of the package manager's lock."""
 
 from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.unread import NOT_THERE, Unread
@@ -22,11 +22,11 @@ _PID_FILES = (
 
 
 def package_lock_holder(source: Source) -> "str | Unread":
-    """``""`` when free, else "apt-get (pid 123)". A lock that may not be looked at leaves the question open."""
+    """``""`` if free, else "apt-get (pid 123)". Unread if a lock could not be read and no other is held."""
     doubt: Unread | None = None
     looked = False
     for path in (*_LOCKED_FILES, *_PID_FILES):
-        pid = source.lock_holder(path) if path in _LOCKED_FILES else _named(source, path)
+        pid = source.lock_holder(path) if path in _LOCKED_FILES else _pid_file(source, path)
         if isinstance(pid, Unread):
             if pid.why not in NOT_THERE:
                 doubt = doubt if doubt is not None else pid
@@ -39,8 +39,8 @@ def package_lock_holder(source: Source) -> "str | Unread":
     return "" if looked else Unread("absent", "no lock file of dpkg or rpm")
 
 
-def _named(source: Source, path: str) -> "int | Unread":
-    """The living process that a pid file names; 0 when it has ended: its number may be anybody's by then, and so may the name."""
+def _pid_file(source: Source, path: str) -> "int | Unread":
+    """The running process in a pid file; 0 if it has ended, in which case its pid, and even its name, may belong to another process."""
     text = source.text(path, 4096, keep=Keep("head", ("64",)))
     if isinstance(text, Unread):
         return text
@@ -52,7 +52,7 @@ def _named(source: Source, path: str) -> "int | Unread":
 
 
 def _is_roots(source: Source, pid: int) -> bool:
-    """By its real user, as whoever starts a set-user-ID program stays himself; a snapshot of before has not recorded it."""
+    """Whether its real user is root: a set-user-ID program keeps the real user. Root where an older snapshot lacks it."""
     status = source.text(f"/proc/{pid}/status", keep=WHOLE)
     users = "Uid:\t0" if isinstance(status, Unread) else next((line for line in status.splitlines() if line.startswith("Uid:")), "")
     return users.split()[1:2] == ["0"]

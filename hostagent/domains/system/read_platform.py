@@ -1,9 +1,9 @@
-"""Which platform a host is, by two marks, what it runs in, and whose its parts are."""
+"""The platform of a host (by two marks), its container or virtual machine, and the owners of its parts."""
 
-# If many hosts have the id (ubuntu, amzn), the mark is a file with content, and the board has no other maker. A container with a
+# If many hosts have the id (ubuntu, amzn), the mark is a file with content, and the board has no other vendor. A container with a
 # system of its own (LXC, Incus, nspawn) is known by /run/systemd/container and by process 1 not being in the first PID namespace.
-# /.dockerenv is left behind on hosts too: where kernel threads are seen (/proc/2/stat, PF_KTHREAD) it is no container. A
-# container without its manager's mark is taken for a host. WSL2 and Jetson have no known place; Thor is treated like Orin.
+# /.dockerenv remains on hosts too: if kernel threads are visible (/proc/2/stat, PF_KTHREAD) it is no container. A
+# container without its manager's mark is taken for a host. WSL2 and Jetson have no known directories; Thor is treated like Orin.
 
 from collections.abc import Callable
 from typing import Any
@@ -44,7 +44,7 @@ def read_platform(source: Source, known: Callable[[type], Any]) -> Platform:
 
     def part(name: str, operators: str, place: Callable[[PlatformRow], Part]) -> "Part | Unread":
         own = then(row, place)
-        if isinstance(own, Unread) or own.place == NOWHERE:  # the Operator makes no place known
+        if isinstance(own, Unread) or own.place == NOWHERE:  # the Operator does not make a directory known
             return own
         return then(operator, lambda names: Part(operators, "operator") if name in names else own)
 
@@ -69,7 +69,7 @@ def read_platform(source: Source, known: Callable[[type], Any]) -> Platform:
 
 @stops_at_unread
 def _kubelet(source: Source, row: "PlatformRow | Unread") -> Part:
-    """A platform's own place; else that of a distribution of Kubernetes, by its directory."""
+    """The platform's own kubelet; else that of a Kubernetes distribution, by its directory."""
     own = need(row)
     if own.name:
         return Part(own.kubelet, own.kubelet_owner or own.others)
@@ -78,21 +78,21 @@ def _kubelet(source: Source, row: "PlatformRow | Unread") -> Part:
 
 @stops_at_unread
 def _rdma(source: Source, row: "PlatformRow | Unread") -> Part:
-    """The Network Operator's driver container replaces modules of the kernel, and says so when it has."""
+    """The RDMA stack's owner: the Network Operator's driver container marks that it has replaced kernel modules."""
     if need(_is_here(source, OPERATORS_MARK)):
         return Part(OPERATORS_MARK.rpartition("/")[0], "operator")
     return Part("", need(row).others)
 
 
 def _is_here(source: Source, path: str) -> "bool | Unread":
-    """False in an image where only a running host has it."""
+    """False in an image for paths that only a running host has."""
     found = source.exists(path)
     return False if isinstance(found, Unread) and found.why in NOT_THERE else found
 
 
 @stops_at_unread
 def _row(source: Source, os: "Os | Unread") -> PlatformRow:
-    """The thing in its place is asked for where the system says that it is of the platform: most hosts are of none."""
+    """The platform's row. Its mark is read only if os-release fits, since most hosts are on none."""
     release = _kernel(source)
     for row in ROWS:
         says_so = row.kernel in need(release) if row.kernel else need(need(os).id) in row.ids and _is_variant(source, row)
@@ -106,7 +106,7 @@ def _is_variant(source: Source, row: PlatformRow) -> bool:
 
 
 def _is_board(source: Source, row: PlatformRow) -> bool:
-    """No other maker's; an image runs on no board, and some boards do not say."""
+    """Whether the board is not another vendor's; an image has no board, and some boards have no vendor."""
     if not row.vendor:
         return True
     vendor = _board(source, "sys_vendor")
@@ -116,7 +116,7 @@ def _is_board(source: Source, row: PlatformRow) -> bool:
 
 
 def _is_there(source: Source, path: str, row: PlatformRow) -> bool:
-    """Not what only a running host has, in an image; raises ``UnreadError`` where nobody could look."""
+    """Whether the mark exists; False in an image for paths that only a running host has. Raises ``UnreadError``."""
     found = source.stat(path)
     if isinstance(found, Unread) and found.why in NOT_THERE:
         return False
@@ -126,7 +126,7 @@ def _is_there(source: Source, path: str, row: PlatformRow) -> bool:
 
 @stops_at_unread
 def _archives(source: Source, directory: str, unit: str) -> tuple[str, ...]:
-    """Those with bytes in them; none where nothing installs one."""
+    """Archives that are not empty; none if no unit installs them."""
     if not directory or not need(source.exists(unit)):
         return ()
     folders = [f"{directory}/{name}" for name in need(names_in(source, directory))]
@@ -135,19 +135,19 @@ def _archives(source: Source, directory: str, unit: str) -> tuple[str, ...]:
 
 
 def _kernel(source: Source) -> "str | Unread":
-    """The release that runs, "" in an image."""
+    """The running release, "" in an image."""
     host = source.host()
     return host if isinstance(host, Unread) else str(host.get("release") or "")
 
 
 def _board(source: Source, name: str) -> "str | Unread":
-    """Absent: a board without DMI tables."""
+    """A DMI attribute; "" for a board without DMI tables."""
     return line_in(source, f"/sys/class/dmi/id/{name}", absent="")
 
 
 @stops_at_unread
 def _virtual(source: Source) -> Virtual:
-    """A container by its manager's word and the kernel's; a virtual machine by the board."""
+    """Detects a container by its manager's mark and the kernel, a virtual machine by the board."""
     word = line_in(source, CONTAINER_FILE, absent="")
     if need(word) in CONTAINERS and need(source.readlink("/proc/1/ns/pid")) != FIRST_NAMESPACE:
         return "container"
@@ -156,7 +156,7 @@ def _virtual(source: Source) -> Virtual:
 
 @stops_at_unread
 def _is_contained(source: Source) -> bool:
-    """Processes that are numbered on their own, and a mark of a container: a host made of a container's files has a mark, too."""
+    """Whether this is a container: its own PID namespace and a container's mark, which hosts built from a container's files have too."""
     second = source.text("/proc/2/stat", keep=_SECOND, absent="")
     if not isinstance(second, Unread) and is_kernel_thread(second):
         return False
@@ -168,7 +168,7 @@ def _is_contained(source: Source) -> bool:
 
 
 def is_kernel_thread(text: str) -> bool:
-    """Whether /proc/PID/stat is a kernel thread's (proc_pid_stat(5), flags): process 2 is one, and is seen in the first namespace alone.
+    """Whether /proc/PID/stat is of a kernel thread (proc_pid_stat(5), flags): process 2 is one, visible only in the first PID namespace.
 
     >>> is_kernel_thread("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0"), is_kernel_thread("2 (sh) S 1 2 1 0 -1 4194304 0"), is_kernel_thread("")
     (True, False, False)
@@ -179,7 +179,7 @@ def is_kernel_thread(text: str) -> bool:
 
 @stops_at_unread
 def _operator(source: Source) -> tuple[str, ...]:
-    """A root file system where the driver container mounts its own, its toolkit where a pod puts it. A link is the host's own."""
+    """Parts from the GPU Operator: a root file system where the driver container mounts it, a toolkit where its pod puts it; not links."""
     names: list[str] = []
     if isinstance(source.readlink(OPERATOR_DRIVER), Unread) and "usr" in need(names_in(source, OPERATOR_DRIVER)):
         names.append("driver")

@@ -1,4 +1,4 @@
-"""Daemons that run, as the source believes them."""
+"""Running daemons that the source trusts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from hostagent.host.source import Source
 
 
 def read_processes(source: Source, keep: Keep = PROCESSES) -> "tuple[Process, ...] | Unread":
-    """`keep`: what of their command lines is used."""
+    """`keep`: the parts of their command lines that are used."""
     rows = source.processes(keep=keep)
     if isinstance(rows, Unread):
         return rows
@@ -20,7 +20,7 @@ def read_processes(source: Source, keep: Keep = PROCESSES) -> "tuple[Process, ..
 
 
 def _process(row: Mapping[str, Any]) -> "Process | Unread":
-    """A tape from before the unit was read holds no process that its recorder did not believe."""
+    """One process. Recordings without its unit hold only processes that the recorder trusted."""
     pid, name, argv, started, unit = (row.get(key, "") for key in ("pid", "name", "argv", "started_at", "unit"))
     if not (isinstance(pid, int) and isinstance(name, str) and isinstance(argv, list | tuple) and isinstance(started, int | float)):
         return Unread("error", f"a process without pid, name, argv or started_at: {str(row)[:80]}")

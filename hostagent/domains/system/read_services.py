@@ -1,4 +1,4 @@
-"""The units this project knows, from systemd's own files: where it looks, in its order, with its words."""
+"""States of the units this project knows, from systemd's files by systemd's rules and in its terms."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from hostagent.facts.host import Process, Services, Unit, running
 from hostagent.host.source import Source
 from hostagent.host.values import names_in
 
-#: systemd.unit(5), the system manager's search path: the first that has a file of the name wins.
+#: systemd.unit(5), the system manager's search path: the first directory with a file of the name wins.
 ETC = "/etc/systemd/system"
 DIRECTORIES = (
     "/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient", "/run/systemd/generator.early",
@@ -30,10 +30,10 @@ _UNIT = Keep(
         *(f"Install.{key}" for key in ("WantedBy", "RequiredBy", "UpheldBy", "Alias", "Also")),
     ),
 )
-#: Of a kubelet's unit all words of its command line and its variables, as `hostagent.snapshot.flagwords` keeps them.
+#: Of a kubelet's unit also the flags and variables that `hostagent.snapshot.flagwords` keeps.
 _KUBELET = Keep("unit", (*_UNIT.names, *(f"Service.{key}@{flag}" for key in ("ExecStart", "Environment") for flag in KUBELET_FLAGS)))
 _KUBELETS = frozenset(f"{name}.service" for name in units("kubelet", "supervisor"))
-#: All units have what `service.d` holds, and each keeps its text.
+#: Every unit includes the drop-ins of `service.d`, and holds its own copy of the text.
 _MOST_DROP_INS, _MOST_BYTES = 200, 64 * KIB
 _CGROUP_ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd")
 
@@ -71,7 +71,7 @@ def _unit(source: Source, tree: "UnitTree", name: str, daemons: tuple[str, ...],
 
 
 def _enabled(tree: "UnitTree", full: str, state: str) -> "bool | Unread":
-    """Where no link says so, one that nobody could look at leaves it open."""
+    """Whether it is enabled; unread if no link enables it and one could not be read."""
     if state in ("masked", "masked-runtime"):
         return False
     return state in ("enabled", "enabled-runtime") or full in tree.vendor_started or tree.unseen.get(full, False)
@@ -85,7 +85,7 @@ def _active(
     if full.endswith((".path", ".socket")):
         return Unread("not-supported", f"{full} has no process to see")
     slice_ = (settings.values("Service", "Slice") or ["system.slice"])[-1]
-    systemd_seen: bool | Unread = False
+    has_systemd: bool | Unread = False
     for root in _CGROUP_ROOTS:
         parent = f"{root}/{slice_path(slice_)}"
         for file in ("cgroup.events", "cgroup.procs"):
@@ -94,11 +94,11 @@ def _active(
                 return "populated 1" in text if file == "cgroup.events" else bool(text.strip())
             if text.why not in NOT_THERE:
                 return text
-        if systemd_seen is not True:
+        if has_systemd is not True:
             seen = source.exists(f"{root}/system.slice")
-            systemd_seen = systemd_seen if seen is False else seen
-    if systemd_seen is not False:
-        return then(systemd_seen, lambda _: False)
+            has_systemd = has_systemd if seen is False else seen
+    if has_systemd is not False:
+        return then(has_systemd, lambda _: False)
     return then(then(processes, lambda found: running(found, *daemons)), bool)
 
 
@@ -109,7 +109,7 @@ def slice_path(name: str) -> str:
     ('system.slice', 'runtime.slice/runtime-gpu.slice')
     """
     parts = name.removesuffix(".slice").split("-")
-    if len(parts) > 16 or "/" in name:  # systemd refuses such a name as well
+    if len(parts) > 16 or "/" in name:  # systemd rejects such a name as well
         return "system.slice"
     return "/".join("-".join(parts[: end + 1]) + ".slice" for end in range(len(parts)))
 
@@ -118,7 +118,7 @@ def _keep(name: str) -> Keep:
     return _KUBELET if name in _KUBELETS else _UNIT
 
 
-class FoundUnit:
+class UnitFile:
     """A unit file as systemd finds it."""
 
     def __init__(self, state: str, text: str, settings: UnitText) -> None:
@@ -142,16 +142,16 @@ class UnitTree:
             if not isinstance(real, Unread) and real not in seen:
                 seen.add(real)
                 self._names[directory] = self._list(directory)
-        #: Units of whose links one could not be looked at.
+        #: Units with a link that could not be read.
         self.unseen: dict[str, Unread] = {}
         self._pulled = {directory: set(self._pulled_by(directory)) for directory in self._names}
-        #: Units that a link of the vendor's starts, whatever `systemctl` calls their state.
+        #: Units that a vendor's link starts, regardless of the state that `systemctl` prints.
         self.vendor_started = {
             name for directory, names in self._pulled.items() if directory.startswith(("/usr", "/lib")) for name in names
         }
 
     def pulled_by(self, target: str) -> tuple[str, ...]:
-        """Units that a wants or requires directory of `target` names."""
+        """Units in a wants, requires or upholds directory of `target`."""
         found: list[str] = []
         for directory, names in self._names.items():
             for suffix in _PULLING:
@@ -159,34 +159,34 @@ class UnitTree:
                     found += self._list(f"{directory}/{target}{suffix}")
         return tuple(dict.fromkeys(found))
 
-    def find(self, name: str) -> "FoundUnit | None":
+    def find(self, name: str) -> "UnitFile | None":
         for directory, names in self._names.items():
             if name in names:
-                return self._found(directory, name)
+                return self._load(directory, name)
         return None
 
-    def _found(self, directory: str, name: str) -> FoundUnit:
+    def _load(self, directory: str, name: str) -> UnitFile:
         path = f"{directory}/{name}"
         if self._null(path):
-            return FoundUnit("masked-runtime" if directory.startswith("/run") else "masked", "", parse_unit(""))
+            return UnitFile("masked-runtime" if directory.startswith("/run") else "masked", "", parse_unit(""))
         text = self._source.text(path, keep=_keep(name))
         if isinstance(text, Unread):
             gone = Unread("error", f"{path} is a link to a file that is not there", text.question)
             raise UnreadError(gone if text.why == "absent" else text)
         own = need(self._source.realpath(path)).rpartition("/")[2]
         names = (name, own) if own != name else (name,)
-        text = self._whole(path, text, names)
+        text = self._with_drop_ins(path, text, names)
         settings = parse_unit(text)
-        return FoundUnit(self._state(directory, name, own, settings), text, settings)
+        return UnitFile(self._state(directory, name, own, settings), text, settings)
 
-    def _whole(self, path: str, text: str, names: tuple[str, ...]) -> str:
-        """With its drop-ins."""
-        texts, left = [text], _MOST_BYTES - len(text)
+    def _with_drop_ins(self, path: str, text: str, names: tuple[str, ...]) -> str:
+        """The unit's text with its drop-ins."""
+        texts, rest = [text], _MOST_BYTES - len(text)
         drop_ins = self._drop_ins(names)
-        while left >= 0 and (one := next(drop_ins, None)) is not None:
+        while rest >= 0 and (one := next(drop_ins, None)) is not None:
             texts.append(one)
-            left -= len(one) + 1
-        if left < 0:
+            rest -= len(one) + 1
+        if rest < 0:
             raise UnreadError(Unread("error", f"{path} and its drop-ins have more than {_MOST_BYTES} characters"))
         return "\n".join(texts)
 
@@ -214,7 +214,7 @@ class UnitTree:
         return "indirect" if settings.words("Install", "Also") else "static"
 
     def _links(self, home: str, name: str, aliases: list[str]) -> dict[str, set[str]]:
-        """By directory, what links to the unit in it mean: enabled, linked (by its own name), alias (by another name)."""
+        """By directory, the kinds of links to the unit: enabled, linked (by its own name), alias (by another name)."""
         found: dict[str, set[str]] = {}
         for directory, names in self._names.items():
             kinds = found.setdefault(directory, set())
@@ -232,7 +232,7 @@ class UnitTree:
         return found
 
     def _targets(self, directory: str) -> "Mapping[str, str | Unread]":
-        """What the links in a directory lead to, by their names."""
+        """Targets of the links in a directory, by link name."""
         if directory not in self._linked:
             self._linked[directory] = {name: self._target(directory, name) for name in self._names[directory]}
         return self._linked[directory]
@@ -252,7 +252,7 @@ class UnitTree:
                         self.unseen[name] = target
 
     def _drop_ins(self, names: tuple[str, ...]) -> Iterator[str]:
-        """Texts in the order of their file names; of two files of one name that of the earlier directory counts."""
+        """Texts in the order of their file names; of two files with the same name, the earlier directory's counts."""
         chosen: dict[str, str] = {}
         for folder in drop_in_directories(names):
             for directory, entries in self._names.items():
@@ -264,7 +264,7 @@ class UnitTree:
             raise UnreadError(Unread("error", f"{names[0]} has {len(chosen)} drop-ins, wanted at most {_MOST_DROP_INS}"))
         for file in sorted(chosen):
             if not self._null(chosen[file]):
-                yield need(self._source.text(chosen[file], keep=_keep(names[0]), absent=""))  # systemd passes over a link to nothing
+                yield need(self._source.text(chosen[file], keep=_keep(names[0]), absent=""))  # systemd ignores a dangling link
 
     def _null(self, path: str) -> bool:
         """A link to /dev/null, or an empty file."""
@@ -272,7 +272,7 @@ class UnitTree:
             if not isinstance(target, Unread) and target == "/dev/null":
                 return True
         stat = self._source.stat(path)
-        if isinstance(stat, Unread) and stat.why in NOT_THERE:  # a link that leads nowhere
+        if isinstance(stat, Unread) and stat.why in NOT_THERE:  # a dangling link
             return False
         return need(stat).kind == "file" and need(stat).size == 0
 

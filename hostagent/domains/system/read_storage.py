@@ -1,4 +1,4 @@
-"""The room on the filesystems that an installation or a job fills."""
+"""Free space on the filesystems that installations and jobs fill."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,17 +10,17 @@ from hostagent.facts.host import Filesystem, Storage
 from hostagent.host.source import Source
 
 _LOOKED_AT = ("/", "/usr", "/var", "/boot")
-#: Filesystems that make inodes as they need them and report none.
+#: Filesystems that allocate inodes dynamically and report none.
 _NO_INODE_COUNT = frozenset({"btrfs", "vfat", "exfat", "ntfs3", "9p", "virtiofs", "overlay", "fuse"})
 
 
 def read_storage(source: Source, known: Callable[[type], Any]) -> Storage:
-    shm = source.statvfs("/dev/shm")  # noqa: S108  the path is what is judged
+    shm = source.statvfs("/dev/shm")  # noqa: S108  the path itself is evaluated
     return Storage(_filesystems(source), then(shm, lambda one: one.total_bytes))
 
 
 def _filesystems(source: Source) -> "tuple[Filesystem, ...] | Unread":
-    """One for each filesystem behind `_LOOKED_AT`. A directory that is not there (/boot in a container) is left out."""
+    """One for each filesystem behind `_LOOKED_AT`, without directories that are absent (/boot in a container)."""
     found: dict[object, Filesystem] = {}
     for path in _LOOKED_AT:
         disk = source.statvfs(path)
@@ -39,7 +39,7 @@ def _filesystems(source: Source) -> "tuple[Filesystem, ...] | Unread":
 
 
 def _no_inodes(source: Source, path: str) -> "int | Unread":
-    """0 free inodes: full, or a filesystem that does not count them."""
+    """0 free inodes: full, or unread on a filesystem that does not count them."""
     mounts = source.text("/proc/1/mounts", keep=Keep("mounts", _LOOKED_AT))
     if isinstance(mounts, Unread):
         return Unread("error", f"{path} reports 0 free inodes and its filesystem type cannot be read ({mounts.why})", mounts.question)
@@ -50,7 +50,7 @@ def _no_inodes(source: Source, path: str) -> "int | Unread":
 
 
 def parse_filesystem_type(mounts: str, path: str) -> str:
-    r"""The type of the filesystem that holds `path`, by /proc/mounts; "" when no line covers it.
+    r"""The type of the filesystem that holds `path`, by /proc/mounts; "" if no line covers it.
 
     >>> parse_filesystem_type("/dev/a / ext4 rw 0 0\n/dev/b /boot vfat rw 0 0\n", "/boot/efi")
     'vfat'

@@ -1,4 +1,4 @@
-"""``platform``: what kind of host it is, and whose its parts are."""
+"""``platform``: the kind of host, and the owners of its parts."""
 
 from typing import Any
 

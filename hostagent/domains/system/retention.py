@@ -1,14 +1,14 @@
-"""What is read of the lists of processes and sockets: the kinds and names of `hostagent.snapshot.keeping`."""
+"""The parts of processes and sockets that are kept: kinds and names of `hostagent.snapshot.keeping`."""
 
 from hostagent.core.retention import Keep
 from hostagent.core.tables.daemons import processes
 
-#: Of a command line where a configuration is, and where the kubelet asks for containers: flags that are followed by a path.
+#: Flags with a path: of a configuration, or of the kubelet's runtime endpoint.
 _PATHS = ("--config", "--config-file", "-c", "--config-dir", "--container-runtime-endpoint")
-#: And what dockerd and the kubelet are told in addition to their files: flags that are followed by words of their documents.
+#: Flags with which dockerd and the kubelet override their files: their values are documented keywords.
 _WORDS = ("--add-runtime", "--cgroup-driver", "--default-runtime", "--exec-opt", "--host", "-H")
 FLAGS = (*_PATHS, *_WORDS)
-#: Of a kubelet: flags that set the fields of its configuration, and those that say where its files are. A path stays for each.
+#: Kubelet flags that set fields of its configuration, and those with paths of its files.
 KUBELET_FLAGS = (
     "--config", "--config-dir", "--root-dir", "--container-runtime-endpoint", "--topology-manager-policy", "--topology-manager-scope",
     "--topology-manager-policy-options", "--cpu-manager-policy", "--cpu-manager-policy-options", "--cpu-manager-reconcile-period",
@@ -21,5 +21,5 @@ KUBELET_FLAGS = (
 )  # fmt: skip
 _KUBELETS = tuple(f"{name}*" for name in processes("kubelet"))
 PROCESSES = Keep("arguments", (*_PATHS, *(f"{flag}#" for flag in (*_WORDS, *KUBELET_FLAGS) if flag not in _PATHS), "--docker!", *_KUBELETS))
-#: Whoever looks for a socket names it.
+#: Sockets by the paths that a reader asks for.
 SOCKETS = Keep("paths")

@@ -8,11 +8,11 @@ class UnitText:
         self._settings = settings
 
     def values(self, section: str, key: str) -> list[str]:
-        """Each assignment that still counts."""
+        """The assignments in effect."""
         return self._settings.get((section, key), [])
 
     def words(self, section: str, key: str) -> list[str]:
-        """The same, split at white space: for lists of units."""
+        """The values split at white space, for lists of units."""
         return [word for value in self.values(section, key) for word in value.split()]
 
 

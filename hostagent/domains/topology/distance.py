@@ -1,4 +1,4 @@
-"""How near GPUs and NICs are to each other, in the words of nvidia-smi and NCCL.
+"""Distances between GPUs and NICs, in the classes of nvidia-smi and NCCL.
 
 LOC the same device; PIX below one PCIe switch, or one port; PXB below several switches, none of them a host bridge; P2C over the link
 between a Grace CPU and its GPU, the NIC at that CPU; PHB over one host bridge; NODE over several of one NUMA node; SYS between NUMA
@@ -6,13 +6,13 @@ nodes; NV18 between GPUs over 18 NVLinks.
 """
 
 # A path begins with the root port; each switch is two bridges (upstream port, downstream port). Two devices below one switch
-# share its upstream port as deepest bridge and have one bridge more each: PIX. Further bridges on a branch are further switches:
-# PXB. Deepest common bridge a root or downstream port: functions below one port, PIX when directly there.
-# In a virtual machine root ports are made up: only a shared switch (two common bridges) counts, all else is not-supported. NUMA
+# share its upstream port as deepest bridge and have one more bridge each: PIX. More bridges on a branch are more switches:
+# PXB. If the deepest common bridge is a root or downstream port, functions directly below it are PIX.
+# In a virtual machine root ports are emulated: only a shared switch (two common bridges) counts, all else is not-supported. NUMA
 # node -1 on a host with several CPU nodes is not-supported too. P2C: a Grace board's GPU (`core.tables.pci.COHERENT`) and a NIC on
 # its CPU node without a shared switch.
 # NV18 and its like: both GPUs in one fabric (completed, same cluster and clique), or eight or more on a board with NVSwitches
-# (A100 says nothing of its fabric), or just two GPUs with as many links each. Links that lead elsewhere
+# (A100 reports no fabric), or only two GPUs with equally many links. Links that lead elsewhere
 # (nvmlDeviceGetNvLinkRemotePciInfo is not asked) make the pair not-supported, not a PCI class.
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ CLASSES: Mapping[str, str] = {
 
 
 def class_of(word: str) -> str:
-    """The key of `CLASSES` that a cell shows: ``NV18`` is ``NV#``; "" for none.
+    """The key of `CLASSES` for a cell: ``NV18`` is ``NV#``; "" for none.
 
     >>> class_of("NV18"), class_of("PIX"), class_of("NVX")
     ('NV#', 'PIX', '')
@@ -54,18 +54,18 @@ NEAREST_FIRST = tuple(word for word in CLASSES if word != class_of("NV1"))
 _REGISTERED = "completed"
 _BOARD_GPUS = 8
 
-Row = Mapping[str, "str | Unread"]
+DistanceRow = Mapping[str, "str | Unread"]
 
 
 class Distances(NamedTuple):
     """By PCI address of a GPU, and of the other device."""
 
-    gpu_nic: Mapping[str, Row]
-    gpu_gpu: Mapping[str, Row]
+    gpu_nic: Mapping[str, DistanceRow]
+    gpu_gpu: Mapping[str, DistanceRow]
 
 
 class Rail(NamedTuple):
-    """A GPU and the NICs that are nearest to it, by address."""
+    """A GPU and its nearest NICs, by address."""
 
     gpu: str
     nics: "tuple[str, ...] | Unread"
@@ -85,7 +85,7 @@ class _Host(NamedTuple):
 
 
 def classes(topology: "Topology | Unread", gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], platform: "Platform | Unread") -> Distances:
-    """Each GPU's distance to each other one and to each NIC. A virtual function is where its card is, and has no row of its own."""
+    """Each GPU's distance to every other GPU and to every NIC. A virtual function has its card's distances and no entry of its own."""
     host = _Host(_cpu_nodes(topology), platform if isinstance(platform, Unread) else platform.virtual)
     places = topology if isinstance(topology, Unread) else topology.places
     by_address = places if isinstance(places, Unread) else {one.pci: one for one in places}
@@ -94,8 +94,8 @@ def classes(topology: "Topology | Unread", gpus: tuple[Gpu, ...], nics: tuple[Ni
     theirs = [_Device(nic.pci, _place(by_address, nic.pci), nic.numa_node, at_cpu=False) for nic in cards(nics)]
 
     def between(gpu: Gpu, device: _Device, other: Gpu, its: _Device) -> "str | Unread":
-        linked = _linked(gpu, other, gpus, links)
-        return _known(device, its, host) if linked is None else linked
+        nvlink = _nvlink(gpu, other, gpus, links)
+        return _known(device, its, host) if nvlink is None else nvlink
 
     return Distances(
         {gpu.pci: {nic.pci: _known(device, nic, host) for nic in theirs} for gpu, device in ours},
@@ -104,18 +104,18 @@ def classes(topology: "Topology | Unread", gpus: tuple[Gpu, ...], nics: tuple[Ni
 
 
 def cards(nics: tuple[Nic, ...]) -> tuple[Nic, ...]:
-    """Those that are no virtual function of another one."""
+    """The NICs that are not virtual functions."""
     return tuple(nic for nic in nics if isinstance(nic.virtual_of, Unread) or not nic.virtual_of)
 
 
 def rails(distances: Distances, nics: tuple[Nic, ...], managers: tuple[str, ...] = ()) -> tuple[Rail, ...]:
-    """By GPU. Where a NIC has an RDMA device, those with one are looked at, else all; never those that manage NVLink switches."""
+    """The rail of each GPU: among NICs with an RDMA device if there are any, else among all; not those that manage NVLink switches."""
     own = tuple(nic for nic in cards(nics) if isinstance(nic.rdma, Unread) or not nic.rdma or not set(nic.rdma) <= set(managers))
     wanted = [nic.pci for nic in own if not isinstance(nic.rdma, Unread) and nic.rdma] or [nic.pci for nic in own]
     return tuple(_rail(gpu, {nic: row[nic] for nic in wanted}) for gpu, row in distances.gpu_nic.items())
 
 
-def _rail(gpu: str, row: Row) -> Rail:
+def _rail(gpu: str, row: DistanceRow) -> Rail:
     if not row:
         none = Unread("absent", "the host has no NIC on PCI")
         return Rail(gpu, none, none)
@@ -165,11 +165,10 @@ def _distance(one: _Device, other: _Device, host: _Host) -> str:
 
 
 def _below_a_bridge(one: PciPlace, other: PciPlace, *, is_virtual: bool) -> str:
-    """PIX or PXB where both hang below one bridge, "" where only a host bridge is above both.
+    """PIX or PXB if both are below one bridge, "" if only a host bridge is above both.
 
-    A switch shows as two levels of bridges: its port towards the CPU, and one of its ports away from it for each device. A path begins
-    with the root port, so the second, fourth … bridge of it leads into a switch. In a virtual machine the root port of a device may be
-    made up, a switch is not.
+    A switch is two levels of bridges: its upstream port, and a downstream port for each device. A path begins with the root port, so its
+    second, fourth … bridge leads into a switch. In a virtual machine root ports may be emulated, switches are not.
     """
     if one.root != other.root:
         return ""
@@ -180,7 +179,7 @@ def _below_a_bridge(one: PciPlace, other: PciPlace, *, is_virtual: bool) -> str:
         common += 1
     if common == 0 or (is_virtual and common == 1):
         return ""
-    own_port = 1 if common % 2 == 0 else 0  # below a switch, each has a port of that switch
+    own_port = 1 if common % 2 == 0 else 0  # below a switch, each device has its own downstream port
     is_direct = len(one.bridges) <= common + own_port and len(other.bridges) <= common + own_port
     return "PIX" if is_direct else "PXB"
 
@@ -195,8 +194,8 @@ def _same_node(one: _Device, other: _Device, host: _Host) -> bool:
     return True
 
 
-def _linked(gpu: Gpu, other: Gpu, gpus: tuple[Gpu, ...], links: Mapping[str, int]) -> "str | Unread | None":
-    """By NVLink where NVML says that there are links that are up; None where PCI is all that joins them."""
+def _nvlink(gpu: Gpu, other: Gpu, gpus: tuple[Gpu, ...], links: Mapping[str, int]) -> "str | Unread | None":
+    """The NVLink class if NVML reports active links; None if only PCI connects them."""
     common = min(links[gpu.pci], links[other.pci])
     if not common or gpu.pci == other.pci:
         return None
@@ -206,14 +205,14 @@ def _linked(gpu: Gpu, other: Gpu, gpus: tuple[Gpu, ...], links: Mapping[str, int
 
 
 def _links(gpu: Gpu) -> int:
-    """NVLinks that are known to be up."""
+    """The number of active NVLinks."""
     if isinstance(gpu.nvlinks, Unread):
         return 0
     return sum(link.active for link in gpu.nvlinks if not isinstance(link.active, Unread))
 
 
 def _share_switches(gpu: Gpu, other: Gpu, gpus: tuple[Gpu, ...]) -> bool:
-    """Over NVSwitches the links of a GPU lead to all others. GPUs before Hopper say nothing of their fabric: they show by their board."""
+    """Whether both are on the same NVSwitches, which connect all GPUs. GPUs before Hopper report no fabric: there the board decides."""
     mine, its = gpu.fabric, other.fabric
     if isinstance(mine, FabricInfo) and isinstance(its, FabricInfo):
         same = (mine.cluster_uuid, mine.clique_id) == (its.cluster_uuid, its.clique_id)
@@ -226,11 +225,11 @@ def _share_switches(gpu: Gpu, other: Gpu, gpus: tuple[Gpu, ...]) -> bool:
 
 
 def _are_a_pair(gpu: Gpu, other: Gpu, gpus: tuple[Gpu, ...], links: Mapping[str, int]) -> bool:
-    """The only two GPUs that have links, as many each: a bridge joins them."""
+    """Whether they are the only GPUs with links, equally many each: an NVLink bridge connects them."""
     linked = [one.pci for one in gpus if isinstance(one.nvlinks, Unread) or one.nvlinks]
     return set(linked) == {gpu.pci, other.pci} and links[gpu.pci] == links[other.pci]
 
 
 def cpu_nodes(topology: Topology) -> tuple[NumaNode, ...]:
-    """Those with CPUs: the others are memory, of a GPU or of an expansion card. Raises ``UnreadError``."""
+    """NUMA nodes with CPUs; the others are memory of a GPU or an expansion card. Raises ``UnreadError``."""
     return tuple(node for node in need(topology.numa_nodes) if need(node.cpus))

@@ -1,7 +1,7 @@
-"""How the PCI functions between a GPU's memory and the network are set up (PCI Express Base Specification, sections 7.5.3.4 and 7.7.11).
+"""Settings of the PCI functions between GPUs and the network (PCI Express Base Specification, sections 7.5.3.4 and 7.7.11).
 
-A read of configuration space takes a while and wakes a card that sleeps, so it is for hosts that have both a GPU and a card with an RDMA
-device, and for the bridges above those alone. All functions are one question: without CAP_SYS_ADMIN they have one gap.
+A read of configuration space is slow and wakes a sleeping card, so it happens only on hosts with both a GPU and a card with an RDMA
+device, and only for these and the bridges above. All functions are one question: without CAP_SYS_ADMIN there is one gap.
 """
 
 import re
@@ -17,16 +17,16 @@ from hostagent.host.values import line_in
 
 _GROUPS = "/sys/kernel/iommu_groups"
 _GROUP = re.compile(r"[0-9]{1,9}", re.ASCII)
-#: What a register of a function reads as that no longer answers.
+#: The value of a register of a function that no longer answers.
 _GONE = 0xFFFF
-#: Sizes in the device control word: 128 bytes, doubled as often as these bits say; 6 and 7 mean nothing.
+#: Sizes in the device control register: 128 bytes shifted left by the value of the bits; 6 and 7 are reserved.
 _SMALLEST_BYTES, _MOST_DOUBLED = 128, 5
 _PAYLOAD_BIT, _REQUEST_BIT = 5, 12
 
 
 @stops_at_unread
 def read_controls(source: Source, places: "tuple[PciPlace, ...] | Unread", gpus: "frozenset[str] | Unread") -> tuple[PciControl, ...]:
-    """Of GPUs and cards with RDMA and of their bridges, by address; none where a host has not both. A virtual function is its card's."""
+    """Settings of GPUs, cards with RDMA and their bridges, by address; none unless the host has both. A virtual function is its card's."""
     with_rdma = {_card(source, one.pci) for one in need(places) if one.pci not in need(gpus) and _has_rdma(source, one.pci)}
     ours = [one for one in need(places) if one.pci in need(gpus) and not read_pci.is_virtual(source, one.pci)]
     cards = [one for one in need(places) if one.pci in with_rdma]
@@ -35,14 +35,14 @@ def read_controls(source: Source, places: "tuple[PciPlace, ...] | Unread", gpus:
     devices = {one.pci for one in (*ours, *cards)}
     addresses = sorted(devices | {bridge for one in (*ours, *cards) for bridge in one.bridges})
     answer = source.pci_controls(*addresses)
-    if isinstance(answer, Unread) and answer.why == "not-recorded":  # its own words name all addresses
+    if isinstance(answer, Unread) and answer.why == "not-recorded":  # its own detail lists all addresses
         answer = Unread(answer.why, "the snapshot does not know how PCI functions are set up", answer.question)
     not_asked = Unread("not-supported", "of a bridge the IOMMU group is not looked at")
     return tuple(control_of(one, answer, _iommu(source, one) if one in devices else not_asked) for one in addresses)
 
 
 def control_of(address: str, answer: "Mapping[str, Any] | Unread", iommu: "str | Unread") -> PciControl:
-    """One function out of the answer about all.
+    """One function from the answer about all.
 
     >>> control_of("0000:1a:00.0", {"0000:1a:00.0": {"acs": 0x1D, "control": 0x2930, "fatal": "0"}}, "identity")
     PciControl(pci='0000:1a:00.0', acs=29, max_read_request=512, max_payload=256, iommu='identity', fatal_errors=0)
@@ -60,7 +60,7 @@ def control_of(address: str, answer: "Mapping[str, Any] | Unread", iommu: "str |
 
 
 def _card(source: Source, address: str) -> str:
-    """Of a virtual function its physical one, which may have given its own RDMA device away."""
+    """The physical function of a virtual one, which may have passed its own RDMA device on."""
     target = source.readlink(f"{read_pci.DEVICES}/{address}/physfn")
     return address if isinstance(target, Unread) and target.why == "absent" else need(target).rstrip("/").rpartition("/")[2]
 
@@ -70,7 +70,7 @@ def _has_rdma(source: Source, address: str) -> bool:
 
 
 def _iommu(source: Source, address: str) -> "str | Unread":
-    """The type of its group, "" where the IOMMU is off and no device has one. Kernels before 4.11 have no such file."""
+    """The type of its group, "" if the IOMMU is off and no device has one. Kernels before 4.11 have no such file."""
     target = source.readlink(f"{read_pci.DEVICES}/{address}/iommu_group")
     if isinstance(target, Unread):
         return "" if target.why == "absent" else target
@@ -78,7 +78,7 @@ def _iommu(source: Source, address: str) -> "str | Unread":
 
 
 def parse_group(target: str, address: str) -> "int | Unread":
-    """The number of an IOMMU group, by what the link in the function's directory says.
+    """The number of an IOMMU group, from the target of the link in the function's directory.
 
     >>> parse_group("../../../kernel/iommu_groups/27", "0000:1a:00.0")
     27
@@ -88,7 +88,7 @@ def parse_group(target: str, address: str) -> "int | Unread":
 
 
 def _number(row: Any, name: str, address: str) -> "int | Unread":
-    """A number, the text of one, or the reason why there is none."""
+    """Converts a number or its text; the reason if there is none."""
     value = row if isinstance(row, Unread) else row.get(name) if isinstance(row, Mapping) else None
     if isinstance(value, Unread):
         return value
@@ -111,7 +111,7 @@ def _why(word: str) -> Why:
 
 
 def _size(control: "int | Unread", bit: int, address: str) -> "int | Unread":
-    """Bytes, of three bits of the device control word."""
+    """Bytes, from three bits of the device control register."""
     if isinstance(control, Unread):
         return control
     doubled = control >> bit & 0b111

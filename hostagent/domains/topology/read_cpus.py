@@ -1,12 +1,11 @@
-"""CPUs: which are online, and their packages, cores and cpufreq policies (Linux kernel, ABI/stable/sysfs-devices-system-cpu).
+"""Online CPUs with packages, cores and cpufreq policies (Linux kernel, ABI/stable/sysfs-devices-system-cpu).
 
-A host has thousands of CPUs at times, so nothing is asked of each: a package is asked once, a core once, and not even that where
-no core has a second thread.
+A host may have thousands of CPUs, so there is no read per CPU, but one per package and one per core, the latter only with SMT.
 """
 
-# A package is asked once (package_cpus_list, before Linux 5.3 core_siblings_list), a core once (thread_siblings_list of its first
-# CPU), no core where smt/active is 0. A cpufreq policy is asked once; which CPUs it governs is asked only where there are fewer
-# policies than CPUs (else policyN governs CPU N).
+# Read once per package (package_cpus_list, before Linux 5.3 core_siblings_list), once per core (thread_siblings_list of its first
+# CPU) unless smt/active is 0, and once per cpufreq policy; the CPUs of a policy only if there are fewer policies than CPUs (else
+# policyN governs CPU N).
 
 import re
 
@@ -21,7 +20,7 @@ CPUS = "/sys/devices/system/cpu"
 _POLICIES = f"{CPUS}/cpufreq"
 _POLICY = re.compile(r"policy([0-9]{1,5})", re.ASCII)
 _CPU = re.compile(r"cpu([0-9]{1,5})", re.ASCII)
-#: Kernels before 5.3 have the second name alone.
+#: Kernels before 5.3 have only the second name.
 _OF_PACKAGE = ("package_cpus_list", "core_siblings_list")
 
 
@@ -33,13 +32,13 @@ def cpulist(text: str, where: str) -> "tuple[int, ...] | Unread":
 
 
 def list_in(source: Source, path: str) -> "tuple[int, ...] | Unread":
-    """The numbers of a file that holds a list of them."""
+    """The numbers in a file with a CPU list."""
     return then(line_in(source, path), lambda text: cpulist(text, path))
 
 
 @stops_at_unread
 def online(source: Source) -> tuple[int, ...]:
-    """The CPUs that run. Kernels before 2.6.29 and some made trees have no such list: then by their directories."""
+    """The online CPUs. Kernels before 2.6.29 and some emulated trees have no such list: then by their directories."""
     path = f"{CPUS}/online"
     listed = list_in(source, path)
     if not isinstance(listed, Unread) or listed.why != "absent":
@@ -51,7 +50,7 @@ def online(source: Source) -> tuple[int, ...]:
 
 @stops_at_unread
 def packages(source: Source, cpus: "tuple[int, ...] | Unread") -> tuple[CpuPackage, ...]:
-    """By id. CPUs of one package whose lists differ, as of firmware that is wrong, are one package all the same."""
+    """By id. CPUs with one package id but different lists (faulty firmware) are one package."""
     found: dict[int, set[int]] = {}
     seen: set[int] = set()
     for cpu in need(cpus):
@@ -76,7 +75,7 @@ def _siblings(source: Source, cpu: int) -> tuple[int, ...]:
 def cores(source: Source, cpus: "tuple[int, ...] | Unread") -> tuple[str, ...]:
     """The CPUs of each core, by the first of them."""
     running = need(cpus)
-    if line_in(source, f"{CPUS}/smt/active", absent="") == "0":  # no core has two CPUs that run
+    if line_in(source, f"{CPUS}/smt/active", absent="") == "0":  # no core has two online CPUs
         return tuple(map(str, running))
     found: list[str] = []
     seen: set[int] = set()
@@ -92,29 +91,29 @@ def cores(source: Source, cpus: "tuple[int, ...] | Unread") -> tuple[str, ...]:
 
 @stops_at_unread
 def governors(source: Source, cpus: "tuple[int, ...] | Unread") -> tuple[CpuGovernor, ...]:
-    """By the first CPU of each policy; none where the kernel does not set frequencies.
+    """By the first CPU of each policy; none if the kernel does not control frequencies.
 
-    Where there are as many policies as CPUs, each governs the one in its name; else each is asked.
+    With as many policies as CPUs, each governs the CPU in its name; else each policy's list is read.
     """
     names = need(source.listdir(_POLICIES, absent=()))
     policies = sorted(int(found[1]) for name in names if (found := _POLICY.fullmatch(name)))
     alone = policies == list(need(cpus)) if policies else True
     return tuple(
         CpuGovernor(
-            str(number) if alone else _governed(source, number),
+            str(number) if alone else _policy_cpus(source, number),
             line_in(source, f"{_POLICIES}/policy{number}/scaling_governor"),
         )
         for number in policies
     )
 
 
-def _governed(source: Source, number: int) -> str:
-    """``affected_cpus`` of a policy: its CPUs that are online, with spaces between them."""
+def _policy_cpus(source: Source, number: int) -> str:
+    """``affected_cpus`` of a policy: its online CPUs, separated by spaces."""
     path = f"{_POLICIES}/policy{number}/affected_cpus"
     words = need(line_in(source, path)).split()
     return format_cpulist(_sane(need(parse_number(word, path)), path) for word in words)
 
 
 def _sane(cpu: int, where: str) -> int:
-    """A number that `parse_cpulist` takes."""
+    """A number within the limit of `parse_cpulist`."""
     return cpu if 0 <= cpu < LIMIT else need(Unread("error", f"{where} has CPU {cpu}, wanted one below {LIMIT}"))

@@ -1,13 +1,13 @@
 """Network controllers on PCI, with their interfaces and RDMA devices (Linux kernel, ABI/testing/sysfs-bus-pci).
 
-The directories ``net`` and ``infiniband`` of a PCI function are the kernel's own lists. What is below /sys/class/infiniband asks the
-card's firmware at times, and nothing of it is read here.
+The directories ``net`` and ``infiniband`` of a PCI function are the kernel's own lists. Files below /sys/class/infiniband may query the
+card's firmware, and are not read here.
 """
 
-# A virtual function is asked for device id, driver, net, infiniband and physfn alone: NUMA node, CPUs and vendor are its card's,
-# and it has no link (a card may have 256). virtio has `net` below its virtio device. Not read: /sys/kernel/pci_switch_link (fused
+# Of a virtual function only device id, driver, net, infiniband and physfn are read (a card may have 256): NUMA node, CPUs and vendor
+# are its card's, and it has no link. virtio has `net` below its virtio device. Not read: /sys/kernel/pci_switch_link (fused
 # Broadcom switches), deep idle states; the link above a switch is not evaluated. The ConnectX-7 functions of HGX B200 that lead
-# to NVLink switches become rails where a host has no other RDMA NIC.
+# to NVLink switches become rails if a host has no other RDMA NIC.
 
 import re
 from collections.abc import Callable
@@ -27,12 +27,12 @@ _NO_LINK = Unread("not-supported", "a virtual function has no link of its own")
 
 @stops_at_unread
 def addresses(source: Source) -> tuple[str, ...]:
-    """The functions of class 02xx; unread where that of one function cannot be read."""
+    """The functions of class 02xx; unread if the class of one function cannot be read."""
     found: list[str] = []
     for name in need(source.listdir(read_pci.DEVICES, absent=())):
         if read_pci.is_address(name):
             kind = read_pci.number(source, name, "class")
-            if isinstance(kind, Unread) and kind.why == "absent":  # taken out since it was listed
+            if isinstance(kind, Unread) and kind.why == "absent":  # removed since it was listed
                 continue
             if need(kind) >> 16 == _NETWORK:
                 found.append(name)
@@ -42,12 +42,12 @@ def addresses(source: Source) -> tuple[str, ...]:
 @stops_at_unread
 def read_nics(source: Source, known: Callable[[type], Any]) -> tuple[Nic, ...]:
     listed = need(addresses(source))
-    made: dict[str, Nic] = {}
+    nics: dict[str, Nic] = {}
     physical = {address: _physical(source, address) for address in listed}
     for address in sorted(listed, key=lambda one: isinstance(physical[one], str) and bool(physical[one])):  # physical functions first
         of = physical[address]
-        made[address] = _virtual(source, address, made[of]) if isinstance(of, str) and of in made else _nic(source, address, of)
-    return tuple(made[address] for address in sorted(made))
+        nics[address] = _virtual(source, address, nics[of]) if isinstance(of, str) and of in nics else _nic(source, address, of)
+    return tuple(nics[address] for address in sorted(nics))
 
 
 def _physical(source: Source, address: str) -> "str | Unread":
@@ -79,7 +79,7 @@ def _nic(source: Source, address: str, of: "str | Unread") -> Nic:
 
 
 def _virtual(source: Source, address: str, physical: Nic) -> Nic:
-    """A card may have hundreds: what is that of their card (SR-IOV specification, section 3.4) is not asked again."""
+    """A virtual function. A card may have hundreds: values shared with the card (SR-IOV specification, section 3.4) are not read again."""
     bound = read_pci.bound_to(source, address)
     return Nic(
         pci=address,
@@ -100,7 +100,7 @@ def _virtual(source: Source, address: str, physical: Nic) -> Nic:
 
 @stops_at_unread
 def _netdevs(source: Source, address: str, bound: "str | Unread") -> tuple[str, ...]:
-    """A virtio device stands between the function and its interface."""
+    """Interfaces; those of virtio are below a virtio device of the function."""
     directory = f"{read_pci.DEVICES}/{address}"
     if bound != _VIRTIO:
         return need(source.listdir(f"{directory}/net", absent=()))

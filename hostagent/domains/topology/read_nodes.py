@@ -1,10 +1,10 @@
 """NUMA nodes: CPUs, memory, distances, huge pages (Linux kernel, ABI/stable/sysfs-devices-node).
 
-The directories say which nodes there are: the kernel has one for each that is online, and the file ``online`` came later.
+Nodes are found by their directories: the kernel has one for each online node, and the file ``online`` came later.
 """
 
-# A kernel without NUMA is one node 0 with all CPUs, MemTotal of /proc/meminfo and distance (10,). Free huge pages are asked where
-# there are any.
+# A kernel without NUMA is one node 0 with all CPUs, MemTotal of /proc/meminfo and distance (10,). Free huge pages are read only if
+# there are huge pages.
 
 import re
 
@@ -40,7 +40,7 @@ def numa_nodes(source: Source, cpus: "tuple[int, ...] | Unread") -> "tuple[NumaN
 
 
 def parse_mem_total(text: str) -> "int | Unread":
-    r"""Bytes, of the ``meminfo`` of a node or of the host.
+    r"""MemTotal in bytes, from the ``meminfo`` of a node or of the host.
 
     >>> parse_mem_total("Node 1 MemTotal:       1056764928 kB\nNode 1 MemFree: 7 kB\n")
     1082127286272
@@ -50,7 +50,7 @@ def parse_mem_total(text: str) -> "int | Unread":
 
 
 def parse_distances(text: str, nodes: int) -> "tuple[int, ...] | Unread":
-    r"""One number per node that is online.
+    r"""One number per online node.
 
     >>> parse_distances("10 21\n", 2), parse_distances("10\n", 2)
     ((10, 21), Unread('error', "distance: found '10', wanted 2 numbers"))
@@ -78,7 +78,7 @@ def _node(source: Source, number: int, nodes: int) -> NumaNode:
 
 
 def _cpus(source: Source, directory: str) -> "tuple[int, ...] | Unread":
-    """Kernels before 2.6.29 and some made trees have the mask alone."""
+    """CPUs of a node. Kernels before 2.6.29 and some emulated trees have only the mask."""
     listed = list_in(source, f"{directory}/cpulist")
     if not isinstance(listed, Unread) or listed.why != "absent":
         return listed
@@ -91,7 +91,7 @@ def _cpus(source: Source, directory: str) -> "tuple[int, ...] | Unread":
 
 @stops_at_unread
 def _hugepages(source: Source, directory: str) -> tuple[Hugepages, ...]:
-    """By size; how many are free is asked where there are any."""
+    """By size; the number of free pages is read only if there are pages."""
     names = need(source.listdir(directory, absent=()))
     sizes = sorted(int(found[1]) for name in names if (found := _SIZE.fullmatch(name)))
     pages: list[Hugepages] = []

@@ -1,6 +1,6 @@
 """PCI functions as sysfs shows them: addresses, classes, and whether a device still answers."""
 
-# Configuration space takes up to 10 ms per read: only for a GPU with a link that looks dead, or that NVML or /proc lack.
+# Configuration space takes up to 10 ms per read, so it is read only for a GPU with a dead-looking link, or missing in NVML or /proc.
 
 import re
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from hostagent.host.values import line_in, number_in
 
 DEVICES = "/sys/bus/pci/devices"
 NVIDIA = 0x10DE
-#: Vendors whose GPUs are named and not judged: AMD, Intel.
+#: Vendors of GPUs that are named and not evaluated: AMD, Intel.
 OTHER_VENDORS = (0x1002, 0x8086)
 #: Base class and subclass (pci_ids.h): VGA controller, 3D controller, other display, processing accelerator.
 VGA, THREE_D, DISPLAY, ACCELERATOR = 0x0300, 0x0302, 0x0380, 0x1200
@@ -24,7 +24,7 @@ _LANES = range(1, 33)
 
 
 class Function(NamedTuple):
-    """A PCI function that is or may be a GPU: ``kind`` and ``vendor`` are known, or say why not."""
+    """A PCI function that is or may be a GPU; ``kind`` and ``vendor`` may be unread."""
 
     pci: str
     kind: "int | Unread"  # base class and subclass
@@ -63,7 +63,7 @@ def parse_hex(text: str, where: str) -> "int | Unread":
 
 
 def scan(source: Source) -> "tuple[Function, ...] | Unread":
-    """The functions whose class is a GPU's, and those whose class or vendor cannot be read."""
+    """The functions with a GPU's class, and those with an unreadable class or vendor."""
     names = source.listdir(DEVICES)
     if isinstance(names, Unread):
         return names
@@ -76,7 +76,7 @@ def scan(source: Source) -> "tuple[Function, ...] | Unread":
             kind >>= 8
             if kind not in (VGA, THREE_D, DISPLAY, ACCELERATOR):
                 continue
-        elif kind.why == "absent":  # taken out between the listing and the read
+        elif kind.why == "absent":  # removed between listing and read
             continue
         found.append(Function(parse_address(name), kind, number(source, name, "vendor")))
     return tuple(found)
@@ -88,7 +88,7 @@ def number(source: Source, pci: str, name: str) -> "int | Unread":
 
 
 def identity(source: Source, pci: str, name: str) -> "str | Unread":
-    """An id in its usual writing: ``0x2330``."""
+    """An id in its usual form: ``0x2330``."""
     return then(number(source, pci, name), lambda found: f"0x{found:04x}")
 
 
@@ -102,7 +102,7 @@ def count(source: Source, pci: str, name: str) -> "int | Unread":
 
 
 def bound_to(source: Source, pci: str) -> "str | Unread":
-    """The driver's name, "" for none."""
+    """The name of the bound driver, "" for none."""
     target = source.readlink(f"{DEVICES}/{pci}/driver")
     if isinstance(target, Unread):
         return "" if target.why == "absent" else target
@@ -110,7 +110,7 @@ def bound_to(source: Source, pci: str) -> "str | Unread":
 
 
 def driver_override(source: Source, pci: str) -> "str | Unread":
-    """The one driver that may bind the device, "" for any; kernels before 3.16 have no such file."""
+    """The only driver that may bind the device, "" for any; kernels before 3.16 have no such file."""
     return then(line_in(source, f"{DEVICES}/{pci}/driver_override", absent=""), lambda name: "" if name == "(null)" else name)
 
 
@@ -119,15 +119,15 @@ def is_vga(source: Source, pci: str) -> "bool | Unread":
 
 
 def is_virtual(source: Source, pci: str) -> bool:
-    """A virtual function is no card of its own: its physical function is."""
+    """Whether the function is a virtual one, which is not a card."""
     return isinstance(source.readlink(f"{DEVICES}/{pci}/physfn"), str)
 
 
 def config_readable(source: Source, pci: str, speed: "str | Unread", width: "int | Unread") -> "bool | Unread":
-    """Whether PCI configuration space answers: False when it reads all ones.
+    """Whether PCI configuration space answers: False if it reads all ones.
 
-    The kernel reads speed and width from that very space each time (the ids it remembers), so a link that makes sense
-    is the proof. The space itself is read only where there is none: that read takes 10 ms, and wakes a sleeping GPU.
+    The kernel reads speed and width from configuration space each time (ids are cached), so a plausible link is proof enough.
+    Otherwise the space itself is read, which takes 10 ms and wakes a sleeping GPU.
     """
     if isinstance(speed, str) and isinstance(width, int) and "GT/s" in speed and width in _LANES:
         return True
@@ -138,7 +138,7 @@ def config_readable(source: Source, pci: str, speed: "str | Unread", width: "int
 
 
 def lanes(source: Source, pci: str) -> "int | Unread":
-    """The lanes that the card has and the port above it: many boards wire eight lanes to a slot for sixteen."""
+    """The lower of the maximum widths of card and port: many boards wire eight lanes to a slot for sixteen."""
     own, port = count(source, pci, "max_link_width"), count(source, pci, "../max_link_width")
     if isinstance(own, Unread) or (isinstance(port, Unread) and port.why == "absent"):
         return own
@@ -146,7 +146,7 @@ def lanes(source: Source, pci: str) -> "int | Unread":
 
 
 def slower(card: "str | Unread", port: "str | Unread") -> "str | Unread":
-    """The lower of two speeds in sysfs words. A port that has none, or does not say it, leaves that of the card.
+    """The lower of two speeds in sysfs format; the card's if the port has none or does not report it.
 
     >>> slower("32.0 GT/s PCIe", "16.0 GT/s PCIe"), slower("16.0 GT/s PCIe", "Unknown")
     ('16.0 GT/s PCIe', '16.0 GT/s PCIe')
@@ -160,7 +160,7 @@ def slower(card: "str | Unread", port: "str | Unread") -> "str | Unread":
 
 
 def facts(source: Source, pci: str) -> dict[str, Any]:
-    """The fields of `hostagent.facts.gpu.Gpu` that sysfs knows."""
+    """The fields of `hostagent.facts.gpu.Gpu` from sysfs."""
     speed, width = word(source, pci, "current_link_speed"), count(source, pci, "current_link_width")
     offered = word(source, pci, "max_link_speed")
     device = identity(source, pci, "device")

@@ -1,6 +1,6 @@
-"""The host's topology, from sysfs alone: nodes, packages, cores, and where GPUs and NICs hang on PCI."""
+"""The host's topology, only from sysfs: nodes, packages, cores, and the PCI paths of GPUs and NICs."""
 
-# lstopo 2.9 (Debian 12) is the judge; other versions were not tried.
+# Compared with lstopo 2.9 (Debian 12); other versions were not tried.
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from hostagent.host.source import Source
 from hostagent.host.values import number_in
 
 _BALANCING = "/proc/sys/kernel/numa_balancing"
-#: A host bridge in a path of sysfs: pci0000:16. Behind Intel's VMD and in Hyper-V one stands below other devices.
+#: A host bridge in a sysfs path: pci0000:16. Behind Intel's VMD and in Hyper-V one is below other devices.
 _HOST_BRIDGE = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}", re.ASCII)
 _BRIDGE = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
 
@@ -36,7 +36,7 @@ def read_topology(source: Source, known: Callable[[type], Any]) -> Topology:
 
 
 def _balancing(source: Source) -> "bool | Unread":
-    """Of the bits, 1 is the one that moves pages to whom uses them (Linux kernel, admin-guide/sysctl/kernel); no file, no such thing."""
+    """Whether pages migrate to the CPUs that use them: the bit of value 1 (Linux kernel, admin-guide/sysctl/kernel); False if no file."""
     found = number_in(source, _BALANCING)
     return False if isinstance(found, Unread) and found.why == "absent" else then(found, lambda bits: bool(bits & 1))
 
@@ -53,13 +53,13 @@ def _places(source: Source, gpus: "frozenset[str] | Unread") -> tuple[PciPlace, 
     found: list[PciPlace] = []
     for address in sorted(need(gpus) | set(need(addresses(source)))):
         path = source.realpath(f"{read_pci.DEVICES}/{address}")
-        if not isinstance(path, Unread) or path.why != "absent":  # taken out since it was listed
+        if not isinstance(path, Unread) or path.why != "absent":  # removed since it was listed
             found.append(need(parse_place(need(path), address)))
     return tuple(found)
 
 
 def parse_place(path: str, address: str) -> "PciPlace | Unread":
-    """Where the device hangs, by the path that its link in /sys/bus/pci/devices leads to.
+    """A device's place on PCI, from the target of its link in /sys/bus/pci/devices.
 
     >>> parse_place("/sys/devices/pci0000:16/0000:16:01.0/0000:17:00.0/0000:18:00.0/0000:1b:00.0", "0000:1b:00.0")
     PciPlace(pci='0000:1b:00.0', root='pci0000:16', bridges=('0000:16:01.0', '0000:17:00.0', '0000:18:00.0'))

@@ -1,4 +1,4 @@
-"""``topology``: sockets, NUMA nodes, GPUs and NICs, how near they are to each other, and what one NUMA node can hold."""
+"""``topology``: sockets, NUMA nodes, GPUs and NICs, distances between them, and the capacity of NUMA nodes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ _NODE = ("id", "cpus", "memory_bytes", "distances", "hugepages")
 _PACKAGE = ("id", "cpus")
 _LINK = {"speed": "link_speed", "speed_max": "link_speed_max", "width": "link_width", "width_max": "link_width_max"}
 _DEVICE = ("pci", "numa_node", "local_cpus")
-_GPU = ("uuid", "bound_to", "vga", "on_pci", "excluded")  # what a plug-in offers, and by which name
+_GPU = ("uuid", "bound_to", "vga", "on_pci", "excluded")  # what a device plug-in offers, and its names
 _NIC = ("netdevs", "rdma")
 _MOST = ("max_gpus_single_numa_total", "max_gpus_single_numa_free", "max_gpus_restricted_free")
 _COUNTED = ("gpus_per_numa", "cpus_per_numa", "nics_per_numa")
@@ -49,7 +49,7 @@ def _rows(topology: "Topology | Unread", name: str, fields: tuple[str, ...]) -> 
 
 
 def _gpus(gpus: tuple[Gpu, ...], hangs: Any) -> list[dict[str, Any]]:
-    """NVML's index names a GPU where each has one, else its place in the order of addresses."""
+    """GPUs are named by NVML's index if each has one, else by their position in the order of addresses."""
     indices = [gpu.index for gpu in gpus]
     by_index = not any(isinstance(index, Unread) for index in indices)
     names = [f"GPU{gpu.index if by_index else number}" for number, gpu in enumerate(gpus)]
@@ -93,7 +93,7 @@ def _rails(distances: "Distances | Unread", nics: Any, managers: "tuple[str, ...
 
 
 def _capacity(topology: Any, gpus: Any, nics: Any, kubelet: Any) -> Any:
-    """The numbers of `hostagent.domains.kubelet.placement.capacity`; unread as a whole where the model has too little to begin with."""
+    """The numbers of `hostagent.domains.kubelet.placement.capacity`; unread as a whole if the model lacks its inputs."""
     from hostagent.domains.kubelet.placement.capacities import capacity
     from hostagent.domains.kubelet.placement.node import node_of
 

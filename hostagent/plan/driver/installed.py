@@ -6,7 +6,7 @@ from hostagent.core.memo import once
 from hostagent.core.unread import Unread, need
 from hostagent.domains.driver.tables.packages import PINNING, belongs
 from hostagent.domains.driver.tables.releases import floor
-from hostagent.domains.packages.tables.names import MODULES_BESIDE_CUDA, SEPARATE_IN_DISTRIBUTIONS, driver_part, is_driver_version
+from hostagent.domains.packages.tables.names import SEPARATE_IN_DISTRIBUTIONS, SIGNED_MODULE_PACKAGES, driver_part, is_driver_version
 from hostagent.facts.installation import Installation, InstalledPackage
 from hostagent.facts.packages import Package, Packages, VersionLock, names
 from hostagent.facts.version import compare_upstream, upstream
@@ -97,7 +97,7 @@ def installed_origins(view: View) -> tuple[str, ...]:
     parts = [
         one
         for one in need(need(view.packages).installed)
-        if driver_part(one.name) and is_driver_version(need(one.upstream)) and not one.name.startswith(MODULES_BESIDE_CUDA)
+        if driver_part(one.name) and is_driver_version(need(one.upstream)) and not one.name.startswith(SIGNED_MODULE_PACKAGES)
     ]
     known = {one.origin for one in parts if one.origin in ("cuda", "distribution")}
     if parts and not known:

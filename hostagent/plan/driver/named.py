@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from hostagent.core.tables.pci import Flavour
-from hostagent.domains.driver.tables.packages import NVLINK5_PACKAGES, Row, addons, meta_flavour, rows
+from hostagent.domains.driver.tables.packages import NVLINK5_PACKAGES, PackageSet, addons, meta_flavour, package_sets
 from hostagent.plan.driver.renamed import required
 from hostagent.plan.driver.situation import Situation
 from hostagent.plan.model import Given
@@ -16,7 +16,7 @@ class Named(NamedTuple):
     ``later`` are others that an image may need, which shows no switches: they come along where there are any.
     """
 
-    row: Row
+    row: PackageSet
     required: tuple[str, ...]
     beside: tuple[str, ...]
     modules: tuple[str, ...]
@@ -29,13 +29,13 @@ class Named(NamedTuple):
         return (*self.required, *self.beside, *self.modules, *self.metas, *self.others, *self.later)
 
 
-def fitting_rows(state: Situation, policy: InstallPolicy, branch: str) -> tuple[Row, ...]:
+def fitting_rows(state: Situation, policy: InstallPolicy, branch: str) -> tuple[PackageSet, ...]:
     """Those of a branch that the profile allows, the one that is installed already first. () where this release knows none."""
-    found = [one for one in rows(state.host, state.origin, policy.delivery, branch) if state.flavour in one.module]
+    found = [one for one in package_sets(state.host, state.origin, policy.delivery, branch) if state.flavour in one.module]
     return tuple(sorted(found, key=lambda row: -_installed(state, row)))
 
 
-def named(state: Situation, row: Row, version: str) -> Named:
+def named(state: Situation, row: PackageSet, version: str) -> Named:
     """`version` as NVIDIA writes it; its branch is enough for most names."""
     branch = version.partition(".")[0]
     policy = state.given.profile.install
@@ -46,7 +46,7 @@ def named(state: Situation, row: Row, version: str) -> Named:
     return Named(
         row,
         required=(*(one.format(b=branch) for one in (*wanted, *full)), *(name for must, _ in asked for name in must)),
-        beside=(*(one.format(b=branch) for one in row.beside), *(name for _, may in asked for name in may)),
+        beside=(*(one.format(b=branch) for one in row.optional), *(name for _, may in asked for name in may)),
         modules=tuple(_of_kernel(row, state, release, version) for release in state.kernels if state.flavour in row.per_kernel),
         metas=tuple(dict.fromkeys(_meta(row, state, release, branch) for release in state.kernels if state.flavour in row.meta)),
         others=NVLINK5_PACKAGES if state.nvlink5 else (),
@@ -54,7 +54,7 @@ def named(state: Situation, row: Row, version: str) -> Named:
     )
 
 
-def is_named_by_version(row: Row, flavour: Flavour) -> bool:
+def is_named_by_version(row: PackageSet, flavour: Flavour) -> bool:
     """Whether the packages of kernels' modules have the driver's version in their names."""
     return "{v}" in row.per_kernel.get(flavour, "")
 
@@ -64,16 +64,16 @@ def mirrors(given: Given) -> tuple[str, ...]:
     return (given.profile.install.repositories.cuda.url,)
 
 
-def _of_kernel(row: Row, state: Situation, release: str, version: str) -> str:
+def _of_kernel(row: PackageSet, state: Situation, release: str, version: str) -> str:
     """In rpm's names a kernel has neither its architecture nor its distribution."""
     return row.per_kernel[state.flavour].format(b=version.partition(".")[0], v=version, k=release, r=release.partition(".el")[0])
 
 
-def _meta(row: Row, state: Situation, release: str, branch: str) -> str:
+def _meta(row: PackageSet, state: Situation, release: str, branch: str) -> str:
     return row.meta[state.flavour].format(b=branch, f=meta_flavour(release, state.names))
 
 
-def _installed(state: Situation, row: Row) -> int:
+def _installed(state: Situation, row: PackageSet) -> int:
     """How many of the row's own names are installed, in any flavour and branch."""
     from hostagent.domains.packages.tables.names import driver_stem
 

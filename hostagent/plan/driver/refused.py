@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from hostagent.core.steps import Step
 from hostagent.core.unread import Unread, need
-from hostagent.domains.driver.tables.packages import Row
+from hostagent.domains.driver.tables.packages import PackageSet
 from hostagent.plan.driver.installed import newest_first
 from hostagent.plan.driver.kernels import headers
 from hostagent.plan.driver.loaded import must_exchange, users
@@ -68,7 +68,7 @@ def no_kernel(state: Situation) -> Refusal:
     return refusal("kernel-unknown", "No kernel is known that needs a module", "no kernel below /lib/modules", "a kernel", step)
 
 
-def no_version(state: Situation, ways: tuple[Row, ...], known: Offered) -> Refusal:
+def no_version(state: Situation, ways: tuple[PackageSet, ...], known: Offered) -> Refusal:
     """There is no such version, or none that is whole."""
     tried = [version for version in preferred(state, known.versions) if _is_offered(state, ways, version, known)]
     return _incomplete(state, ways, tried[0], known) if tried else _missing(state, known)
@@ -88,7 +88,7 @@ def _missing(state: Situation, known: Offered) -> Refusal:
     return refusal("version-missing", f"The repositories have no driver {wish.text}", found, wanted, *steps)
 
 
-def _incomplete(state: Situation, ways: tuple[Row, ...], version: str, known: Offered) -> Refusal:
+def _incomplete(state: Situation, ways: tuple[PackageSet, ...], version: str, known: Offered) -> Refusal:
     names = _fullest(state, ways, version, known)
     missing = lacking(names, version, known)
     return refusal(
@@ -101,11 +101,11 @@ def _incomplete(state: Situation, ways: tuple[Row, ...], version: str, known: Of
     )
 
 
-def _fullest(state: Situation, ways: Iterable[Row], version: str, known: Offered) -> Named:
+def _fullest(state: Situation, ways: Iterable[PackageSet], version: str, known: Offered) -> Named:
     return min((named(state, row, version) for row in ways), key=lambda one: len(lacking(one, version, known)))
 
 
-def _is_offered(state: Situation, ways: tuple[Row, ...], version: str, known: Offered) -> bool:
+def _is_offered(state: Situation, ways: tuple[PackageSet, ...], version: str, known: Offered) -> bool:
     """Something of it is there that is not merely installed."""
     return any(known.has(name, version) for row in ways for name in named(state, row, version).required)
 

@@ -4,7 +4,7 @@ import re
 
 from hostagent.core.steps import Step
 from hostagent.core.tables.pci import Flavour
-from hostagent.domains.driver.tables.packages import Host, Row, flavour_in
+from hostagent.domains.driver.tables.packages import Host, PackageSet, flavour_in
 from hostagent.plan.model import Given, Refusal
 from hostagent.plan.model import Renamed as Said
 from hostagent.plan.refusals.words import refusal
@@ -14,12 +14,12 @@ _OPEN = re.compile(r"-open(?=-|$)")
 _SERVERS = "-server"
 
 
-def required(row: Row, flavour: Flavour, host: Host, said: Said) -> tuple[str, ...]:
+def required(row: PackageSet, flavour: Flavour, host: Host, said: Said) -> tuple[str, ...]:
     """What has to be there of a row. apt's package of the driver brings its module, too; SUSE's is the module; elsewhere it is one of each.
 
-    >>> from hostagent.domains.driver.tables.packages import rows
+    >>> from hostagent.domains.driver.tables.packages import package_sets
     >>> host = Host("debian", "12", "x86_64")
-    >>> row = rows(host, "cuda", "dkms", "580")[0]
+    >>> row = package_sets(host, "cuda", "dkms", "580")[0]
     >>> required(row, "open", host, Said()), required(row, "open", host, Said("nvidia-open-580"))
     (('nvidia-driver-cuda', 'nvidia-kernel-open-dkms'), ('nvidia-open-580',))
     """

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hostagent.core.tables.platforms import HOSTS_OWN
 from hostagent.core.unread import need
-from hostagent.domains.driver.tables.packages import PINNED, Row, meta_flavour, rows
+from hostagent.domains.driver.tables.packages import PINNED, PackageSet, meta_flavour, package_sets
 from hostagent.facts.version import wish
 from hostagent.plan.driver import renamed
 from hostagent.plan.driver.flavours import wanted_flavour
@@ -85,7 +85,7 @@ def _changed(state: Situation, stays: "DriverChoice | None") -> tuple[DriverChoi
     return choice, Portion(refusals=(headers_missing(state, missing),) if missing else ())
 
 
-def _ways(state: Situation, version: str) -> tuple[Row, ...]:
+def _ways(state: Situation, version: str) -> tuple[PackageSet, ...]:
     return fitting_rows(state, state.given.profile.install, version.partition(".")[0])
 
 
@@ -126,7 +126,7 @@ def _resolved(state: Situation, picked: _Picked, known: Offered) -> DriverChoice
     )
 
 
-def _unresolved(state: Situation, row: Row) -> DriverChoice:
+def _unresolved(state: Situation, row: PackageSet) -> DriverChoice:
     """Before anybody was asked: the names of the branch, at no version."""
     have = [one for one in versions_of(state.driver, state.origin, state.unused) if state.meets(one)]
     version = have[0] if have and not state.given.asked.upgrade else ""
@@ -201,7 +201,7 @@ def _question(state: Situation) -> Question:
     return Question("candidates", tuple(sorted(set(words))))
 
 
-def _by_version(state: Situation, ways: tuple[Row, ...], known: Offered) -> Question:
+def _by_version(state: Situation, ways: tuple[PackageSet, ...], known: Offered) -> Question:
     """Modules that have the driver's version in their names can be asked for once versions are known. No words where there are none."""
     named_so = [row for row in ways if is_named_by_version(row, state.flavour)]
     tried = preferred(state, known.versions)[:_MOST_TRIED]
@@ -224,6 +224,6 @@ def _origin(given: Given) -> "str | Refusal":
     if said := renamed.origin(given.asked.renamed):
         return said
     if policy.delivery == "precompiled":
-        ways = rows(host_of(given.view), "auto", "precompiled", wish(given.profile.driver.install).branch)
+        ways = package_sets(host_of(given.view), "auto", "precompiled", wish(given.profile.driver.install).branch)
         return ways[0].origin if ways else "cuda"
     return "cuda"

@@ -209,7 +209,7 @@ def test_any_bytes_are_a_module_or_an_error(noise, at):
 @within(0.5)
 def test_any_text_is_read_by_the_parsers(text):
     assert isinstance(read_boot_menu.parse_grubenv(text), dict)
-    assert isinstance(grub_menu.chosen((grub_menu.MenuEntry("a", "b", "c"),), text), grub_menu.MenuEntry)
+    assert isinstance(grub_menu.default_entry((grub_menu.MenuEntry("a", "b", "c"),), text), grub_menu.MenuEntry)
     assert isinstance(installed_kernel.parse_modules_dep(text, "nvidia"), str)
     assert isinstance(read_modprobe.blacklists_nouveau(text), bool)
     assert isinstance(read_modprobe.cmdline_blacklists_nouveau(text), bool)

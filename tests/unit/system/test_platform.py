@@ -6,7 +6,7 @@ import pytest
 
 from hostagent.core.tables.platforms import owners_way
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.domains.driver.owned import brought_by
+from hostagent.domains.driver.owned import library_platform
 from hostagent.domains.system.read_os import read_os
 from hostagent.domains.system.read_platform import read_platform
 from hostagent.engine import catalogue
@@ -243,16 +243,16 @@ def test_what_a_platform_brings_is_what_lies_in_its_place_and_is_whole():
 
     def brought(path, fault=""):
         library = Library("libcuda.so.1", path, "580.178.04", cached=False, package="", fault=fault)
-        return brought_by(one, made(Driver, libraries=(library,)))
+        return library_platform(one, made(Driver, libraries=(library,)))
 
     assert brought(f"{place}/libcuda.so.580.178.04") == "GKE node"
     assert brought(f"{place}/libcuda.so.580.178.04", "no library") == ""
     assert brought("/usr/lib64/libcuda.so.580.178.04") == ""
-    assert brought_by(one, made(Driver, libraries=())) == ""
-    assert brought_by(replace(one, libraries=Part("", "host")), made(Driver)) == ""
-    assert brought_by(replace(one, libraries=Part("?", "provider")), made(Driver)) == ""
+    assert library_platform(one, made(Driver, libraries=())) == ""
+    assert library_platform(replace(one, libraries=Part("", "host")), made(Driver)) == ""
+    assert library_platform(replace(one, libraries=Part("?", "provider")), made(Driver)) == ""
     with pytest.raises(UnreadError):
-        brought_by(one, made(Driver))
+        library_platform(one, made(Driver))
 
 
 def test_where_the_place_is_not_known_the_operators_directory_makes_none_known():

@@ -20,7 +20,7 @@ class Floor(NamedTuple):
     date: str  # of the bulletin's last revision that was read
 
 
-#: Newest bulletin first: the first one that names a branch counts.
+#: Newest bulletin first: the first with the branch counts.
 FLOORS = (
     Floor("615", "615.71.09", "5861", "2026-09-30"),
     Floor("610", "610.57.04", "5861", "2026-09-30"),
@@ -55,7 +55,7 @@ RELEASES_580 = (
     "580.178.04",
 )
 
-#: The first branch whose driver can give a GPU's coherent memory to the driver alone (CDMM), instead of a NUMA node.
+#: The first branch with CDMM: the driver manages a GPU's coherent memory itself, instead of a NUMA node.
 FIRST_COHERENT_MODE_BRANCH = 580
 
 #: Highest CUDA a branch runs.
@@ -74,7 +74,7 @@ CUDA_LEVELS = (
     ("590", "13.1"),
 )
 
-#: nvmlReturn_t: (number, name as reports print it, what it means on a host).
+#: nvmlReturn_t: (number, name as reports print it, its meaning on a host).
 NVML_RETURNS = (
     (0, "ok", ""),
     (1, "uninitialized", "NVML was used before it was initialised"),
@@ -99,17 +99,17 @@ NVML_RETURNS = (
 
 
 def floor(branch: str) -> "Floor | None":
-    """The newest known floor of a branch; None when no bulletin that was read names it."""
+    """The newest known floor of a branch; None if no bulletin that was read names it."""
     return next((one for one in FLOORS if one.branch == branch), None)
 
 
 def cuda_level(branch: str) -> str:
-    """The highest CUDA a branch runs, "" for a branch that the table does not have."""
+    """The highest CUDA a branch runs, "" for a branch not in the table."""
     return dict(CUDA_LEVELS).get(branch, "")
 
 
 def nvml_name(code: int) -> str:
-    """The name of an NVML return code: ``error-31`` for one that the table does not have."""
+    """The name of an NVML return code: ``error-31`` for one not in the table."""
     return next((name for number, name, _ in NVML_RETURNS if number == code), f"error-{code}")
 
 

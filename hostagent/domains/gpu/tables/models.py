@@ -1,11 +1,11 @@
-"""Models of NVIDIA's data centre and workstation GPUs, as people write them into labels: GresTypes of Slurm, names of queues.
+"""Models of NVIDIA's data centre and workstation GPUs, as written in labels: GresTypes of Slurm, names of queues.
 
-Sources: NVIDIA's data sheets; names that NVML gives (nvidia-smi -L). State of 2026-11.
+Sources: NVIDIA's data sheets; names in NVML (nvidia-smi -L). State of 2026-11.
 """
 
 import re
 
-#: In small letters, each a part of the name that NVML gives the GPU.
+#: In lower case, each a part of the GPU's name in NVML.
 MODELS = frozenset(
     (
         "k40", "k80", "m40", "m60", "p4", "p6", "p40", "p100", "v100", "v100s", "t4", "t4g",
@@ -14,7 +14,7 @@ MODELS = frozenset(
         "a2000", "a4000", "a4500", "a5000", "a5500", "a6000",
     )
 )  # fmt: skip
-#: Of two models the one with a letter more. Not a100x: virtual A100s have that name, too.
+#: Of two models with the same stem, the one with an additional letter. Not a100x: virtual A100s have that name, too.
 _SIBLINGS = frozenset(model for model in MODELS if model[:-1] in MODELS and model[-1].isalpha()) - {"a100x"}
 _WORD = re.compile(r"[a-z0-9]+")
 
@@ -29,8 +29,8 @@ def models_in(label: str) -> tuple[str, ...]:
 
 
 def may_be(label: str, name: str) -> bool:
-    """Whether a GPU of this name may have that label: it names no model, or the GPU's own (h200 of a GH200, and with the letters that names
-    of virtual GPUs have: GRID V100DX-32Q), and no sibling with a letter more or less (l40 of an L40S).
+    """Whether a GPU of this name may have that label: one without a model, or with the GPU's own (h200 for a GH200; for virtual GPUs with
+    additional letters: GRID V100DX-32Q), but not a sibling with a letter more or less (l40 for an L40S).
 
     >>> may_be("h100", "NVIDIA H100 80GB HBM3"), may_be("a10", "NVIDIA A100-SXM4-40GB"), may_be("gold", "Tesla T4")
     (True, False, True)

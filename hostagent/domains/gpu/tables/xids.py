@@ -1,14 +1,14 @@
-"""What NVIDIA's Xid codes mean, and what to do.
+"""Meanings of NVIDIA's Xid codes, and the actions to take.
 
 Source: NVIDIA, "Analyzing Xid Errors with the Xid Catalog" (Ampere and newer) and "GPU Memory Error Management",
 read 2026-11. The words are ours. Codes that the catalog marks as unused are left out.
 
-``kind`` says how this project weighs a code:
+``kind`` is this project's severity of a code:
 
 - ``critical``: the GPU or its link must be reset, or the host rebooted or serviced, before it is trusted again;
-- ``warning``: the GPU goes on, but the event is worth an administrator's eye;
-- ``application``: the program on the GPU is the usual cause, and the program alone is hurt;
-- ``notice``: nothing happened to the GPU.
+- ``warning``: the GPU continues, but an administrator should look at the event;
+- ``application``: the program on the GPU is the usual cause, and only the program is affected;
+- ``notice``: the GPU is not affected.
 """
 
 # The device plug-in and the DRA driver let the GPU continue after some codes (109) that the catalog calls critical.
@@ -132,17 +132,17 @@ _ROWS: tuple[tuple[int, Kind, str, tuple[Step, ...]], ...] = (
     (172, "critical", "uncorrectable SRAM error: details of an Xid 48", _RESET),
 )
 
-#: The units of one kind have codes side by side: copy engines, video encoders and decoders, JPEG decoders.
+#: Units of one kind have adjacent codes: copy engines, video encoders and decoders, JPEG decoders.
 _PROGRAM_ENGINES = (*range(70, 73), *range(75, 78), *range(82, 87), 88, 89, *range(96, 106), *range(126, 136), 139)
 
-#: What ends with a new board alone, whatever was reset since: no spare rows or memory channels are left, a power cable is missing.
+#: Faults that only a new board ends, regardless of resets: no spare rows or memory channels left, a power cable missing.
 ENDED_BY_REPLACEMENT = frozenset((54, 64, 157, 161, 165))
 
-#: What the driver logs of a GPU that has fallen off the bus: no register answers, its system processor is silent, it wants a recovery.
+#: Codes of a GPU that has fallen off the bus: no register answers, its GSP does not respond, it needs a recovery.
 LOSS_CODES = frozenset((79, 119, 120, 154))
 
-#: Where the kinds come from, and who weighs some codes otherwise. The device plugin of Kubernetes and NVIDIA's DRA driver leave a GPU in
-#: use after these (k8s-device-plugin internal/rm/health.go, dra-driver-nvidia-gpu cmd/gpu-kubelet-plugin/device_health.go, 2026-11).
+#: The source of the kinds, and codes with other severities elsewhere: NVIDIA's device plugin for Kubernetes and its DRA driver keep a GPU
+#: in use after these (k8s-device-plugin internal/rm/health.go, dra-driver-nvidia-gpu cmd/gpu-kubelet-plugin/device_health.go, 2026-11).
 SOURCE = "NVIDIA's Xid catalog"
 IGNORED_BY_PLUGINS = (13, 31, 43, 45, 68, 109)
 
@@ -153,7 +153,7 @@ CATALOGUE: dict[int, XidMeaning] = {
 
 
 def meaning(code: int) -> XidMeaning:
-    """What a code means; one that the catalogue does not know is a warning.
+    """The meaning of a code; an unknown one is a warning.
 
     >>> meaning(79).meaning, meaning(9999).kind
     ('the GPU fell off the bus', 'warning')
@@ -162,7 +162,7 @@ def meaning(code: int) -> XidMeaning:
 
 
 def weighed_by(code: int) -> str:
-    """Which source the kind of a code comes from, in words.
+    """The source of a code's kind, in words.
 
     >>> weighed_by(109)
     "critical by NVIDIA's Xid catalog; NVIDIA's device plugin and DRA driver keep the GPU in use"

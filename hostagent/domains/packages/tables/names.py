@@ -1,4 +1,4 @@
-"""Names of NVIDIA's packages on the distributions, and the keys its repositories are signed with.
+"""Names of NVIDIA's packages on the distributions, and the keys that sign its repositories.
 
 Sources: NVIDIA Driver Installation Guide (package tables, "Recent Updates": the rename of the Ubuntu packages at 590,
 "Version Locking"); NVIDIA Container Toolkit, packaging; Debian and Ubuntu package pages; NVIDIA cuda-repo-management
@@ -14,7 +14,7 @@ TOOLKIT_PACKAGES = ("libnvidia-container-tools", "libnvidia-container1", "nvidia
 #: Directories of rpm's database.
 RPM_DATABASES = ("/usr/lib/sysimage/rpm", "/var/lib/rpm")
 
-#: A package whose name begins so is kept in the facts.
+#: Name prefixes of packages that are kept in the facts.
 FAMILIES = (
     *("nvidia", "libnvidia", "libcuda", "libnvsdm", "cuda", "nvlsm", "mft", "firmware-nvidia", "xorg-x11-nvidia", "xorg-x11-drv-nvidia"),
     *("dkms", "kmod-", "akmod-", "kernel", "linux-image", "linux-headers", "linux-modules", "linux-objects", "linux-signatures", "doca-"),
@@ -22,7 +22,7 @@ FAMILIES = (
     *("apt", "unattended-upgrades", "dnf-automatic"),
 )
 
-#: What a distribution adds to a name: the branch, Ubuntu's -server, the flavour, SUSE's generation.
+#: Suffixes that distributions add: the branch, Ubuntu's -server, the flavour, SUSE's generation.
 _SUFFIXES = re.compile(r"-[0-9]{3}(?=-|$)|-server|-open|-latest|-G[0-9]{2}|-signed")
 #: The packages that must have the version of the driver, without those suffixes, by what they carry.
 _DRIVER_PARTS = {
@@ -46,9 +46,9 @@ _VERSIONED_NAMES = (("kmod-nvidia-", "kernel module"), ("nvidia-firmware-", "fir
 
 #: Signed kernel modules of distributions, for use with NVIDIA's own userland: SUSE, "Installing NVIDIA GPU drivers on SUSE Linux
 #: Enterprise" (nvidia-open-driver-G06-signed-kmp); AlmaLinux wiki, "NVIDIA drivers" (nvidia-open-kmod). Read 2026-11.
-MODULES_BESIDE_CUDA = ("nvidia-open-driver-", "nvidia-open-kmod", "kmod-nvidia-open")
+SIGNED_MODULE_PACKAGES = ("nvidia-open-driver-", "nvidia-open-kmod", "kmod-nvidia-open")
 
-#: Distributions build these two from sources of their own and let their versions differ from the driver's.
+#: Distributions build these two from separate sources, so their versions may differ from the driver's.
 SEPARATE_IN_DISTRIBUTIONS = ("persistence daemon", "modprobe")
 
 #: Key of the CUDA repositories up to Ubuntu 24.04 and Debian 12: its binding signature is SHA-1, which sqv refuses since 2026-02-01.
@@ -60,7 +60,7 @@ CUDA_KEY_SUCCESSOR = "8793f200"
 DRIVER_MODULE = "nvidia-driver"
 
 
-#: Where the firmware of the GPUs' system processor is, and the compute libraries, by os-release's ID; "" stands for the RHEL family.
+#: Packages with the GSP firmware and with the compute libraries, by os-release's ID; "" is the RHEL family.
 #: NVIDIA Driver Installation Guide (compute-only packages); packages of Ubuntu, Debian and SUSE, 2026-11.
 _FIRMWARE = {"ubuntu": "nvidia-firmware-{branch}-{version}", "debian": "firmware-nvidia-gsp", "": "nvidia-kmod-common"}
 _LIBRARIES = {
@@ -75,7 +75,7 @@ _PLAIN_NAMES_SINCE = 590
 
 
 def firmware_package(id_: str, version: str) -> str:
-    """The package with the firmware of this driver version, "" where it is not known.
+    """The package with the firmware of this driver version, "" if unknown.
 
     >>> firmware_package("ubuntu", "580.178.04"), firmware_package("rocky", "580.178.04"), firmware_package("arch", "580.178.04")
     ('nvidia-firmware-580-580.178.04', 'nvidia-kmod-common', '')
@@ -84,7 +84,7 @@ def firmware_package(id_: str, version: str) -> str:
 
 
 def library_package(id_: str, version: str) -> str:
-    """The package with libcuda and libnvidia-ml of this driver version, "" where it is not known.
+    """The package with libcuda and libnvidia-ml of this driver version, "" if unknown.
 
     >>> library_package("ubuntu", "580.178.04"), library_package("ubuntu", "590.48.01"), library_package("debian", "580.178.04")
     ('libnvidia-compute-580', 'libnvidia-compute', 'nvidia-driver-cuda')
@@ -104,7 +104,7 @@ def driver_stem(name: str) -> str:
 
 
 def driver_part(name: str) -> str:
-    """What a package of the same-version set carries, "" for any other package.
+    """The part of the driver in a package that must have the driver's version, "" for any other package.
 
     >>> driver_part("libnvidia-compute-580"), driver_part("nvidia-fabricmanager"), driver_part("kmod-nvidia-open-dkms")
     ('library', 'fabric manager', 'kernel module')

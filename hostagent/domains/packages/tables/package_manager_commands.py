@@ -1,4 +1,4 @@
-"""Package managers: the command of each for what a remedy asks for.
+"""Package managers, with the commands that remedies use.
 
 Sources: apt-get(8), apt-mark(8); dnf(8) and its versionlock plugin; zypper(8); tdnf's own help. NVIDIA Driver Installation Guide, release
 620 (the development package of each kernel, by distribution). Read 2026-11.
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Manager(NamedTuple):
-    """``hold`` and ``unhold`` are "" where it has none."""
+    """``hold`` and ``unhold`` are "" if it has none."""
 
     database: str  # dpkg, rpm
     ids: tuple[str, ...]  # os-release's IDs; () for all others with that database
@@ -32,10 +32,10 @@ MANAGERS = (
     Manager("rpm", (), "dnf install", "dnf reinstall", "dnf remove", "dnf versionlock add", "dnf versionlock delete", "-"),
 )
 
-#: Programs whose plans this version carries out; those of the others are made and shown.
+#: Package managers for which this version applies plans; plans for the others are only shown.
 CARRIED_OUT = ("apt-get",)
 
-#: What rebuilds an initramfs: of one kernel, and of all, by package database.
+#: Commands that rebuild an initramfs, of one kernel and of all, by package database.
 INITRAMFS = {
     "dpkg": ("update-initramfs -u -k {}", "update-initramfs -u -k all"),
     "rpm": ("dracut --force --kver {}", "dracut --force --regenerate-all"),
@@ -44,12 +44,12 @@ INITRAMFS = {
 #: The same by tool: Debian and Ubuntu have either of them (dracut(8), update-initramfs(8)).
 INITRAMFS_TOOLS = {"update-initramfs": INITRAMFS["dpkg"], "dracut": INITRAMFS["rpm"]}
 
-#: Variants of a kernel that have a development package of their own, by a word in its release (RHEL: rt, 64k; Oracle: uek).
+#: Kernel variants with their own development package, by a part of the release (RHEL: rt, 64k; Oracle: uek).
 VARIANTS = ("rt", "64k", "uek")
 
 
 def manager(database: str, id_: str) -> "Manager | None":
-    """The one that a host of this package database and os-release ID has.
+    """The package manager of a host with this package database and os-release ID.
 
     >>> manager("rpm", "rocky").install, manager("rpm", "sles").install, manager("", "talos")
     ('dnf install', 'zypper install', None)

@@ -1,4 +1,4 @@
-"""NVIDIA's package repositories: their addresses, and the keys that sign them, by which a key that was fetched is known to be right.
+"""NVIDIA's package repositories: addresses, and checksums to verify a fetched key.
 
 Sources, read 2026-11-23: NVIDIA Driver Installation Guide and NVIDIA Container Toolkit, Installation Guide (addresses, the options of the
 toolkit's file for dnf); SHA-256 of cuda-keyring: GoogleCloudPlatform/compute-gpu-installation, linux/cuda_installer/config.py (ubuntu2204,
@@ -12,7 +12,7 @@ from typing import NamedTuple
 CUDA_BASE = "https://developer.download.nvidia.com/compute/cuda/repos"
 TOOLKIT_BASE = "https://nvidia.github.io/libnvidia-container/stable"
 
-#: Directory of the CUDA repository by os-release's ID: before the version, and whether the version's first number is meant.
+#: Directory of the CUDA repository by os-release's ID: the prefix of the version, and whether only the major version counts.
 _DIRECTORIES: Mapping[str, tuple[str, bool]] = {
     "ubuntu": ("ubuntu", False),
     "debian": ("debian", True),
@@ -27,7 +27,7 @@ _DIRECTORIES: Mapping[str, tuple[str, bool]] = {
 _CUDA_ARCH: Mapping[str, str] = {"x86_64": "x86_64", "aarch64": "sbsa"}
 _DEB_ARCH: Mapping[str, str] = {"x86_64": "amd64", "aarch64": "arm64"}
 
-#: The package that has the key of a CUDA repository for apt, the same name in each, and the key's place in it.
+#: The package with a CUDA repository's key for apt, the same name in each, and the key's path in it.
 _KEYRING = "cuda-keyring_1.1-1_all.deb"
 _MEMBER = "usr/share/keyrings/cuda-archive-keyring.gpg"
 #: SHA-256 of that package, by directory.
@@ -43,7 +43,7 @@ _KEYRINGS: Mapping[str, str] = {
 }
 _TOOLKIT_KEY = "https://nvidia.github.io/libnvidia-container/gpgkey"
 _TOOLKIT_KEY_SHA256 = "c880576d6cf75a48e5027a871bac70fd0421ab07d2b55f30877b21f1c87959c9"
-#: OpenPGP fingerprint of the key by the SHA-256 above, where one source has both; the others are not known by evidence. Read 2026-11-23:
+#: OpenPGP fingerprint of the key by the SHA-256 above, if one source has both; the others are unknown. Read 2026-11-23:
 #: NVIDIA's own script for DGX Station, prepare-dgx-station-host.sh 2026-07-16.5 (ubuntu2404/sbsa); of the toolkit's key measured with gpg
 #: 2.2.40 in NVIDIA/nvidia-docker, gpgkey (an older file of the same key), and a public record of what that SHA-256 holds.
 FINGERPRINTS: Mapping[str, str] = {
@@ -55,7 +55,7 @@ _RPM_KEY = "D42D0685.pub"
 
 
 class KeySource(NamedTuple):
-    """Where a key comes from. ``sha256`` (hex) is that of what `url` names; ``member`` is the key's path in it, "" where it is the key."""
+    """Source of a key. ``sha256`` (hex) is of the file at `url`; ``member`` is the key's path in it, "" if the file is the key."""
 
     url: str
     sha256: str
@@ -63,7 +63,7 @@ class KeySource(NamedTuple):
 
 
 def directory(id_: str, version_id: str, arch: str) -> str:
-    """Of a distribution below the CUDA repositories, "" where there is none. `system.tables.distributions` says whether it is there.
+    """A distribution's directory below the CUDA repositories, "" for none. `system.tables.distributions` lists those that exist.
 
     >>> directory("ubuntu", "24.04", "x86_64"), directory("rocky", "9.4", "aarch64"), directory("amzn", "2023", "x86_64")
     ('ubuntu2404/x86_64', 'rhel9/sbsa', 'amzn2023/x86_64')
@@ -76,7 +76,7 @@ def directory(id_: str, version_id: str, arch: str) -> str:
 
 
 def cuda_url(id_: str, version_id: str, arch: str) -> str:
-    """NVIDIA's repository with the driver, with its closing slash; "" where there is none.
+    """NVIDIA's repository with the driver, with its closing slash; "" for none.
 
     >>> cuda_url("debian", "12.7", "x86_64")
     'https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/'
@@ -97,13 +97,13 @@ def toolkit_url(database: str, arch: str) -> str:
 
 
 def cuda_key(id_: str, version_id: str, arch: str) -> "KeySource | None":
-    """The key of that repository for apt; None where this release does not know what it has to be."""
+    """The key of that repository for apt; None if its checksum is unknown."""
     below = directory(id_, version_id, arch)
     return KeySource(f"{CUDA_BASE}/{below}/{_KEYRING}", _KEYRINGS[below], _MEMBER) if below in _KEYRINGS else None
 
 
 def cuda_key_url(id_: str, version_id: str, arch: str) -> str:
-    """Where a package manager of rpm fetches that key itself."""
+    """The address from which an rpm package manager fetches that key itself."""
     return f"{cuda_url(id_, version_id, arch)}{_RPM_KEY}"
 
 

@@ -1,4 +1,4 @@
-"""Which runtime version reads which version of the CDI specification.
+"""First runtime versions that read each version of the CDI specification.
 
 Source: NVIDIA Container Toolkit, CDI support and release notes for the specification 0.7.0 that it emits (read 2026-08). podman: the
 version of the CDI library in its go.mod (4.9, 5.0: 0.6.2; 5.1: 0.7.2), and NVIDIA Container Toolkit issues 1860 and 1940.
@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from hostagent.core.steps import Step
 
 _REFRESH = "systemctl restart nvidia-cdi-refresh.service"
-#: What makes nvidia-ctk's specification again.
+#: Generates nvidia-ctk's specification again.
 RENEW = Step("restart_service", "Renew the CDI specification.", _REFRESH)
-#: The same after a reset, which comes after all restarts of services.
+#: The same after a reset, which follows all restarts of services.
 RENEW_AFTERWARDS = Step("rerun", "Renew the CDI specification, then run hostagent again.", _REFRESH)
 
-#: Units that make nvidia-ctk's specification, and the toolkit that has them first (release notes of 1.18.0).
+#: Units that generate nvidia-ctk's specification, and the first toolkit version with them (release notes of 1.18.0).
 REFRESH_UNITS = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
 REFRESH_SINCE = "1.18.0"
-#: Releases whose unit waits for multi-user.target (NVIDIA Container Toolkit issue 1735, release notes of 1.19.0 and 1.19.1).
+#: Releases with a unit that waits for multi-user.target (NVIDIA Container Toolkit issue 1735, release notes of 1.19.0 and 1.19.1).
 AFTER_TARGET = frozenset(("1.19.0",))
 
 #: By CDI version: runtime kind to the first version of it that reads such a file. Older CDI versions need nothing special.
@@ -27,7 +27,7 @@ FIRST_RUNTIME: Mapping[str, Mapping[str, str]] = {
 
 
 def first_runtime(cdi_version: str, kind: str) -> str:
-    """The first version of the runtime that reads the file, "" when any does or when the runtime is not known.
+    """The first version of the runtime that reads the file, "" if any does or the runtime is unknown.
 
     >>> first_runtime("0.7.0", "containerd"), first_runtime("0.5.0", "containerd"), first_runtime("1.0.0", "docker")
     ('1.7.16', '', '26.1')

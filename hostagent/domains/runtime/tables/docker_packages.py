@@ -1,4 +1,4 @@
-"""Which packages are Docker's engine in a distribution's own repositories, and how it names the command line's.
+"""Packages of Docker's engine and command line in distributions' repositories.
 
 Sources: package pages of Debian, Ubuntu, Fedora (moby-engine; its command line is moby-cli, and docker-cli from Fedora 42 on), openSUSE
 (docker), Amazon Linux 2023 (docker) and Azure Linux (moby-engine, moby-cli); Red Hat, "Building, running, and managing containers": no
@@ -7,11 +7,11 @@ Docker since Red Hat Enterprise Linux 8; Docker, "Install Docker Engine on RHEL"
 
 from collections.abc import Mapping
 
-#: One name out of each group: the first that the repositories have. A group with "" in it may stay without any.
+#: One name of each group is installed: the first that the repositories have. A group with "" is optional.
 Groups = tuple[tuple[str, ...], ...]
 
 _MOBY: Groups = (("moby-engine",), ("moby-cli", "docker-cli", ""))
-#: Of Docker's own repository, where an administrator has put it: these distributions have no Docker.
+#: Packages of Docker's own repository, if an administrator has added it: these distributions have no Docker.
 _DOCKERS: Groups = (("docker-ce",), ("docker-ce-cli", ""), ("containerd.io", ""))
 _ENGINES: Mapping[str, Groups] = {
     **dict.fromkeys(("debian", "ubuntu"), (("docker.io",),)),
@@ -23,12 +23,12 @@ OWN_REPOSITORIES: Mapping[str, str] = {
     "rhel": "https://download.docker.com/linux/rhel/docker-ce.repo",
     **dict.fromkeys(("rocky", "almalinux", "centos", "ol"), "https://download.docker.com/linux/centos/docker-ce.repo"),
 }
-#: A command called docker that is another program's: no engine of Docker's, and in the way of one.
+#: Packages with another program's command named docker: not an engine, and in conflict with one.
 STAND_INS = ("podman-docker",)
 
 
 def engine(id_: str) -> Groups:
-    """By os-release's ID; () of a distribution that is not known.
+    """The groups of a distribution, by os-release's ID; () if unknown.
 
     >>> engine("ubuntu"), engine("rocky")[0], engine("arch")
     ((('docker.io',),), ('docker-ce',), ())

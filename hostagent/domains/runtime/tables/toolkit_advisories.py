@@ -13,7 +13,7 @@ class Fix(NamedTuple):
     version: str
     cves: tuple[str, ...]
     effect: str
-    refused: bool  # a container takes over the host with what any image can carry: no policy lets such a host look healthy
+    refused: bool  # any image can take over the host from a container: no policy accepts such a host
 
 
 #: Oldest first.
@@ -31,12 +31,12 @@ FIXES = (
     Fix("1.19.1", ("CVE-2026-24260",), "a container can write to the host through a race in the CDI hooks", refused=False),
 )
 
-#: From here on the toolkit refuses, at each container start, an ldconfig that is not the host's own, which a leading @ says
+#: From this version on, the toolkit rejects at each container start an ldconfig that is not the host's, marked by a leading @
 #: (nvidia-container-toolkit, api/config/v1/cli.go, assertValid; CVE-2024-0136).
 LDCONFIG_OF_HOST_SINCE = "1.17.1"
-#: What it takes where config.toml does not say; an empty text is refused like any other.
+#: The default without a value in config.toml; an empty value is rejected like any other.
 OWN_LDCONFIG = "@/sbin/ldconfig"
-#: From here on the mode auto makes a CDI specification for each container; before, it is the legacy mode.
+#: From this version on, mode auto generates a CDI specification for each container; before, it is the legacy mode.
 JIT_CDI_SINCE = "1.18.0"
-#: What the nvidia runtime starts below it where config.toml does not say (api/config/v1/config.go).
+#: Default low-level runtimes of the nvidia runtime (api/config/v1/config.go).
 LOW_LEVEL_RUNTIMES = ("runc", "crun")

@@ -1,7 +1,7 @@
-"""What each version of a container runtime does with its configuration, and from which version it can use CDI.
+"""Configuration rules of container runtimes by version, and the first versions with CDI.
 
 containerd: measured on 2026-11-22 with the programs 1.6.20, 1.7.24, 2.1.4 and 2.3.7, by ``config dump`` and by starting them
-(tests/real/test_containerd.py repeats it); what 2.3.0 to 2.3.4 refuse in addition, by the loader of 2.3.4 (containerd pull request 12891).
+(tests/real/test_containerd.py repeats it); additional errors of 2.3.0 to 2.3.4 are from 2.3.4's loader (containerd pull request 12891).
 CDI support of the others: documents of the Container Device Interface and of the NVIDIA Container Toolkit (release notes of 1.19.1),
 2026-11.
 """
@@ -19,19 +19,19 @@ class ContainerdRules(NamedTuple):
     """How one line of versions reads its configuration."""
 
     since: tuple[int, ...]
-    max_config_version: int  # 0: not looked at
+    max_config_version: int  # 0: not checked
     deep_merge: bool  # imports merge into the CRI table; otherwise the last file that has the table replaces it
-    strict_text: bool  # invalid UTF-8 and a byte order mark are refused
+    strict_text: bool  # invalid UTF-8 and a byte order mark are rejected
     missing_import_ok: bool
     globs_from_file: bool  # a relative pattern with a star starts at the file's directory, not at the daemon's /
-    uri_prefix: str  # what the names of plugins begin with, from configuration version 2 on
-    uri_fields: int  # dotted fields such a name has at least
+    uri_prefix: str  # required prefix of plugin names, from configuration version 2 on
+    uri_fields: int  # minimum number of dotted fields of such a name
     knows_cdi: bool
     cdi_default: bool
-    moves_old_names: tuple[int, ...]  # configuration versions whose tables below the old CRI name move to the new one, once all are merged
-    moves_by_file: bool  # each file is brought to the newest version before all are merged
-    newer_import_ok: bool  # what the main file imports may be of a newer configuration version than the first that names one
-    measured: bool = True  # False for a version that is not known, or newer: what it refuses is not known either
+    moves_old_names: tuple[int, ...]  # configuration versions that move tables below the old CRI name to the new one after the merge
+    moves_by_file: bool  # each file is migrated to the newest version before the merge
+    newer_import_ok: bool  # an import may have a newer configuration version than the first file with one
+    measured: bool = True  # False for an unknown or newer version: its errors are unknown too
 
 
 #: Newest last.
@@ -43,10 +43,10 @@ CONTAINERD = (
     ContainerdRules((2, 3, 5), 4, True, True, True, True, "", 2, True, True, (), True, True),
 )
 
-#: The newest line that was measured: of a newer one nothing is known to be refused that this one reads.
+#: The newest measured line; for newer ones no additional errors are known.
 CONTAINERD_MEASURED = (2, 3)
 
-#: Types of the keys that the versions decode: a value of another type makes containerd refuse to start.
+#: Types of the keys that the versions decode: containerd does not start with a value of another type.
 _TOP = {
     **dict.fromkeys(("root", "state", "temp", "plugin_dir"), str),
     **dict.fromkeys(("version", "oom_score"), int),
@@ -108,18 +108,18 @@ def schema(rules: ContainerdRules) -> Schema:
     return Schema(_TOP, {**_CRI, **_CRI_1, **cdi}, {**_DEFAULTS, **_DEFAULTS_1}, {**_HANDLER, **_HANDLER_1})
 
 
-#: Docker enables CDI without a word in daemon.json from here on (Docker Engine release notes).
+#: From this version on, Docker enables CDI by default (Docker Engine release notes).
 DOCKER_CDI_DEFAULT = "28.3"
-#: From here on dockerd puts runtimes of daemon.json and of --add-runtime together; before, it did not start (moby pull request 37871).
+#: From this version on, dockerd merges runtimes of daemon.json and --add-runtime; before, it did not start (moby pull request 37871).
 DOCKER_MERGES_RUNTIMES = "18.09"
-#: CRI-O's built-in default runtime is crun from here on, runc before (CRI-O release notes).
+#: CRI-O's built-in default runtime is crun from this version on, runc before (CRI-O release notes).
 CRIO_CRUN_DEFAULT = "1.31"
-#: Where CRI-O looks for hooks unless hooks_dir says otherwise (crio.conf(5), oci-hooks(5)).
+#: CRI-O's default hooks_dir (crio.conf(5), oci-hooks(5)).
 CRIO_HOOKS = "/usr/share/containers/oci/hooks.d"
 
-#: NVIDIA's entries that a distribution's own template has on each node, used or not (canonical/microk8s, containerd-template.toml).
+#: NVIDIA's entries in a distribution's template on every node, used or not (canonical/microk8s, containerd-template.toml).
 TEMPLATE_ENTRIES = frozenset({("microk8s", "nvidia-container-runtime")})
-#: Units that start each runtime, without .service; a socket's starts it when somebody asks.
+#: Units that start each runtime, without .service; a socket unit starts it on the first connection.
 RUNTIME_UNITS = {
     "containerd": ("containerd",),
     "k3s": ("k3s", "k3s-agent"),
@@ -129,16 +129,17 @@ RUNTIME_UNITS = {
     "docker": ("docker", "docker.socket", "snap.docker.dockerd"),
     "crio": ("crio",),
 }
-#: Programs that unpack their runtime, and write its configuration, as they first start (each project's installer and packages, 2026-11).
+#: Programs that unpack their runtime and write its configuration at their first start (each project's installer and packages, 2026-11).
 FIRST_START = {
     "k3s": ("/usr/local/bin/k3s", "/usr/bin/k3s", "/opt/bin/k3s"),
     "rke2": ("/usr/local/bin/rke2", "/usr/bin/rke2", "/opt/rke2/bin/rke2"),
     "k0s": ("/usr/local/bin/k0s", "/usr/bin/k0s", "/opt/bin/k0s"),
 }
 _TOOLKIT_FOUND = ("/usr/local/nvidia/toolkit/nvidia-container-runtime", "/usr/bin/nvidia-container-runtime")
-#: Those that then write an nvidia entry if they find the toolkit's runtime, and where (k3s, pkg/agent/containerd/runtimes.go).
+#: Those that then write an nvidia entry if the toolkit's runtime exists, with its paths (k3s, pkg/agent/containerd/runtimes.go).
 FINDS_TOOLKIT = {"k3s": _TOOLKIT_FOUND, "rke2": _TOOLKIT_FOUND}
-#: Units that run a kubelet, and whose: "" for one of its own (each project's unit files; snaps of EKS, Kubernetes and MicroK8s, 2026-11).
+#: Units that run a kubelet, and its distribution: "" for a plain kubelet (each project's unit files; snaps of EKS, Kubernetes and
+#: MicroK8s, 2026-11).
 KUBELET_UNITS = {
     **dict.fromkeys(("kubelet", "snap.kubelet-eks.daemon", "snap.kubelet.daemon", "snap.k8s.kubelet"), ""),
     **dict.fromkeys(("k3s", "k3s-agent"), "k3s"),
@@ -146,22 +147,22 @@ KUBELET_UNITS = {
     **dict.fromkeys(("snap.microk8s.daemon-kubelite", "snap.microk8s.daemon-kubelet"), "microk8s"),
     **dict.fromkeys(("k0sworker", "k0scontroller"), "k0s"),
 }
-#: Of these the kubelet in their cgroup counts, not that they are enabled: most of them run none.
+#: Of these only a kubelet in their cgroup counts, not that they are enabled: most of them run none.
 KUBELET_SEEN_ONLY = frozenset({"k0scontroller"})
-#: Where a distribution's own file names another runtime (k3s, Configuration File; rke2 has no Docker).
+#: Distributions' files that may name another runtime (k3s, Configuration File; rke2 has no Docker).
 KUBELET_FILES = {"k3s": "/etc/rancher/k3s/config.yaml", "rke2": "/etc/rancher/rke2/config.yaml"}
-#: Where a kubelet's configuration is when its command line cannot be seen: kubeadm, EKS (AL2023, AL2).
+#: Paths of a kubelet's configuration if its command line cannot be read: kubeadm, EKS (AL2023, AL2).
 KUBELET_CONFIGS = (
     "/var/lib/kubelet/config.yaml",
     "/etc/kubernetes/kubelet/config.json",
     "/etc/kubernetes/kubelet/kubelet-config.json",
 )
-#: What the kubelet takes where nothing is said (KubeletConfiguration v1beta1, containerRuntimeEndpoint).
+#: The kubelet's default endpoint (KubeletConfiguration v1beta1, containerRuntimeEndpoint).
 KUBELET_ENDPOINT = "/run/containerd/containerd.sock"
-#: cri-dockerd's socket, a daemon of its own; k3s contains it, and kubelets before 1.24 did: behind all of them is Docker.
+#: cri-dockerd's socket, a separate daemon; k3s includes it, and kubelets before 1.24 did: all of them use Docker.
 CRI_DOCKERD, K3S_DOCKER = "/run/cri-dockerd.sock", "/run/k3s/cri-dockerd/cri-dockerd.sock"
 DOCKER_ENDPOINTS = (CRI_DOCKERD, "/run/dockershim.sock", K3S_DOCKER)
-#: Where kubelets keep the sockets of their plug-ins.
+#: Directories with the sockets of kubelets' plug-ins.
 KUBELET_ROOTS = ("/var/lib/kubelet", "/var/lib/k0s/kubelet")
 DRA_DRIVER = "gpu.nvidia.com"
 NRI_SOCKET = "/run/nri/nri.sock"
