@@ -10,7 +10,7 @@ from hostagent.core.escape import visible
 from hostagent.core.text import counted
 from hostagent.core.vocabulary import Kind, Verdict
 from hostagent.engine.report import PLACEABLE, Judgement, Report
-from hostagent.engine.report.grouping import NOTHING, Group, Told, devices, first_steps, groups, headline, rank_of, steps
+from hostagent.engine.report.grouping import NOTHING, Entry, Group, devices, first_steps, groups, headline, rank_of, steps
 from hostagent.engine.report.host_coverage import gap_in_words, gap_word
 from hostagent.engine.report.inventory import gpus, inventory
 from hostagent.engine.report.times import ago, moment
@@ -232,11 +232,11 @@ def first_causes(all_of_them: Sequence[Group]) -> tuple[tuple[Group, ...], tuple
     return tuple(first), tuple(rest)
 
 
-def first_findings(group: Group) -> tuple[tuple[Told, ...], tuple[Told, ...]]:
+def first_findings(group: Group) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
     """(told in full, the rest): of findings with one code of one check the first."""
     seen: dict[tuple[str, str], int] = {}
-    first: list[Told] = []
-    rest: list[Told] = []
+    first: list[Entry] = []
+    rest: list[Entry] = []
     for one in group.members:
         key = (one.finding.id, one.finding.code)
         seen[key] = seen.get(key, 0) + 1
@@ -244,9 +244,9 @@ def first_findings(group: Group) -> tuple[tuple[Told, ...], tuple[Told, ...]]:
     return tuple(first), tuple(rest)
 
 
-def more(rest: Iterable[Told]) -> tuple[More, ...]:
+def more(rest: Iterable[Entry]) -> tuple[More, ...]:
     """One line per check of what is not told one by one."""
-    by_id: dict[str, list[Told]] = {}
+    by_id: dict[str, list[Entry]] = {}
     for one in rest:
         by_id.setdefault(one.finding.id, []).append(one)
     return tuple(
@@ -287,7 +287,7 @@ def gap_line(gap: Gap) -> str:
     return f"{checks}{whose}: {gap.reason}{others}"
 
 
-def told_line(told: Told) -> str:
+def entry_line(told: Entry) -> str:
     """``message (found X, wanted Y)``, without what the message says already."""
     one = told.finding
     pairs = ((label, text) for label, text in (("found", one.found), ("wanted", one.wanted)) if text and text not in one.message)

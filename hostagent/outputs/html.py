@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from hostagent.core.text import counted
 from hostagent.core.vocabulary import Outcome, Verdict
 from hostagent.engine.report import Report
-from hostagent.engine.report.grouping import Group, Told, concerned, devices, headline
+from hostagent.engine.report.grouping import Entry, Group, concerned, devices, headline
 from hostagent.engine.report.inventory import GPU_FIELDS, gpus, inventory
 from hostagent.outputs import digest
 from hostagent.outputs.counts import kinds, summary
@@ -156,15 +156,15 @@ def _group(group: Group, anchors: _Anchors) -> str:
     return f'<article class="{_COLOURS[group.rank]}" id="{anchor}">\n{head}{body}{why}</article>\n'
 
 
-def _findings(told: Iterable[Told], group: Group, anchors: _Anchors) -> str:
+def _findings(told: Iterable[Entry], group: Group, anchors: _Anchors) -> str:
     return f"<table>\n<tbody>\n{''.join(_finding(one, group, anchors) for one in told)}</tbody>\n</table>\n"
 
 
-def _finding(told: Told, group: Group, anchors: _Anchors) -> str:
+def _finding(told: Entry, group: Group, anchors: _Anchors) -> str:
     anchor = anchors.of(told.finding.id)
     where = f"{short(devices(told.devices))}: " if told.devices and told.devices != concerned(group) else ""
     name = f'<a href="#{anchor}"><code>{escaped(short_name(told.finding.id))}</code></a>'
-    return f'<tr id="{anchor}"><td>{name}</td><td>{escaped(where + digest.told_line(told))}</td></tr>\n'
+    return f'<tr id="{anchor}"><td>{name}</td><td>{escaped(where + digest.entry_line(told))}</td></tr>\n'
 
 
 def _gaps(missing: Sequence[digest.Gap]) -> str:

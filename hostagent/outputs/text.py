@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from hostagent.core.text import counted
 from hostagent.engine.report import Report
-from hostagent.engine.report.grouping import Told, concerned, devices, headline
+from hostagent.engine.report.grouping import Entry, concerned, devices, headline
 from hostagent.engine.report.inventory import inventory
 from hostagent.outputs import digest, tables
 from hostagent.outputs.counts import summary
@@ -113,7 +113,7 @@ def _add_section(page: Page, section: digest.Section, *, verbose: bool) -> None:
         widest = min(max(len(told.finding.id) for told in members), _ID)
         for told in members:
             where = f"{short(devices(told.devices))}: " if told.devices and told.devices != whose else ""
-            name, text = digest.short_name(told.finding.id), f"{where}{digest.told_line(told)}"
+            name, text = digest.short_name(told.finding.id), f"{where}{digest.entry_line(told)}"
             fits = len(indent) + len(name) + 2 + len(text) <= page.width  # a column is not worth a line
             is_wide = len(indent) + widest + 2 + len(text) > page.width
             page.add(f"{name}  {text}" if fits and is_wide else f"{name:<{widest}}  {text}", indent, "        ")
@@ -135,7 +135,7 @@ def _add_notes(page: Page, sections: Sequence[digest.Section], gaps: Sequence[di
         page.add(f"NOT CHECKED  {digest.gap_line(gaps[0])}", then="  ", style="NOT CHECKED")
 
 
-def _add_more(page: Page, rest: Iterable[Told], indent: str) -> None:
+def _add_more(page: Page, rest: Iterable[Entry], indent: str) -> None:
     rows = digest.more(rest)
     for one in rows[:_ROWS]:
         where = f": {short(devices(one.devices))}" if one.devices else ""
