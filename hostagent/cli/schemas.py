@@ -133,9 +133,9 @@ def _snapshot() -> dict[str, Any]:
 def _topology() -> dict[str, Any]:
     from hostagent.engine.report import Judgement, Report
     from hostagent.engine.report.facts import facts_schema
-    from hostagent.outputs.topology.document import PARTS, SCHEMA_VERSION, Document, Found
+    from hostagent.outputs.topology.document import PARTS, SCHEMA_VERSION, Document, MapFinding
 
-    body = schema(Document, texts=_like({Document: Report, Found: Judgement}))
+    body = schema(Document, texts=_like({Document: Report, MapFinding: Judgement}))
     facts = _explained({"properties": {"facts": facts_schema()}})["properties"]["facts"]["properties"]
     parts = {**_whole(facts["topology"])["properties"], "fabric": facts["fabric"]}
     for name in (*PARTS, "fabric"):

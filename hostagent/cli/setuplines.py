@@ -41,9 +41,9 @@ def read_host(request: "Request", place: Evidence, profile_name: str, *, asking:
             prepared = prepared_for(place, profile_name)
             facts, report = _judged(reading, prepared._replace(kinds=kinds))
         outputs = pending.heard()
-    from hostagent.setup.tools import Said, answered
+    from hostagent.setup.tools import ToolRun, answered
 
-    return HostPass(facts, report, answered({name: Said(*one) for name, one in outputs.items()}, _names(facts)), prepared)
+    return HostPass(facts, report, answered({name: ToolRun(*one) for name, one in outputs.items()}, _names(facts)), prepared)
 
 
 def _judged(reading: "Reading", prepared: "Prepared") -> "tuple[HostFacts, Report]":

@@ -41,13 +41,13 @@ class Statement(NamedTuple):
     """What a verdict says: what happened and what to do first; "" where nothing did."""
 
     verdict: Verdict
-    whose: str  # "for single-node jobs"; "" where both verdicts agree
+    jobs: str  # "for single-node jobs"; "" where both verdicts agree
     what: str
     todo: str
 
     @property
     def words(self) -> str:
-        return f"{WORDS[self.verdict]}{f' {self.whose}' if self.whose else ''}"
+        return f"{WORDS[self.verdict]}{f' {self.jobs}' if self.jobs else ''}"
 
 
 class Section(NamedTuple):
@@ -63,7 +63,7 @@ class Section(NamedTuple):
 
     @property
     def size(self) -> str:
-        checks = {told.finding.id for group in self.groups for told in group.members}
+        checks = {entry.finding.id for group in self.groups for entry in group.members}
         return f"{counted(len(self.groups), 'cause')}, {counted(len(checks), 'check')}"
 
 
@@ -109,24 +109,24 @@ def short_name(text: str) -> str:
 def statements(report: Report) -> tuple[Statement, ...]:
     """One where both verdicts agree, else one per verdict."""
     single, multi = report.verdict.single_node, report.verdict.multi_node
-    told = groups(report)
+    causes = groups(report)
     if report.partial or single == multi:
-        return (_statement(report, told, single, "by the selected checks" if report.partial else ""),)
-    node = tuple(group for group in told if _scopes(group) == {"node"})
-    return (_statement(report, node, single, "for single-node jobs"), _statement(report, told, multi, "for multi-node jobs"))
+        return (_statement(report, causes, single, "by the selected checks" if report.partial else ""),)
+    node = tuple(group for group in causes if _scopes(group) == {"node"})
+    return (_statement(report, node, single, "for single-node jobs"), _statement(report, causes, multi, "for multi-node jobs"))
 
 
 def _scopes(group: Group) -> set[str]:
-    return {one.scope for one in (*(told.finding for told in group.members), *group.unknown)}
+    return {one.scope for one in (*(entry.finding for entry in group.members), *group.unknown)}
 
 
-def _statement(report: Report, told: Iterable[Group], verdict: Verdict, whose: str) -> Statement:
+def _statement(report: Report, causes: Iterable[Group], verdict: Verdict, jobs: str) -> Statement:
     if verdict == "ready":
-        return Statement(verdict, whose, f"{counted(counts(report)['passed'], 'check')} passed", "")
-    first = next((group for group in told if group.rank < NOTHING), None)
+        return Statement(verdict, jobs, f"{counted(counts(report)['passed'], 'check')} passed", "")
+    first = next((group for group in causes if group.rank < NOTHING), None)
     if first is None:
-        return Statement(verdict, whose, why_nothing(report), "")
-    return Statement(verdict, whose, short(headline(first)), short(" ".join(step.text for step in first_steps(report, first))))
+        return Statement(verdict, jobs, why_nothing(report), "")
+    return Statement(verdict, jobs, short(headline(first)), short(" ".join(step.text for step in first_steps(report, first))))
 
 
 def why_nothing(report: Report) -> str:
@@ -282,14 +282,14 @@ def _gap(ones: list[Judgement], clean: Mapping[str, Mapping[str, bool]]) -> Gap:
 def gap_line(gap: Gap) -> str:
     """``26 checks of GPU 4 (0000:9d:00.0): NVML error 15, GPU is lost. The other 7 passed what applies to them.``"""
     checks = short_name(gap.ids[0]) if len(gap.ids) == 1 else f"{len(gap.ids)} checks"
-    whose = f" of {short(devices(gap.devices))}" if gap.devices else ""
+    jobs = f" of {short(devices(gap.devices))}" if gap.devices else ""
     others = f". The other {gap.others} passed {'it' if len(gap.ids) == 1 else 'what applies to them'}" if gap.others else ""
-    return f"{checks}{whose}: {gap.reason}{others}"
+    return f"{checks}{jobs}: {gap.reason}{others}"
 
 
-def entry_line(told: Entry) -> str:
+def entry_line(entry: Entry) -> str:
     """``message (found X, wanted Y)``, without what the message says already."""
-    one = told.finding
+    one = entry.finding
     pairs = ((label, text) for label, text in (("found", one.found), ("wanted", one.wanted)) if text and text not in one.message)
     is_said = one.found in SAID or one.found in one.message
     added = "" if is_said else ", ".join(f"{label} {short(text)}" for label, text in pairs)

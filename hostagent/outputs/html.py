@@ -65,15 +65,15 @@ class _Anchors:
 
 
 def _header(report: Report) -> str:
-    told = "".join(map(_statement, digest.statements(report)))
+    text = "".join(map(_statement, digest.statements(report)))
     remarks = "; ".join((digest.read_line(report), *digest.remarks(report)))
-    return f'{told}<p class="quiet">{escaped(short_name(report.host.hostname))}, {escaped(remarks)}</p>\n'
+    return f'{text}<p class="quiet">{escaped(short_name(report.host.hostname))}, {escaped(remarks)}</p>\n'
 
 
 def _statement(one: digest.Statement) -> str:
-    whose = f'<span class="whose">{escaped(one.whose)}</span>' if one.whose else ""
+    jobs = f'<span class="whose">{escaped(one.jobs)}</span>' if one.jobs else ""
     badge = f'<strong class="badge {_VERDICTS[one.verdict]}"><span>{WORDS[one.verdict]}</span></strong>'
-    return f'<div class="statement">{badge}{whose}\n<h1>{escaped(digest.sentence(one.what))}</h1></div>\n'
+    return f'<div class="statement">{badge}{jobs}\n<h1>{escaped(digest.sentence(one.what))}</h1></div>\n'
 
 
 def _todo(steps: Sequence[digest.Todo]) -> str:
@@ -110,8 +110,8 @@ def _host(report: Report) -> str:
         ("System", ", ".join(part for part in system if part)),
         ("Profile", report.profile.name),
     )
-    told = "".join(f"<dt>{label}</dt><dd>{escaped(short(text))}</dd>\n" for label, text in pairs if text)
-    return f'<section class="facts">\n<dl class="host">\n{told}</dl>\n{_gpus(report)}</section>\n'
+    text = "".join(f"<dt>{label}</dt><dd>{escaped(short(text))}</dd>\n" for label, text in pairs if text)
+    return f'<section class="facts">\n<dl class="host">\n{text}</dl>\n{_gpus(report)}</section>\n'
 
 
 def _gpus(report: Report) -> str:
@@ -147,7 +147,7 @@ def _group(group: Group, anchors: _Anchors) -> str:
     body = _findings(first, group, anchors)
     if rest:
         body += _folded(counted(len(rest), "more finding"), _findings(rest, group, anchors))
-    evidence = dict.fromkeys(line for told in group.members for line in told.finding.evidence)
+    evidence = dict.fromkeys(line for entry in group.members for line in entry.finding.evidence)
     if evidence:
         lines = "\n".join(escaped(line) for line in evidence)
         body += _folded(f"Evidence, {counted(len(evidence), 'line')}", f"<pre>{lines}</pre>\n")
@@ -156,15 +156,15 @@ def _group(group: Group, anchors: _Anchors) -> str:
     return f'<article class="{_COLOURS[group.rank]}" id="{anchor}">\n{head}{body}{why}</article>\n'
 
 
-def _findings(told: Iterable[Entry], group: Group, anchors: _Anchors) -> str:
-    return f"<table>\n<tbody>\n{''.join(_finding(one, group, anchors) for one in told)}</tbody>\n</table>\n"
+def _findings(entries: Iterable[Entry], group: Group, anchors: _Anchors) -> str:
+    return f"<table>\n<tbody>\n{''.join(_finding(one, group, anchors) for one in entries)}</tbody>\n</table>\n"
 
 
-def _finding(told: Entry, group: Group, anchors: _Anchors) -> str:
-    anchor = anchors.of(told.finding.id)
-    where = f"{short(devices(told.devices))}: " if told.devices and told.devices != concerned(group) else ""
-    name = f'<a href="#{anchor}"><code>{escaped(short_name(told.finding.id))}</code></a>'
-    return f'<tr id="{anchor}"><td>{name}</td><td>{escaped(where + digest.entry_line(told))}</td></tr>\n'
+def _finding(entry: Entry, group: Group, anchors: _Anchors) -> str:
+    anchor = anchors.of(entry.finding.id)
+    where = f"{short(devices(entry.devices))}: " if entry.devices and entry.devices != concerned(group) else ""
+    name = f'<a href="#{anchor}"><code>{escaped(short_name(entry.finding.id))}</code></a>'
+    return f'<tr id="{anchor}"><td>{name}</td><td>{escaped(where + digest.entry_line(entry))}</td></tr>\n'
 
 
 def _gaps(missing: Sequence[digest.Gap]) -> str:
@@ -177,9 +177,9 @@ def _gaps(missing: Sequence[digest.Gap]) -> str:
 
 def _gap(gap: digest.Gap) -> str:
     names = ", ".join(f"<code>{escaped(short_name(name))}</code>" for name in gap.ids)
-    told = f"<p>{escaped(digest.gap_line(gap))}.</p>\n"
+    text = f"<p>{escaped(digest.gap_line(gap))}.</p>\n"
     which = _folded("Which", f"<p>{names}</p>\n") if len(gap.ids) > 1 else ""
-    return f'<article class="{_COLOURS[gap.rank]}">\n{told}{which}</article>\n'
+    return f'<article class="{_COLOURS[gap.rank]}">\n{text}{which}</article>\n'
 
 
 def _table(report: Report, outcome: Outcome, kind: str, words: tuple[str, str]) -> str:

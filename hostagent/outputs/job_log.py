@@ -59,13 +59,13 @@ def _add_causes(page: Page, explanation: Explanation, code: str) -> None:
     for host in explanation.host:
         for one in host.causes:
             if one.codes[0] == code:
-                alike.setdefault(_said(one), []).append(host.hostname)
+                alike.setdefault(_merge_key(one), []).append(host.hostname)
     for one, hosts in alike.items():
         page.add(f"On {_names(hosts)}, {REASONS.get(code, 'this may explain it')}: {one.headline or one.message} ({one.id}).", "  ")
         _add_steps(page, one.remedy)
 
 
-def _said(one: HostCause) -> HostCause:
+def _merge_key(one: HostCause) -> HostCause:
     """What a device has is told by its headline, what the host has by what was found."""
     return replace(one, codes=(), message="") if one.devices else replace(one, codes=(), headline="")
 

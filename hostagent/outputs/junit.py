@@ -83,14 +83,14 @@ def _kind(one: Judgement, asked: Asked) -> str:
 def _outcome(one: Judgement, kind: str) -> str:
     if kind == "skipped":
         return f'<skipped message="{escaped(one.message)}"/>'
-    told = (*_told(one),) if kind else (f"{one.severity} {one.outcome}: {one.message}", *_told(one))
-    body = "\n".join(escaped(line) for line in told)
+    lines = (*_lines(one),) if kind else (f"{one.severity} {one.outcome}: {one.message}", *_lines(one))
+    body = "\n".join(escaped(line) for line in lines)
     if kind:
         return f'<{kind} type="{escaped(one.code)}" message="{escaped(one.headline or one.message)}">{body}</{kind}>'
     return f"<system-out>{body}</system-out>"
 
 
-def _told(one: Judgement) -> tuple[str, ...]:
+def _lines(one: Judgement) -> tuple[str, ...]:
     pairs = (
         ("message", one.message if one.headline else ""),
         ("severity", one.severity),

@@ -28,8 +28,8 @@ def render_line(report: Report, scope: str = "single_node") -> str:
     verdicts = {name: getattr(report.verdict, name) for name in _NAMES}
     head = f"{WORDS[verdicts[scope]]} by the selected checks" if report.partial else both(verdicts, scope, gap_word(report))
     first = first_that_counts(report)
-    told = " ".join((sentence(report.headline), *(step.text for step in first_steps(report, first)))) if first else _nothing(report)
-    return one_line(f"{head}: {told}")
+    text = " ".join((sentence(report.headline), *(step.text for step in first_steps(report, first)))) if first else _nothing(report)
+    return one_line(f"{head}: {text}")
 
 
 def both(verdicts: Mapping[str, Verdict], scope: str = "single_node", gap: str = "") -> str:

@@ -103,8 +103,8 @@ def _add_result(page: Page, document: Document) -> None:
     page.heading("HOW IT ENDED", "BLOCKS JOBS" if result.outcome == "failed" else "TO LOOK AT")
     parts = (result.outcome.upper(), f"run {result.run}" if result.run else "", f"exit {result.exit}")
     page.add(", ".join(filter(None, parts)), "  ")
-    for told in filter(None, (result.message, *result.notes)):
-        page.add(digest.sentence(digest.short(told)), "  ", "    ")
+    for text in filter(None, (result.message, *result.notes)):
+        page.add(digest.sentence(digest.short(text)), "  ", "    ")
     for step in result.steps:
         page.add(f"{step.id}: {f'failed: {digest.short(step.problem)}' if step.problem else f'{step.seconds:.1f} s'}", "  ", "    ")
 
@@ -175,10 +175,10 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _add_list(page: Page, title: str, sentences: Iterable[str]) -> None:
-    told = tuple(sentences)
-    if told:
+    lines = tuple(sentences)
+    if lines:
         page.heading(title)
-    for one in told:
+    for one in lines:
         page.add(digest.sentence(digest.short(one)), "  ", "    ")
 
 

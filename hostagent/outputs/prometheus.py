@@ -19,8 +19,8 @@ def render_prometheus(report: Report, *, named: bool = False) -> str:
     """Text exposition format. A scope is ready (1) when its verdict lets a job be placed: ready or degraded. `named`: a device that is not
     well is named by PCI address and UUID, which is more series than a text file should have, and a number that identifies the board.
     """
-    told = report.coverage
-    coverage = (("judged", told.judged), ("unknown", told.unknown), ("skipped", told.skipped), ("off", told.off))
+    total = report.coverage
+    coverage = (("judged", total.judged), ("unknown", total.unknown), ("skipped", total.skipped), ("off", total.off))
     profile = {"name": report.profile.name, "hash": report.profile.hash}
     seen = coverage_of_report(report)
     families = [

@@ -6,7 +6,7 @@ from hostagent.engine.report import Judgement, Report
 from hostagent.outputs.digest import short, short_name
 
 
-class Row(NamedTuple):
+class CheckRow(NamedTuple):
     """A check, what is said of it, and of how many devices of all that it looked at."""
 
     id: str
@@ -15,7 +15,7 @@ class Row(NamedTuple):
     of: int
 
 
-def rows(report: Report, outcome: str) -> tuple[Row, ...]:
+def rows(report: Report, outcome: str) -> tuple[CheckRow, ...]:
     """One per check and text. A check that passed says its title."""
     looked_at: dict[str, int] = {}
     alike: dict[tuple[str, str], int] = {}
@@ -24,7 +24,7 @@ def rows(report: Report, outcome: str) -> tuple[Row, ...]:
         if one.outcome == outcome:
             key = (one.id, one.message)
             alike[key] = alike.get(key, 0) + 1
-    return tuple(Row(short_name(name), short(text), number, looked_at[name]) for (name, text), number in alike.items())
+    return tuple(CheckRow(short_name(name), short(text), number, looked_at[name]) for (name, text), number in alike.items())
 
 
 def reasons(report: Report, outcome: str) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -4,7 +4,7 @@ from hostagent.core.unread import Unread
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.toolkit import Toolkit
 from hostagent.setup import versions
-from hostagent.setup.found import Found, differs, failed, told_by
+from hostagent.setup.found import PartState, differs, failed, tool_line
 from hostagent.setup.request import Request
 from hostagent.setup.tool_output import Answered
 
@@ -13,18 +13,18 @@ _PART, _PACKAGE = "NVIDIA Container Toolkit", "nvidia-container-toolkit"
 _INSTALLED = ("installed", "triggers-pending", "triggers-awaited")
 
 
-def container_toolkit(request: Request, facts: HostFacts, tools: tuple[Answered, ...]) -> Found:
+def container_toolkit(request: Request, facts: HostFacts, tools: tuple[Answered, ...]) -> PartState:
     version, state = _host(facts)
     tool = next((one for one in tools if any(map(versions.read, one.versions))), None)
-    told = versions.lowest(filter(None, map(versions.read, tool.versions))) if tool else ""
+    reported = versions.lowest(filter(None, map(versions.read, tool.versions))) if tool else ""
     if version:
         warnings = [f"{_PART}: the package {_PACKAGE} is {state}"] if state else []
-        if tool and not versions.same(told, version):
-            warnings.append(differs(_PART, version, tool, told))
-        return Found(not state and _satisfies(request, version), version, (), tuple(warnings))
+        if tool and not versions.same(reported, version):
+            warnings.append(differs(_PART, version, tool, reported))
+        return PartState(not state and _satisfies(request, version), version, (), tuple(warnings))
     if tool is None:
-        return Found(False, "", (), tuple(line for one in tools for line in failed(_PART, one)))
-    return Found(_satisfies(request, told), told, (told_by(_PART, tool, told),))
+        return PartState(False, "", (), tuple(line for one in tools for line in failed(_PART, one)))
+    return PartState(_satisfies(request, reported), reported, (tool_line(_PART, tool, reported),))
 
 
 def _satisfies(request: Request, version: str) -> bool:

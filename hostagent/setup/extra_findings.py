@@ -8,15 +8,15 @@ from hostagent.engine.report import Report
 from hostagent.engine.report.grouping import NOTHING, Group, groups, headline
 from hostagent.setup.line import Line
 
-#: Causes that are told one by one.
+#: Causes that are listed one by one.
 _MOST = 24
 _LONGEST = 200
 
 
 def beyond(report: Report) -> tuple[Line, ...]:
     """Causes that count as WARN, others as INFO; all advisories, and all that could not be judged, as one INFO each."""
-    told = groups(report)
-    found = [group for group in told if group.cause.finding.outcome != "unknown"]
+    causes = groups(report)
+    found = [group for group in causes if group.cause.finding.outcome != "unknown"]
     fitness = [group for group in found if group.cause.finding.axis != "security"]
     lines = [Line("INFO" if group.rank == NOTHING else "WARN", cut(headline(group), _LONGEST)) for group in fitness[:_MOST]]
     if len(fitness) > _MOST:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from hostagent.setup.tool_output import Answered
 
 
-class Found(NamedTuple):
+class PartState(NamedTuple):
     """One part, as it counts here."""
 
     satisfied: bool
@@ -19,7 +19,7 @@ def says(tool: Answered) -> str:
     return f"{tool.tool} ({tool.path})" if tool.path and tool.path != tool.tool else tool.tool
 
 
-def told_by(part: str, tool: Answered, what: str) -> str:
+def tool_line(part: str, tool: Answered, what: str) -> str:
     """The line that names the tool whose answer counts."""
     return f"{part}: {what} is what {says(tool)} says, nothing that hostagent reads itself shows it"
 
@@ -29,5 +29,5 @@ def failed(part: str, tool: "Answered | None") -> tuple[str, ...]:
     return (f"{part}: {says(tool)} gave no answer: {tool.problem}",) if tool and tool.path and tool.problem else ()
 
 
-def differs(part: str, host: str, tool: Answered, told: str) -> str:
-    return f"{part}: found {host} on the host itself, {says(tool)} says {told}; the host counts"
+def differs(part: str, host: str, tool: Answered, reported: str) -> str:
+    return f"{part}: found {host} on the host itself, {says(tool)} says {reported}; the host counts"

@@ -45,7 +45,7 @@ class Ask(NamedTuple):
     variables: tuple[tuple[str, str], ...] = ()  # in place of the caller's: so that it leaves nothing in the caller's home
 
 
-class Said(NamedTuple):
+class ToolRun(NamedTuple):
     """What came of it: `path` is "" where the tool was not found, `answer` exit_code, stdout and stderr, or why there is none."""
 
     path: str
@@ -77,25 +77,25 @@ def _compilers(request: Request) -> tuple[str, ...]:
     return (own,) if request.generation == "A" else (own, "/usr/local/cuda/bin/nvcc")
 
 
-def answered(said: Mapping[str, Said], names: Iterable[str] = ()) -> Tools:
+def answered(runs: Mapping[str, ToolRun], names: Iterable[str] = ()) -> Tools:
     """The answers to `asks`. `names`: what this machine may be called as a Kubernetes node, the likeliest first."""
-    if not said:
+    if not runs:
         return Tools()
-    docker, kubernetes = said.get("docker"), said.get("kubernetes")
+    docker, kubernetes = runs.get("docker"), runs.get("kubernetes")
     return Tools(
-        driver=_driver(said["gpus"], said["driver"]),
-        cuda=_one("nvcc", said["cuda"], _release),
+        driver=_driver(runs["gpus"], runs["driver"]),
+        cuda=_one("nvcc", runs["cuda"], _release),
         toolkit=(
-            _installed("dpkg-query", said["dpkg"], said["dpkg-state"]),
-            _installed("rpm", said["rpm"]),
-            _one("nvidia-ctk", said["ctk"], _spoken),
+            _installed("dpkg-query", runs["dpkg"], runs["dpkg-state"]),
+            _installed("rpm", runs["rpm"]),
+            _one("nvidia-ctk", runs["ctk"], _spoken),
         ),
         docker=_docker(docker) if docker else None,
         kubernetes=_kubernetes(kubernetes, tuple(names)) if kubernetes else None,
     )
 
 
-def _driver(listed: Said, queried: Said) -> Answered:
+def _driver(listed: ToolRun, queried: ToolRun) -> Answered:
     """Of every GPU that answers. One without a version, like ``[N/A]``, is named; where the list fails no GPU is visible."""
     gpus = [line.partition(":")[0] for line in _output(listed).splitlines() if line.startswith("GPU ")]
     failed = _problem(queried)
@@ -113,18 +113,18 @@ def _named(gpus: Sequence[str], number: int) -> str:
     return gpus[number] if number < len(gpus) else f"GPU {number}"
 
 
-def _one(tool: str, said: Said, parsed: Any) -> Answered:
-    problem = _problem(said)
-    version = "" if problem else parsed(_output(said))
-    return Answered(tool, said.path, (version,) if version else (), problem or ("" if version else _SAID_NOTHING))
+def _one(tool: str, run: ToolRun, parsed: Any) -> Answered:
+    problem = _problem(run)
+    version = "" if problem else parsed(_output(run))
+    return Answered(tool, run.path, (version,) if version else (), problem or ("" if version else _SAID_NOTHING))
 
 
-def _installed(tool: str, said: Said, state: "Said | None" = None) -> Answered:
+def _installed(tool: str, run: ToolRun, state: "ToolRun | None" = None) -> Answered:
     """Of a package manager: that a package is not there is an answer, too."""
     is_gone = state is not None and bool(_GONE.match(_output(state)))
-    if is_gone or (not isinstance(said.answer, Unread) and said.answer["exit_code"] == _NO_PACKAGE):
-        return Answered(tool, said.path)
-    return _one(tool, said, _package)
+    if is_gone or (not isinstance(run.answer, Unread) and run.answer["exit_code"] == _NO_PACKAGE):
+        return Answered(tool, run.path)
+    return _one(tool, run, _package)
 
 
 def _release(text: str) -> str:
@@ -157,26 +157,26 @@ def _spoken(text: str) -> str:
     return "" if isinstance(version, Unread) else version
 
 
-def _docker(said: Said) -> Answered:
+def _docker(run: ToolRun) -> Answered:
     """A client that reaches no daemon prints null, and may call that a success (26 does, 28 does not)."""
-    problem = _problem(said)
+    problem = _problem(run)
     try:
-        runtimes = {} if problem else json.loads(_output(said))
+        runtimes = {} if problem else json.loads(_output(run))
     except (ValueError, RecursionError):
         runtimes, problem = {}, "it printed no list of runtimes"
     if runtimes is None:
-        problem = f"it reached no daemon{_complaint(said)}"
+        problem = f"it reached no daemon{_complaint(run)}"
     names = runtimes if isinstance(runtimes, dict) else {}
-    return Answered("docker", said.path, (_RUNTIME,) if _RUNTIME in names else (), problem)
+    return Answered("docker", run.path, (_RUNTIME,) if _RUNTIME in names else (), problem)
 
 
-def _kubernetes(said: Said, names: tuple[str, ...]) -> Answered:
+def _kubernetes(run: ToolRun, names: tuple[str, ...]) -> Answered:
     """Allocatable GPUs of this node; of all nodes where none of them is called like this machine."""
-    nodes = _nodes(_output(said))
-    problem = _problem(said)
+    nodes = _nodes(_output(run))
+    problem = _problem(run)
     ours = next((name for name in names if name in nodes), "")
     gpus = nodes[ours] if ours else sum(nodes.values())
-    return Answered("kubectl", said.path, (ours,) if ours else (), problem, 0 if problem else gpus)
+    return Answered("kubectl", run.path, (ours,) if ours else (), problem, 0 if problem else gpus)
 
 
 def _nodes(text: str) -> dict[str, int]:
@@ -212,20 +212,20 @@ def _count(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else 0
 
 
-def _output(said: Said) -> str:
-    return "" if isinstance(said.answer, Unread) else str(said.answer["stdout"])
+def _output(run: ToolRun) -> str:
+    return "" if isinstance(run.answer, Unread) else str(run.answer["stdout"])
 
 
-def _problem(said: Said) -> str:
+def _problem(run: ToolRun) -> str:
     """Why it is no answer, "" where it is one."""
-    if isinstance(said.answer, Unread):
-        return said.answer.detail
-    code = said.answer["exit_code"]
-    return f"it failed with exit code {code}{_complaint(said)}" if code else ""
+    if isinstance(run.answer, Unread):
+        return run.answer.detail
+    code = run.answer["exit_code"]
+    return f"it failed with exit code {code}{_complaint(run)}" if code else ""
 
 
-def _complaint(said: Said) -> str:
+def _complaint(run: ToolRun) -> str:
     """What the tool itself says of its failure: programs end with that."""
-    lines = [] if isinstance(said.answer, Unread) else str(said.answer["stderr"]).split("\n")
+    lines = [] if isinstance(run.answer, Unread) else str(run.answer["stderr"]).split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     return f": {last if len(last) <= _MAX_COMPLAINT else f'{last[:_MAX_COMPLAINT]}…'}" if last else ""

@@ -65,7 +65,7 @@ class Placeable:
 
 
 @frozen
-class Found:
+class MapFinding:
     """What a check found: the report's finding, as far as a map of the host needs it."""
 
     id: str
@@ -105,7 +105,7 @@ class Document:
     fabric: Any
     placeable: tuple[Placeable, ...]
     """For each pod that was asked about, in order, whether this host's kubelet admits it. Without one, the profile's pods."""
-    findings: tuple[Found, ...]
+    findings: tuple[MapFinding, ...]
     """What the checks of topology, kubelet, RDMA and network found: those that failed or warned."""
 
 
@@ -114,9 +114,9 @@ def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: tupl
     placed by itself on the host as it would be without its pods. What is not placed in ``COMPUTING_S`` is unread.
     """
     ends = time.process_time() + COMPUTING_S
-    told = report.facts.get("topology", {"unread": "not-recorded", "detail": "topology: not asked for"})
+    topology = report.facts.get("topology", {"unread": "not-recorded", "detail": "topology: not asked for"})
     missing = {"unread": "not-recorded", "detail": "topology: not told"}
-    found = told if "unread" not in told else dict.fromkeys(PARTS, told)
+    found = topology if "unread" not in topology else dict.fromkeys(PARTS, topology)
     return Document(
         schema_version=SCHEMA_VERSION,
         **head_of(report),
@@ -124,7 +124,7 @@ def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: tupl
         fabric=report.facts.get("fabric", {"unread": "not-recorded", "detail": "fabric: not asked for"}),
         placeable=(*placeable(facts, tuple(pods), ends), *of_profile(facts, shapes, ends)),
         findings=tuple(
-            Found(one.id, one.outcome, one.severity, one.subject, one.device, one.headline)
+            MapFinding(one.id, one.outcome, one.severity, one.subject, one.device, one.headline)
             for one in report.findings
             if one.outcome in ("fail", "warn")
         ),

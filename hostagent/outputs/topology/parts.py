@@ -7,7 +7,7 @@ from hostagent.core.text import counted, joined
 from hostagent.core.unread import Unread
 from hostagent.domains.topology.tables.distance_classes import CLASSES, class_of
 from hostagent.outputs.digest import sentence, short
-from hostagent.outputs.topology.document import Document, Found, Placeable
+from hostagent.outputs.topology.document import Document, MapFinding, Placeable
 
 UNREAD = "?"
 NO_FIX = "No change of the kubelet's policies or of the pod's own CPUs is known that admits it."
@@ -34,7 +34,7 @@ class Device(NamedTuple):
     known_as: str  # of a NIC its interfaces and RDMA devices
 
 
-class Row(NamedTuple):
+class NodeRow(NamedTuple):
     """NUMA nodes that are alike, one mostly."""
 
     ids: str
@@ -53,23 +53,23 @@ def why(value: Any) -> str:
     return short(f"{value.get('detail') or value['unread']}") if isinstance(value, dict) and "unread" in value else ""
 
 
-def said(value: Any, most: int = _NAME) -> str:
+def text_of(value: Any, most: int = _NAME) -> str:
     return UNREAD if value is None or isinstance(value, dict | list) else short(str(value), most)
 
 
 def devices(value: Any) -> tuple[Device, ...]:
     """By their place in the part. A name that two have, or none, gives way to the address."""
     found = rows(value)[:MOST]
-    names = [said(one.get("name")) for one in found]
+    names = [text_of(one.get("name")) for one in found]
     return tuple(
         Device(
-            name=name if name not in (UNREAD, "") and names.count(name) == 1 else said(one.get("pci")),
-            pci=said(one.get("pci")),
-            node=said(one.get("numa_node")),
-            cpus=said(one.get("local_cpus"), _CPUS),
+            name=name if name not in (UNREAD, "") and names.count(name) == 1 else text_of(one.get("pci")),
+            pci=text_of(one.get("pci")),
+            node=text_of(one.get("numa_node")),
+            cpus=text_of(one.get("local_cpus"), _CPUS),
             link=_link(one.get("link")),
-            root=said(one.get("root")),
-            bridges=tuple(said(bridge) for bridge in one["bridges"]) if isinstance(one.get("bridges"), list) else (),
+            root=text_of(one.get("root")),
+            bridges=tuple(text_of(bridge) for bridge in one["bridges"]) if isinstance(one.get("bridges"), list) else (),
             known_as=_known_as(one),
         )
         for one, name in zip(found, names, strict=True)
@@ -87,7 +87,7 @@ def nics(document: Document) -> tuple[Device, ...]:
 def _known_as(one: dict[str, Any]) -> str:
     """Of a NIC, its RDMA devices and interfaces but the one that it is called by."""
     names = [name for key in ("rdma", "netdevs") if isinstance(one.get(key), list) for name in one[key]]
-    return ", ".join(said(name) for name in names if name != one.get("name"))
+    return ", ".join(text_of(name) for name in names if name != one.get("name"))
 
 
 def _link(value: Any) -> str:
@@ -97,8 +97,8 @@ def _link(value: Any) -> str:
     now, most = ((value.get(f"width{end}"), value.get(f"speed{end}")) for end in ("", "_max"))
     if isinstance(now[0], dict) and isinstance(now[1], dict):
         return UNREAD
-    could = f" of x{said(most[0])}" if isinstance(now[0], int) and isinstance(most[0], int) and now[0] < most[0] else ""
-    return f"x{said(now[0])}{could} {said(now[1]).removesuffix(' PCIe')}"
+    could = f" of x{text_of(most[0])}" if isinstance(now[0], int) and isinstance(most[0], int) and now[0] < most[0] else ""
+    return f"x{text_of(now[0])}{could} {text_of(now[1]).removesuffix(' PCIe')}"
 
 
 def cell(part: Any, one: str, other: str) -> str:
@@ -106,7 +106,7 @@ def cell(part: Any, one: str, other: str) -> str:
     if one == other:
         return "X"
     row = part.get(one) if isinstance(part, dict) else None
-    return said(row.get(other)) if isinstance(row, dict) else UNREAD
+    return text_of(row.get(other)) if isinstance(row, dict) else UNREAD
 
 
 def distances(document: Document, kind: str) -> Any:
@@ -116,10 +116,10 @@ def distances(document: Document, kind: str) -> Any:
 def gaps(document: Document) -> tuple[str, ...]:
     """What is missing and why, a sentence each."""
     parts = (("GPUs", "gpus"), ("NICs", "nics"), ("NUMA nodes", "numa_nodes"), ("Packages", "packages"))
-    told = [f"{name} were not read: {text}" for name, part in parts if (text := why(getattr(document, part)))]
-    told += [f"Ports were not read: {text}"] if (text := why(document.fabric) or why(_rdma(document))) else []
+    lines = [f"{name} were not read: {text}" for name, part in parts if (text := why(getattr(document, part)))]
+    lines += [f"Ports were not read: {text}"] if (text := why(document.fabric) or why(_rdma(document))) else []
     reasons = dict.fromkeys(filter(None, _unknown(document))) if devices(document.gpus) else {}
-    return (*(f"Distances are not known: {text}" for text in [*reasons][:_REASONS]), *told)
+    return (*(f"Distances are not known: {text}" for text in [*reasons][:_REASONS]), *lines)
 
 
 def _rdma(document: Document) -> Any:
@@ -159,14 +159,14 @@ def amount(value: Any) -> str:
     return f"{value / size:.4g} {unit}" if value else "no memory"
 
 
-def nodes(document: Document) -> tuple[Row, ...]:
+def nodes(document: Document) -> tuple[NodeRow, ...]:
     """NUMA nodes in their order; those without CPUs that are alike stand on one line."""
-    made: dict[Any, tuple[list[str], Row]] = {}
+    made: dict[Any, tuple[list[str], NodeRow]] = {}
     for one in rows(document.numa_nodes):
-        name, cpus, memory = said(one.get("id")), said(one.get("cpus"), _CPUS), amount(one.get("memory_bytes"))
-        far = tuple(map(said, one["distances"])) if isinstance(one.get("distances"), list) else ()
+        name, cpus, memory = text_of(one.get("id")), text_of(one.get("cpus"), _CPUS), amount(one.get("memory_bytes"))
+        far = tuple(map(text_of, one["distances"])) if isinstance(one.get("distances"), list) else ()
         key = name if cpus else ("no CPUs", memory)
-        made.setdefault(key, ([], Row("", f"CPUs {cpus}" if cpus else "no CPUs", memory, far)))[0].append(name)
+        made.setdefault(key, ([], NodeRow("", f"CPUs {cpus}" if cpus else "no CPUs", memory, far)))[0].append(name)
     return tuple(row._replace(ids=ranges(ids), distances=row.distances if len(ids) == 1 else ()) for ids, row in made.values())
 
 
@@ -194,8 +194,8 @@ def size_line(document: Document) -> str:
 
 def capacity_line(document: Document) -> str:
     """How many GPUs one NUMA node has for a pod."""
-    told = document.capacity if isinstance(document.capacity, dict) else {}
-    total, free, restricted = (told.get(f"max_gpus_{name}") for name in ("single_numa_total", "single_numa_free", "restricted_free"))
+    capacity = document.capacity if isinstance(document.capacity, dict) else {}
+    total, free, restricted = (capacity.get(f"max_gpus_{name}") for name in ("single_numa_total", "single_numa_free", "restricted_free"))
     if not isinstance(total, int) or not total:
         return ""
     parts = [f"one NUMA node has at most {counted(total, 'GPU')}"]
@@ -204,7 +204,7 @@ def capacity_line(document: Document) -> str:
     return ", ".join(parts)
 
 
-def told(one: Found) -> str:
+def finding_line(one: MapFinding) -> str:
     """The headline of a finding, with its device where that does not name it."""
     headline, device = short(one.headline), short(one.device, 100)
     return headline if not device or device in headline else f"{device}: {headline}"

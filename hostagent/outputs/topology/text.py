@@ -97,8 +97,8 @@ def _rails(document: Document, nics: Sequence[Device]) -> dict[str, str]:
     names = {one.pci: one.name for one in nics}
     found = {}
     for one in parts.rows(document.rails):
-        near = [parts.said(pci) for pci in one["nics"]] if isinstance(one.get("nics"), list) else []
-        found[parts.said(one.get("gpu"))] = ", ".join(names.get(pci, pci) for pci in near)
+        near = [parts.text_of(pci) for pci in one["nics"]] if isinstance(one.get("nics"), list) else []
+        found[parts.text_of(one.get("gpu"))] = ", ".join(names.get(pci, pci) for pci in near)
     return found
 
 
@@ -170,13 +170,15 @@ def _add_nodes(page: Page, document: Document) -> None:
     packages = parts.rows(document.packages)
     if packages:
         page.heading("PACKAGES")
-        ids = _Column("", [parts.said(one.get("id")) for one in packages])
-        _add_table(page, [ids, _Column("", [f"CPUs {parts.said(one.get('cpus'), 200)}" for one in packages])], "  ")
+        ids = _Column("", [parts.text_of(one.get("id")) for one in packages])
+        _add_table(page, [ids, _Column("", [f"CPUs {parts.text_of(one.get('cpus'), 200)}" for one in packages])], "  ")
 
 
 def _add_findings(page: Page, document: Document) -> None:
     for severity, title in _HEADINGS.items():
-        lines = dict.fromkeys(f"{digest.short_name(one.id)}  {parts.told(one)}" for one in document.findings if one.severity == severity)
+        lines = dict.fromkeys(
+            f"{digest.short_name(one.id)}  {parts.finding_line(one)}" for one in document.findings if one.severity == severity
+        )
         if lines:
             page.heading(title)
         for line in [*lines][:_FINDINGS]:
