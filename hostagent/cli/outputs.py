@@ -87,7 +87,7 @@ def _other(text: str, formats: Sequence[Form]) -> tuple[Form, str]:
 
 def deliver_all(wanted: Sequence[tuple[Form, str]], rendered: Callable[[Form, str], str], ends: float, mode: int | None = None) -> None:
     """Writes each of `outputs`: `rendered` makes its text by format and file. `ends`: the end of the run's time, by ``time.monotonic``.
-    `mode`: of the files, None for the umask's.
+    `mode`: of the files, None for the default.
     """
     for form, path in wanted:
         write(rendered(form, path), path, mode, ends=max(ends, time.monotonic() + DELIVERING_S))

@@ -141,7 +141,7 @@ def _sentence(lines: Sequence[str]) -> str:
 
 
 def _meant_option(name: str, context: click.Context) -> str:
-    """The closest option of the command, or of ``check`` where none is named; -o of a command without files is kubectl's."""
+    """A hint at the closest option: of the command, without a command of ``check``; and at --format for kubectl's -o."""
     known = [one for param in context.command.get_params(context) for one in param.opts if one.startswith("--")]
     if name == "-o" and "--format" in known:
         return "; did you mean --format?"

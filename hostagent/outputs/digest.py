@@ -1,4 +1,4 @@
-"""A report as a tired reader wants it: what happened, what to do, then the findings, equal ones as one."""
+"""A report condensed for people: what happened, what to do, then the findings, equal ones merged."""
 
 # A section lists the first 4 causes of each check and 32 of all, a cause 12 findings of one code; texts are cut at 400
 # characters, names at 100, with their length. Findings that differ only in what was found are one cause of all their devices.
@@ -18,14 +18,14 @@ from hostagent.outputs.counts import counts
 from hostagent.outputs.words import SAID, WORDS
 
 _READ_FROM = {"host-root": "a live host below another root", "image": "an image, which is not running"}
-#: Characters of one text, of a name and a command that a page shows: JSON has them whole.
+#: Characters of one text, of a name and of a command on a page: JSON has them whole.
 _TEXT, _NAME = 400, 100
-#: Causes of one check and of all, and findings of one check under one cause, that are told in full.
+#: Causes of one check and of all, and findings of one check under one cause, that are listed in full.
 _CAUSES, _ALL_CAUSES, _FINDINGS = 4, 32, 12
 
 
 class Observed(Protocol):
-    """What a report, a plan and the map of a host say of when and of what they were made."""
+    """Time and source of a report, a plan or the map of a host."""
 
     @property
     def observed_at(self) -> float: ...
@@ -38,7 +38,7 @@ class Observed(Protocol):
 
 
 class Statement(NamedTuple):
-    """What a verdict says: what happened and what to do first; "" where nothing did."""
+    """A verdict with what happened and what to do first; "" where nothing did."""
 
     verdict: Verdict
     jobs: str  # "for single-node jobs"; "" where both verdicts agree
@@ -68,7 +68,7 @@ class Section(NamedTuple):
 
 
 class More(NamedTuple):
-    """Findings of one check that are not told one by one."""
+    """Findings of one check that are not listed one by one."""
 
     id: str
     number: int
@@ -76,7 +76,7 @@ class More(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """One answer that is missing, what could not be checked without it, and how much that counts."""
+    """One missing answer, the checks that need it, and their effect on the verdict."""
 
     reason: str
     ids: tuple[str, ...]
@@ -93,7 +93,7 @@ class Todo(NamedTuple):
 
 
 def short(text: str, most: int = _TEXT) -> str:
-    """`text`, made visible; of what is longer than anybody reads its start and its length."""
+    """`text`, made visible; of a very long one its start and its length."""
     return visible(text) if len(text) <= most else f"{visible(text[:most])}... ({len(text)} characters)"
 
 
@@ -130,7 +130,7 @@ def _statement(report: Report, causes: Iterable[Group], verdict: Verdict, jobs: 
 
 
 def why_nothing(report: Report) -> str:
-    """Why there is no verdict though nothing was found."""
+    """The reason for a verdict without findings."""
     if not report.partial:
         return "Nothing was checked"
     applies = {one.severity for one in report.findings if one.outcome not in ("skip", "off")}
@@ -138,7 +138,7 @@ def why_nothing(report: Report) -> str:
 
 
 def is_quiet(report: Report) -> bool:
-    """Ready for every job: a reader wants no more than that."""
+    """Whether it is ready for every job: then a short report is enough."""
     return report.verdict.single_node == report.verdict.multi_node == "ready"
 
 
@@ -160,7 +160,7 @@ def gpu_lines(report: Report) -> tuple[str, ...]:
 
 
 def read_line(report: Observed, now: float = 0) -> str:
-    """When and of what the report was made, and how long before `now`: on top, so that nobody takes an old one for today's."""
+    """Time and source of the report, and its age at `now`: on top, so that an old one is not mistaken for a new one."""
     kind = "a made-up host" if report.simulated else _READ_FROM.get(report.read_from, "")
     when = moment(report.observed_at)
     if report.replayed and not report.simulated and now >= report.observed_at:
@@ -171,7 +171,7 @@ def read_line(report: Observed, now: float = 0) -> str:
 
 
 def remarks(report: Report) -> tuple[str, ...]:
-    """What a reader must know before believing the verdict."""
+    """Limits of the verdict."""
     lines = []
     if report.read_from == "image" and not report.host.kernel and not report.partial:
         lines.append("this image has no kernel below /lib/modules: the driver's module, and what must match it, were not checked")
@@ -187,7 +187,7 @@ def remarks(report: Report) -> tuple[str, ...]:
 
 
 def cage_lines(report: Report) -> tuple[str, ...]:
-    """In which cage each lane's library was asked, or an image read, and which parts of one the kernel lacks."""
+    """The sandbox of each driver library, or of an image, and its parts that the kernel lacks."""
     lines = []
     for lane, cage in report.cages.items():
         rights = ", ".join(cage["capabilities"]) or "none"
@@ -208,7 +208,7 @@ def todo(report: Report) -> tuple[Todo, ...]:
 
 
 def sections(report: Report) -> tuple[Section, ...]:
-    """What was found, in reading order; sections without a cause are left out."""
+    """The findings, in display order, without sections that have no cause."""
     found = [group for group in groups(report) if group.cause.finding.outcome != "unknown"]
     noted = [group for group in found if group.rank == NOTHING]
     made = (
@@ -221,7 +221,7 @@ def sections(report: Report) -> tuple[Section, ...]:
 
 
 def first_causes(all_of_them: Sequence[Group]) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
-    """(told in full, the rest): the first that each check tells, until there are many."""
+    """(listed in full, the rest): the first causes of each check, up to a total."""
     seen: dict[str, int] = {}
     first: list[Group] = []
     rest: list[Group] = []
@@ -233,7 +233,7 @@ def first_causes(all_of_them: Sequence[Group]) -> tuple[tuple[Group, ...], tuple
 
 
 def first_findings(group: Group) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
-    """(told in full, the rest): of findings with one code of one check the first."""
+    """(listed in full, the rest): the first findings of each code of a check."""
     seen: dict[tuple[str, str], int] = {}
     first: list[Entry] = []
     rest: list[Entry] = []
@@ -245,7 +245,7 @@ def first_findings(group: Group) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
 
 
 def more(rest: Iterable[Entry]) -> tuple[More, ...]:
-    """One line per check of what is not told one by one."""
+    """One line per check for findings that are not listed one by one."""
     by_id: dict[str, list[Entry]] = {}
     for one in rest:
         by_id.setdefault(one.finding.id, []).append(one)
@@ -255,7 +255,7 @@ def more(rest: Iterable[Entry]) -> tuple[More, ...]:
 
 
 def gaps(report: Report) -> tuple[Gap, ...]:
-    """What could not be checked, one entry per missing answer, those that stop jobs first."""
+    """Unknown checks, one entry per missing answer, those that stop jobs first."""
     by_reason: dict[str, list[Judgement]] = {}
     for one in sorted((one for one in report.findings if one.outcome == "unknown"), key=_gap_order):
         by_reason.setdefault(one.unread or one.message, []).append(one)
@@ -267,7 +267,7 @@ def gaps(report: Report) -> tuple[Gap, ...]:
 
 
 def _gap_order(one: Judgement) -> tuple[int, str, str]:
-    """Whatever order the findings come in."""
+    """The key for an order that does not depend on that of the findings."""
     return rank_of(one), one.id, one.subject
 
 
@@ -275,7 +275,7 @@ def _gap(ones: list[Judgement], clean: Mapping[str, Mapping[str, bool]]) -> Gap:
     ids, named = dict.fromkeys(one.id for one in ones), dict.fromkeys(one.device for one in ones if one.device)
     of_devices = [clean.get(name, {}) for name in dict.fromkeys(one.id for one in ones if one.device)]
     others = set.intersection(*map(set, of_devices)) if of_devices else set[str]()
-    passed = sum(any(found[device] for found in of_devices) for device in others)  # what only skipped has shown nothing
+    passed = sum(any(found[device] for found in of_devices) for device in others)  # checks that were only skipped prove nothing
     return Gap(short(ones[0].message), tuple(ids), tuple(named), passed, rank_of(ones[0]))
 
 
@@ -288,7 +288,7 @@ def gap_line(gap: Gap) -> str:
 
 
 def entry_line(entry: Entry) -> str:
-    """``message (found X, wanted Y)``, without what the message says already."""
+    """``message (found X, wanted Y)``, without values that the message has already."""
     one = entry.finding
     pairs = ((label, text) for label, text in (("found", one.found), ("wanted", one.wanted)) if text and text not in one.message)
     is_said = one.found in SAID or one.found in one.message

@@ -19,21 +19,21 @@ from hostagent.outputs.stylesheet import STYLE
 from hostagent.outputs.tables import rows
 from hostagent.outputs.words import WORDS
 
-#: By how much a cause counts: its colour.
+#: Colours of causes, by rank.
 _COLOURS = ("bad", "unknown", "warn", "note")
 _VERDICTS: dict[Verdict, str] = {"not_ready": "bad", "unknown": "unknown", "degraded": "warn", "ready": "good"}
-#: Steps, commands of one step, and missing answers that are seen without opening a fold.
+#: Steps, commands of one step, and missing answers that are visible without opening a fold.
 _FIRST = 12
-#: The second lock, behind the escaping of every text: a browser runs and fetches nothing here.
+#: Content-Security-Policy, a second defence after escaping: a browser runs and fetches nothing here.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _GPU_HEADS = {"index": "GPU", "pci": "Address", "name": "Model", "memory": "Memory", "uuid": "UUID", "serial": "Serial"}
-#: A command in the middle of a sentence, as our texts write them.
+#: A command within a sentence, in quotes.
 _QUOTED = re.compile(r"(?<!\w)'([^'\s][^']{0,200})'(?!\w)")
 _NO_ANCHOR = re.compile(r"[^A-Za-z0-9_.:-]+")
 
 
 def render_html(report: Report) -> str:
-    """No script, nothing fetched; every text of the host escaped. Links lead to places of the page alone."""
+    """No script, nothing fetched; every text of the host escaped. All links are within the page."""
     anchors = _Anchors()
     found = "".join(_section(section, anchors) for section in digest.sections(report))
     tables = (
@@ -53,7 +53,7 @@ def render_html(report: Report) -> str:
 
 
 class _Anchors:
-    """Places of the page, each with a name of its own: a check's second finding is ``gpu.xid-2``."""
+    """Anchors of the page, with unique names: a check's second finding is ``gpu.xid-2``."""
 
     def __init__(self) -> None:
         self._taken: dict[str, int] = {}
@@ -92,7 +92,7 @@ def _partly(parts: Sequence[str], word: str) -> str:
 
 
 def prose(text: str) -> str:
-    """A sentence whose commands in quotes can be copied."""
+    """A sentence with quoted commands as code to copy."""
     plain = _QUOTED.split(text)
     return "".join(f'<code class="run">{escaped(part)}</code>' if at % 2 else escaped(part) for at, part in enumerate(plain))
 
@@ -183,7 +183,7 @@ def _gap(gap: digest.Gap) -> str:
 
 
 def _table(report: Report, outcome: Outcome, kind: str, words: tuple[str, str]) -> str:
-    """What it holds for. The heading counts each check as the last line does; those of a worse `kind` on another device it counts apart."""
+    """A table of checks. The heading counts each check as the last line does, and separately those of a worse `kind` on another device."""
     made, (title, meaning) = rows(report, outcome), words
     if not made:
         return ""

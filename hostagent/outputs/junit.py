@@ -18,7 +18,7 @@ _KINDS = (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
 
 
 class _Case(NamedTuple):
-    """A test case: what became of it ("" passed), and its lines."""
+    """A test case: its result ("" passed), and its lines."""
 
     family: str
     name: str
@@ -27,10 +27,10 @@ class _Case(NamedTuple):
 
 
 def render_junit(report: Report, asked: Asked) -> str:
-    """What sets the exit code is a failure, or an error where it could not be checked; what did not apply is skipped.
+    """A finding that sets the exit code is a failure, or an error where it is unknown; a check that does not apply is skipped.
 
-    JUnit has no word for a warning: what was found and does not set the exit code passes, and says so in ``system-out``. Where nothing
-    was checked that counts, the verdict itself is a case, an error, because such a run fails, too. What could not be looked at is skipped.
+    JUnit has no warnings: findings that do not set the exit code pass, with their text in ``system-out``. Where no check that counts was
+    judged, the verdict itself is an error, because such a run fails, too.
     """
     findings = sorted(report.findings, key=lambda one: (_family(one), one.id, one.subject))
     cases = [_case(one, asked) for one in findings]

@@ -17,9 +17,7 @@ _LINES, _PACKAGES, _NAMES = 120, 40, 24
 
 
 def render_plan(document: Document, form: Format, *, colour: bool = False, width: int = 100, advise: bool = True) -> str:
-    """Text or JSON. `colour`, `width` and `advise` (says how to carry it out) are for the text: sentences are wrapped, commands and diffs
-    stand as they are.
-    """
+    """Text or JSON. `colour`, `width` and `advise` (how to apply it) are for text: sentences are wrapped, commands and diffs are not."""
     if form == "json":
         from hostagent.outputs.json import render_json
 
@@ -53,7 +51,7 @@ def _add_head(page: Page, document: Document) -> None:
 
 
 def headline(document: Document) -> str:
-    """What comes of the plan, on one line."""
+    """The result of the plan, on one line."""
     number = counted(len(document.todo), "step")
     if document.refusals:
         more = len(document.refusals) - 1
@@ -79,7 +77,7 @@ def _parts(document: Document) -> str:
 
 
 def _beside(document: Document) -> tuple[str, ...]:
-    """Parts that are there only where somebody asks for them, and that the plan has steps of."""
+    """Optional parts that the plan has steps of."""
     parts = {step.part for step in document.steps}
     return tuple(one for one in ("cuda", "docker") if one in parts)
 

@@ -1,4 +1,4 @@
-"""What a report lists and nobody reads first: what passed, what does not apply, what is turned off."""
+"""The secondary lists of a report: checks that passed, do not apply, or are turned off."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from hostagent.outputs.digest import short, short_name
 
 
 class CheckRow(NamedTuple):
-    """A check, what is said of it, and of how many devices of all that it looked at."""
+    """A check, its text, and the number of devices that it applies to, of all judged ones."""
 
     id: str
     text: str
@@ -16,7 +16,7 @@ class CheckRow(NamedTuple):
 
 
 def rows(report: Report, outcome: str) -> tuple[CheckRow, ...]:
-    """One per check and text. A check that passed says its title."""
+    """One per check and text; the text of a passed check is its title."""
     looked_at: dict[str, int] = {}
     alike: dict[tuple[str, str], int] = {}
     for one in report.findings:

@@ -19,15 +19,15 @@ from hostagent.outputs.page import Page
 _STEPS, _ROWS, _NAMES, _COMMANDS = 16, 12, 24, 8
 #: Columns that ids of one cause are filled up to.
 _ID = 28
-#: Characters of a command that anybody types or copies.
+#: Characters of a command that a person may type or copy.
 _COMMAND = 1000
 
 
 def render_text(report: Report, *, colour: bool = False, width: int = 100, verbose: bool = False, now: float = 0) -> str:
-    """Lines of at most `width` columns, except for words that are longer and commands, which stand as they are to be copied.
+    """Lines of at most `width` columns, except for longer words, and for commands, which are unwrapped so that they can be copied.
 
-    `verbose` adds evidence, ids, GPUs, what passed or did not apply; nothing is capped then but texts that nobody reads to their end.
-    `now`: seconds since the epoch, to say how old a recording is; 0 for saying nothing of it.
+    `verbose` adds evidence, ids, GPUs, and checks that passed or did not apply; only very long texts are capped then.
+    `now`: seconds since the epoch, for the age of a recording; 0 to omit it.
     """
     page = Page(colour, width)
     for one in digest.statements(report):
@@ -43,7 +43,7 @@ def render_text(report: Report, *, colour: bool = False, width: int = 100, verbo
 
 
 def _add_quiet(page: Page, report: Report, remarks: Iterable[str]) -> None:
-    """A healthy host in a few lines: what counts in no verdict is named, not told."""
+    """A healthy host in a few lines: causes that count in no verdict are only named."""
     page.add(short("; ".join(remarks)))
     for section in digest.sections(report):
         more = len(section.groups) - 1
@@ -76,7 +76,7 @@ def _add_all(page: Page, report: Report, remarks: Iterable[str], *, verbose: boo
         page.heading("PASSED")
         page.add(", ".join(tables.passed(report)), "  ")
         _add_list(page, "NOT APPLICABLE", tables.reasons(report, "skip"), verbose=True)
-    if len(page.lines) > after or after == before:  # notes of a line each, and what was counted, are one block
+    if len(page.lines) > after or after == before:  # one-line notes and the counts are one block
         page.lines.append("")
     why = f"Why: hostagent checks show {digest.short_name(sections[0].groups[0].cause.finding.id)}" if sections else ""
     _add_last(page, f"{summary(report)}.", why)
@@ -124,7 +124,7 @@ def _add_section(page: Page, section: digest.Section, *, verbose: bool) -> None:
 
 
 def _add_notes(page: Page, sections: Sequence[digest.Section], gaps: Sequence[digest.Gap]) -> None:
-    """What takes a line: each cause that counts in no verdict, and an answer that is missing, where it is the only one."""
+    """One-line notes: each cause that counts in no verdict, and a missing answer, where it is the only one."""
     if sections or len(gaps) == 1:
         page.lines.append("")
     for section in sections:
@@ -170,7 +170,7 @@ def _add_list(page: Page, title: str, reasons: Sequence[tuple[str, tuple[str, ..
 
 
 def _add_last(page: Page, counts: str, why: str) -> None:
-    """On one line where both fit: a command is not torn."""
+    """On one line where both fit, so that no command is wrapped."""
     if why and len(counts) + len(why) < page.width:
         page.add(f"{counts} {why}")
     else:

@@ -54,7 +54,7 @@ def _text(view: View, path: str) -> str | Unread | None:
 
 
 def unified(path: str, before: str | None, after: str | None) -> str:
-    r"""Without secrets: a person reads it, and hands it on. None is no file.
+    r"""The diff without secrets, because people share it. None is no file.
 
     >>> print(unified("/etc/a", "x = 1\npassword = \"p\"\n", "x = 2\npassword = \"p\"\n"), end="")
     --- /etc/a

@@ -9,7 +9,7 @@ from hostagent.setup.request import Request
 from hostagent.setup.tool_output import Answered
 
 _PART, _PACKAGE = "NVIDIA Container Toolkit", "nvidia-container-toolkit"
-#: dpkg's words for a package whose files are all there and configured.
+#: dpkg's states of a package that is unpacked and configured.
 _INSTALLED = ("installed", "triggers-pending", "triggers-awaited")
 
 
@@ -33,7 +33,7 @@ def _satisfies(request: Request, version: str) -> bool:
 
 
 def _host(facts: HostFacts) -> tuple[str, str]:
-    """Its version, "" where the host shows none; and dpkg's word where it is not wholly installed."""
+    """Its version, "" where the host has none; and dpkg's state where it is not wholly installed."""
     toolkit = facts.of(Toolkit)
     if isinstance(toolkit, Unread):
         return "", ""

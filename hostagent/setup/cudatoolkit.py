@@ -1,4 +1,4 @@
-"""The CUDA toolkit whose nvcc the script would ask: at NVIDIA_CUDA_PATH, then /usr/local/cuda, then on the caller's PATH."""
+"""The CUDA toolkit with the nvcc that the script would run: at NVIDIA_CUDA_PATH, then /usr/local/cuda, then on the caller's PATH."""
 
 import posixpath
 
@@ -29,7 +29,7 @@ def cuda_toolkit(request: Request, facts: HostFacts, tool: "Answered | None") ->
 
 
 def _by_host(request: Request, one: CudaToolkit, tool: "Answered | None", reported: str) -> PartState:
-    """Said as nvcc says it, where that is enough: 13.0 of 13.0.2."""
+    """The state by the host's facts; the version as nvcc prints it, where that is enough: 13.0 of 13.0.2."""
     whole = versions.read(one.version)
     short = versions.release(whole)
     satisfied = _satisfies(request, whole)
@@ -54,7 +54,7 @@ def _satisfies(request: Request, version: str) -> bool:
 
 
 def _places(request: Request) -> tuple[str, ...]:
-    """Of generation A the path alone."""
+    """Places to look at; for generation A only the path."""
     own = posixpath.normpath(request.cuda_path) if request.cuda_path else ""
     return tuple(dict.fromkeys(one for one in ((own,) if request.generation == "A" else (own, _DEFAULT)) if one))
 
@@ -76,7 +76,7 @@ def _is_below(path: str, place: str, one: "CudaToolkit | None") -> bool:
 
 
 def _why_none(request: Request, facts: HostFacts) -> tuple[str, ...]:
-    """A gap is said: it is not the same as none."""
+    """Reports "unknown", not "not installed", for unread facts."""
     cuda = facts.of(Cuda)
     gap = cuda if isinstance(cuda, Unread) else cuda.toolkits
     if isinstance(gap, Unread):

@@ -19,7 +19,7 @@ class Docker(NamedTuple):
 
 
 def docker(facts: HostFacts, tool: "Answered | None") -> Docker:
-    """What dockerd's merged configuration says, where a dockerd is here and will have read it."""
+    """By dockerd's merged configuration, where a dockerd is installed and has read it."""
     runtime = _runtime(facts)
     is_there = runtime is not None or (tool is not None and bool(tool.path))
     reported = _NAME in tool.versions if tool is not None and tool.path and not tool.problem else None
@@ -40,7 +40,7 @@ def _runtime(facts: HostFacts) -> "Runtime | None":
 
 
 def _configured(one: Runtime) -> "bool | None":
-    """None where the host does not say it: dockerd may not have read its newest file, or whether it runs was not read."""
+    """None where it is unknown: dockerd may not have read its newest file, or its state was not read."""
     if isinstance(one.handlers, Unread) or isinstance(one.state, Unread):
         return None
     if one.state != "accepted" or not any(handler.name == _NAME for handler in one.handlers):

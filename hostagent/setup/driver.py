@@ -13,12 +13,12 @@ from hostagent.setup.request import Request
 from hostagent.setup.tool_output import Answered
 
 _PART = "NVIDIA driver"
-#: NVML's code where its library could not be loaded: hostagent could not ask, which says nothing of the GPUs.
+#: NVML's code where its library could not be loaded, which proves nothing about the GPUs.
 _NO_LIBRARY = 12
 
 
 class _Host(NamedTuple):
-    """What the host says itself. `visible` None: it does not say whether a GPU can be used."""
+    """The state by hostagent's own facts. `visible` None: unknown whether a GPU can be used."""
 
     version: str
     visible: bool | None
@@ -26,7 +26,7 @@ class _Host(NamedTuple):
 
 
 def driver(request: Request, facts: HostFacts, tool: "Answered | None") -> PartState:
-    """Every GPU is looked at: the lowest version counts, and one that does not answer has none."""
+    """The lowest version of all GPUs counts, and a GPU that does not answer has none."""
     host = _host(facts)
     if host.visible is None:
         return _by_tool(request, host, tool)
@@ -86,7 +86,7 @@ def _live(driver: Driver) -> "str | Unread":
 
 
 def _is_silent(gpu: Gpu) -> bool:
-    """One that the driver has, and NVML does not serve. An excluded one is nobody's."""
+    """Whether the driver has the GPU, but NVML does not serve it; an excluded GPU does not count."""
     if gpu.excluded is True:
         return False
     return gpu.lost is True or (_text(gpu.bound_to) == "nvidia" and gpu.in_nvml is not True)

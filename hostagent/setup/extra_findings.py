@@ -1,4 +1,4 @@
-"""What hostagent knows beyond the script: the causes of its report as lines. They change no verdict."""
+"""Findings beyond those of the script: the causes of the report as lines. They do not affect the result."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +14,7 @@ _LONGEST = 200
 
 
 def beyond(report: Report) -> tuple[Line, ...]:
-    """Causes that count as WARN, others as INFO; all advisories, and all that could not be judged, as one INFO each."""
+    """Causes that count as WARN, others as INFO; all advisories, and all unknowns, as one INFO each."""
     causes = groups(report)
     found = [group for group in causes if group.cause.finding.outcome != "unknown"]
     fitness = [group for group in found if group.cause.finding.axis != "security"]
@@ -32,7 +32,7 @@ def _advisories(several: Sequence[Group]) -> Iterable[Line]:
 
 
 def _unjudged(report: Report) -> Iterable[Line]:
-    """By what could not be answered: one answer may leave many checks open."""
+    """Unknowns by missing answer, because many checks may lack the same one."""
     unknown = [one for one in report.findings if one.outcome == "unknown"]
     if unknown:
         checks, gaps = len({one.id for one in unknown}), len({one.unread or one.message for one in unknown})

@@ -1,4 +1,4 @@
-"""What is asked of ``hostagent setup``: the script's flags and variables, in its two generations."""
+"""The request to ``hostagent setup``: the script's flags and variables, in its two generations."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ DOCKER: tuple[Backend, ...] = ("docker", "local-docker")
 OK, MISSING, USAGE = 0, 1, 2
 
 _MINIMUM = re.compile(r"[0-9]+(?:[.][0-9]+)*")
-#: Of 7.0: an upstream version as a package has it, with what makes it a candidate.
+#: In 7.0: an upstream version as in a package, with its suffix for candidates.
 _PINNED = re.compile(r"[0-9]+(?:[.][0-9]+)*(?:[~.+-]?rc[.]?[0-9]*)?")
 #: The minimums' flags, in the order of `Minimums`.
 FLAGS = ("--min-driver-version", "--min-cuda-version", "--min-container-toolkit-version")
@@ -24,8 +24,8 @@ _EXACT_FLAG = "--exact"
 
 
 class RequestError(Exception):
-    """Flags, variables or a file that say what cannot be done; `code` is the script's. `message` is the script's own line where it has
-    one, `detail` what it leaves open.
+    """Flags, variables or a file with an invalid request; `code` is the script's. `message` is the script's own line where it has one,
+    `detail` adds to it.
     """
 
     def __init__(self, message: str, code: int = USAGE, *, detail: str = "") -> None:
@@ -34,7 +34,7 @@ class RequestError(Exception):
 
 
 class Minimums(NamedTuple):
-    """Generation A: what it must be, generation B: what it must be at least; as written, "1.19.0-1" without its revision."""
+    """Exact versions in generation A, minimums in B; as written, "1.19.0-1" without its revision."""
 
     driver: str
     cuda: str
@@ -42,7 +42,7 @@ class Minimums(NamedTuple):
 
 
 class Flags(NamedTuple):
-    """What the command line says; None where it says nothing."""
+    """Flags of the command line; None where they are not set."""
 
     backend: str = "docker"
     exact: bool = False
@@ -64,7 +64,7 @@ class Names:
 
 @dataclass(frozen=True)
 class Request:
-    """All that the lines and the plan depend on, beside the host."""
+    """All that the lines and the plan depend on, in addition to the host."""
 
     generation: Generation
     backend: Backend
@@ -81,7 +81,7 @@ class Request:
         return self.backend in DOCKER
 
     def names(self, family: str) -> Names:
-        """Of a host of the family debian, rhel or suse: a variable says nothing about the packages of another one."""
+        """Names for a host of the family debian, rhel or suse: each variable is about the packages of one family."""
         variables = self.variables
         is_rhel, is_debian = family == "rhel", family == "debian"
         return Names(
@@ -93,7 +93,7 @@ class Request:
 
 
 def request_of(flags: Flags, environment: Mapping[str, str], required: tuple[str, str, str] = ("", "", "")) -> Request:
-    """What flags, variables and a model's file (`required`, "" where it says nothing) ask for together. Raises ``RequestError``.
+    """The request of flags, variables and a model's file (`required`, "" where it has no value). Raises ``RequestError``.
 
     A minimum is that of its flag, else of the file, else of its variable, else the generation's own. A variable that is empty is not set,
     as for the script.

@@ -1,4 +1,4 @@
-"""What the script asks of the tools of this machine, and what their answers say."""
+"""Runs of this machine's tools, as the script runs them, and the parsing of their output."""
 
 # All tools start at once before the pass, five seconds, 4 MiB; never with --from, --root or --host-root. Variables go to sudo as
 # arguments, without a shell.
@@ -21,16 +21,16 @@ _DRIVER = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 _TOOLKIT, _RUNTIME, _RESOURCE = "nvidia-container-toolkit", "nvidia", "nvidia.com/gpu"
 #: Digits of a number of GPUs.
 _MAX_DIGITS = 9
-#: Characters of what a tool says of its failure.
+#: Characters of a tool's error message.
 _MAX_COMPLAINT = 160
-#: What dpkg-query(1) and rpm(8) exit with where there is no such package.
+#: Exit code of dpkg-query(1) and rpm(8) where there is no such package.
 _NO_PACKAGE = 1
 _SAID_NOTHING = "it printed no version"
-#: Words of ``${db:Status-Status}`` (dpkg-query(1)) of a package that is not there, or not whole.
+#: Values of ``${db:Status-Status}`` (dpkg-query(1)) of a package that is missing or not whole.
 _GONE = re.compile(r"(?:not-installed|config-files|half-installed|unpacked|half-configured)\b")
 
 
-#: Nothing can be made below it. Debian's rpm makes ~/.rpmdb when it is asked, and kubectl ~/.kube/cache.
+#: A home where nothing can be created. Debian's rpm creates ~/.rpmdb for a query, and kubectl ~/.kube/cache.
 _NOWHERE = "/dev/null"
 
 
@@ -41,19 +41,19 @@ class Ask(NamedTuple):
     arguments: tuple[str, ...]
     places: tuple[str, ...] = ()
     only_places: bool = False
-    as_root_too: bool = False  # where it fails, once more by sudo where that asks for no password
-    variables: tuple[tuple[str, str], ...] = ()  # in place of the caller's: so that it leaves nothing in the caller's home
+    as_root_too: bool = False  # if it fails, run it again by sudo, if that needs no password
+    variables: tuple[tuple[str, str], ...] = ()  # replaces the caller's, so that it creates nothing there
 
 
 class ToolRun(NamedTuple):
-    """What came of it: `path` is "" where the tool was not found, `answer` exit_code, stdout and stderr, or why there is none."""
+    """Result of one run: `path` is "" where the tool was not found, `answer` exit_code, stdout and stderr, or why there is none."""
 
     path: str
     answer: "Mapping[str, Any] | Unread"
 
 
 def asks(request: Request) -> dict[str, Ask]:
-    """What is asked for the lines of `request`, by name; all of it can be asked at once."""
+    """The runs for the lines of `request`, by name; all can run at once."""
     exact = request.generation == "A"
     found = {
         "gpus": Ask("nvidia-smi", ("-L",)),
@@ -78,7 +78,7 @@ def _compilers(request: Request) -> tuple[str, ...]:
 
 
 def answered(runs: Mapping[str, ToolRun], names: Iterable[str] = ()) -> Tools:
-    """The answers to `asks`. `names`: what this machine may be called as a Kubernetes node, the likeliest first."""
+    """The parsed results of `asks`. `names`: possible names of this machine as a Kubernetes node, the likeliest first."""
     if not runs:
         return Tools()
     docker, kubernetes = runs.get("docker"), runs.get("kubernetes")
@@ -96,7 +96,7 @@ def answered(runs: Mapping[str, ToolRun], names: Iterable[str] = ()) -> Tools:
 
 
 def _driver(listed: ToolRun, queried: ToolRun) -> Answered:
-    """Of every GPU that answers. One without a version, like ``[N/A]``, is named; where the list fails no GPU is visible."""
+    """Versions of every GPU that answers. One without a version, like ``[N/A]``, is named; where the list fails no GPU is visible."""
     gpus = [line.partition(":")[0] for line in _output(listed).splitlines() if line.startswith("GPU ")]
     failed = _problem(queried)
     lines = [] if failed else [line.strip() for line in _output(queried).splitlines() if line.strip()]
@@ -120,7 +120,7 @@ def _one(tool: str, run: ToolRun, parsed: Any) -> Answered:
 
 
 def _installed(tool: str, run: ToolRun, state: "ToolRun | None" = None) -> Answered:
-    """Of a package manager: that a package is not there is an answer, too."""
+    """The answer of a package manager: a missing package is an answer, too."""
     is_gone = state is not None and bool(_GONE.match(_output(state)))
     if is_gone or (not isinstance(run.answer, Unread) and run.answer["exit_code"] == _NO_PACKAGE):
         return Answered(tool, run.path)
@@ -128,7 +128,7 @@ def _installed(tool: str, run: ToolRun, state: "ToolRun | None" = None) -> Answe
 
 
 def _release(text: str) -> str:
-    """The release that the compiler says.
+    """The release in the compiler's output.
 
     >>> _release("Cuda compilation tools, release 13.0, V13.0.88")
     '13.0'
@@ -138,7 +138,7 @@ def _release(text: str) -> str:
 
 
 def _package(text: str) -> str:
-    """Of a package manager: its first line has a version, or none.
+    """The version in a package manager's first line, or "".
 
     >>> _package("1.19.0-1"), _package("2:1.19.0~rc.1-1"), _package("package nvidia-container-toolkit is not installed")
     ('1.19.0', '1.19.0~rc.1', '')
@@ -158,7 +158,7 @@ def _spoken(text: str) -> str:
 
 
 def _docker(run: ToolRun) -> Answered:
-    """A client that reaches no daemon prints null, and may call that a success (26 does, 28 does not)."""
+    """A client that reaches no daemon prints null, and may exit 0 (26 does, 28 does not)."""
     problem = _problem(run)
     try:
         runtimes = {} if problem else json.loads(_output(run))
@@ -171,7 +171,7 @@ def _docker(run: ToolRun) -> Answered:
 
 
 def _kubernetes(run: ToolRun, names: tuple[str, ...]) -> Answered:
-    """Allocatable GPUs of this node; of all nodes where none of them is called like this machine."""
+    """Allocatable GPUs of this node; of all nodes where none has a name of this machine."""
     nodes = _nodes(_output(run))
     problem = _problem(run)
     ours = next((name for name in names if name in nodes), "")
@@ -180,7 +180,7 @@ def _kubernetes(run: ToolRun, names: tuple[str, ...]) -> Answered:
 
 
 def _nodes(text: str) -> dict[str, int]:
-    r"""GPUs by name of the node; a number alone is that of a node without a name.
+    r"""GPUs by node name; a bare number belongs to a node without a name.
 
     >>> _nodes("a\t0\nb\t8\nc\t\n")
     {'a': 0, 'b': 8, 'c': 0}
@@ -195,7 +195,7 @@ def _nodes(text: str) -> dict[str, int]:
 
 
 def _gpus_of_list(text: str) -> dict[str, int]:
-    """Of a kubectl that prints the list itself, whatever it is asked for.
+    """GPUs from a kubectl that ignores the format and prints the list.
 
     >>> _gpus_of_list('{"items": [{"metadata": {"name": "a"}, "status": {"allocatable": {"nvidia.com/gpu": "8"}}}]}')
     {'a': 8}
@@ -217,7 +217,7 @@ def _output(run: ToolRun) -> str:
 
 
 def _problem(run: ToolRun) -> str:
-    """Why it is no answer, "" where it is one."""
+    """Why the run has no answer, "" where it has one."""
     if isinstance(run.answer, Unread):
         return run.answer.detail
     code = run.answer["exit_code"]
@@ -225,7 +225,7 @@ def _problem(run: ToolRun) -> str:
 
 
 def _complaint(run: ToolRun) -> str:
-    """What the tool itself says of its failure: programs end with that."""
+    """The tool's own error message: the last line."""
     lines = [] if isinstance(run.answer, Unread) else str(run.answer["stderr"]).split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     return f": {last if len(last) <= _MAX_COMPLAINT else f'{last[:_MAX_COMPLAINT]}…'}" if last else ""

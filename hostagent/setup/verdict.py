@@ -1,4 +1,4 @@
-"""Facts and tools to the script's lines and its exit code. Nothing here reads a host."""
+"""The script's lines and exit code from facts and tools. Reads no host."""
 
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ __all__ = ["Line", "Verdict", "verdict"]
 
 
 class Verdict(NamedTuple):
-    lines: tuple[Line, ...]  # in the script's order and words, what hostagent knows beyond it behind them
+    lines: tuple[Line, ...]  # in the script's order and words, then further findings of hostagent
     exit: int
 
 
@@ -33,7 +33,7 @@ class _Part(NamedTuple):
 
 
 def verdict(request: Request, facts: HostFacts, tools: Tools, report: Report, *, closing: bool = True) -> Verdict:
-    """What the script would print, without its false passes. `closing`: with the hint that its check ends with."""
+    """The script's output, without its false passes. `closing`: with the hint at the end of its check."""
     system = distribution(facts)
     parts = [
         _driver(request, driver(request, facts, tools.driver)),

@@ -1,4 +1,4 @@
-"""What stands within what on the picture: packages, their NUMA nodes, the switches below these, GPUs and NICs."""
+"""Nested boxes of the picture: packages, their NUMA nodes, the switches below these, GPUs and NICs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,12 +16,12 @@ from hostagent.outputs.topology.ports import Port
 
 #: Characters of a line in a box.
 _LINE = 26
-#: Ports that stand in the box of one NIC.
+#: Ports in the box of one NIC.
 _PORTS = 2
 
 
 class Box(NamedTuple):
-    """One box: its lines, what it holds, and how bad its findings are ("" without any)."""
+    """One box: its lines, findings and inner boxes."""
 
     kind: str  # host, package, node, switch, gpu, nic
     lines: tuple[str, ...]
@@ -34,7 +34,7 @@ class Box(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What the findings are, for who points at the box."""
+        """The headlines of the findings, for the tooltip."""
         return "; ".join(dict.fromkeys(digest.short(one.headline) for one in self.finds))
 
 
@@ -44,7 +44,7 @@ class _Placed(NamedTuple):
 
 
 def boxes(document: Document) -> tuple[Box, ...]:
-    """The outermost: packages with their NUMA nodes, then what belongs to none."""
+    """The outermost boxes: packages with their NUMA nodes, then devices without one."""
     found = _devices(document)
     nodes = parts.rows(document.numa_nodes)
     ids = [parts.text_of(one.get("id")) for one in nodes]
@@ -108,7 +108,7 @@ def _node(name: str, row: Mapping[str, Any], placed: Sequence[_Placed]) -> Box:
 
 
 def _without_cpus(document: Document, names: set[str]) -> list[Box]:
-    """NUMA nodes with neither CPUs nor devices: one small box for those that are alike."""
+    """NUMA nodes with neither CPUs nor devices: one small box for equal ones."""
     alike: dict[str, list[str]] = {}
     for one in parts.rows(document.numa_nodes):
         if (name := parts.text_of(one.get("id"))) in names:

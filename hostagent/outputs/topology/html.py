@@ -103,7 +103,7 @@ def _devices(found: Sequence[Device]) -> str:
 
 
 def _ports(document: Document) -> str:
-    """The answer on the MTU, and what it is made of."""
+    """The answer on the MTU, and the ports that it follows from."""
     body = "".join(
         _row((one.name, one.netdev, one.role, one.state, one.rate, one.link_layer, one.mtu, ports.active(one), one.gid, one.firmware))
         for one in ports.ports(document)

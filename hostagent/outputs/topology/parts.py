@@ -1,4 +1,4 @@
-"""The parts of the document as every form needs them: names, cells, amounts; what was not read is ``?`` and never an answer."""
+"""The parts of the document for all formats: names, cells, amounts; an unread value is ``?``."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ NO_FIX = "No change of the kubelet's policies or of the pod's own CPUs is known 
 FIRST = "Correct what the kubelet refuses: 'hostagent check --only kubelet' has the steps."
 #: Characters of a name, and of a list of CPUs.
 _NAME, _CPUS = 40, 60
-#: GPUs, and NICs, that are told of: JSON has all.
+#: GPUs, and NICs, that are shown: JSON has all.
 MOST = 128
 #: Reasons for gaps of one kind.
 _REASONS = 3
@@ -22,7 +22,7 @@ _UNITS = ((1024**4, "TiB"), (1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 
 
 class Device(NamedTuple):
-    """A GPU or a NIC, in words."""
+    """A GPU or a NIC, as texts."""
 
     name: str
     pci: str
@@ -58,7 +58,7 @@ def text_of(value: Any, most: int = _NAME) -> str:
 
 
 def devices(value: Any) -> tuple[Device, ...]:
-    """By their place in the part. A name that two have, or none, gives way to the address."""
+    """Devices in the order of the part. A name that is missing or not unique is replaced by the address."""
     found = rows(value)[:MOST]
     names = [text_of(one.get("name")) for one in found]
     return tuple(
@@ -77,7 +77,7 @@ def devices(value: Any) -> tuple[Device, ...]:
 
 
 def nics(document: Document) -> tuple[Device, ...]:
-    """The NICs that are told of: of a host with GPUs those with a distance, which virtual functions have not."""
+    """The NICs that are shown: of a host with GPUs those with a distance, so no virtual functions."""
     away = distances(document, "gpu_nic")
     known = {pci for row in away.values() if isinstance(row, dict) for pci in row} if isinstance(away, dict) else set[str]()
     found = devices(document.nics)
@@ -85,13 +85,13 @@ def nics(document: Document) -> tuple[Device, ...]:
 
 
 def _known_as(one: dict[str, Any]) -> str:
-    """Of a NIC, its RDMA devices and interfaces but the one that it is called by."""
+    """RDMA devices and interfaces of a NIC, without the one in its name."""
     names = [name for key in ("rdma", "netdevs") if isinstance(one.get(key), list) for name in one[key]]
     return ", ".join(text_of(name) for name in names if name != one.get("name"))
 
 
 def _link(value: Any) -> str:
-    """``x16 32.0 GT/s``, with what both ends could have where that is more."""
+    """``x16 32.0 GT/s``, with the width that both ends support where that is more."""
     if not isinstance(value, Mapping) or "unread" in value:
         return UNREAD
     now, most = ((value.get(f"width{end}"), value.get(f"speed{end}")) for end in ("", "_max"))
@@ -114,7 +114,7 @@ def distances(document: Document, kind: str) -> Any:
 
 
 def gaps(document: Document) -> tuple[str, ...]:
-    """What is missing and why, a sentence each."""
+    """The unread parts and why, a sentence each."""
     parts = (("GPUs", "gpus"), ("NICs", "nics"), ("NUMA nodes", "numa_nodes"), ("Packages", "packages"))
     lines = [f"{name} were not read: {text}" for name, part in parts if (text := why(getattr(document, part)))]
     lines += [f"Ports were not read: {text}"] if (text := why(document.fabric) or why(_rdma(document))) else []
@@ -127,7 +127,7 @@ def _rdma(document: Document) -> Any:
 
 
 def _unknown(document: Document) -> Iterator[str]:
-    """Why distances are not known, of all of them, of one kind, of one GPU or of a pair."""
+    """Why distances are unknown: all, of one kind, of one GPU or of a pair."""
     yield why(document.distances)
     left = [distances(document, kind) for kind in ("gpu_gpu", *(("gpu_nic",) if rows(document.nics) else ()))]
     while left:
@@ -137,7 +137,7 @@ def _unknown(document: Document) -> Iterator[str]:
 
 
 def legend(shown: set[str]) -> tuple[tuple[str, str], ...]:
-    """What the classes mean that are shown, the nearest first."""
+    """The meanings of the shown classes, the nearest first."""
     known = {class_of(word) for word in shown}
     return (
         *((("X", "itself"),) if "X" in shown else ()),
@@ -148,7 +148,7 @@ def legend(shown: set[str]) -> tuple[tuple[str, str], ...]:
 
 def amount(value: Any) -> str:
     """
-    Bytes as people say them.
+    Bytes in a readable unit.
 
     >>> amount(137438953472), amount(0), amount({"unread": "denied", "detail": ""})
     ('128 GiB', 'no memory', '?')
@@ -160,7 +160,7 @@ def amount(value: Any) -> str:
 
 
 def nodes(document: Document) -> tuple[NodeRow, ...]:
-    """NUMA nodes in their order; those without CPUs that are alike stand on one line."""
+    """NUMA nodes in their order; equal ones without CPUs share a line."""
     made: dict[Any, tuple[list[str], NodeRow]] = {}
     for one in rows(document.numa_nodes):
         name, cpus, memory = text_of(one.get("id")), text_of(one.get("cpus"), _CPUS), amount(one.get("memory_bytes"))
@@ -172,7 +172,7 @@ def nodes(document: Document) -> tuple[NodeRow, ...]:
 
 def ranges(ids: list[str]) -> str:
     """
-    Ids as the kernel writes lists of them; what is no number stands by itself.
+    Ids as the kernel writes lists; other texts are items of their own.
 
     >>> ranges(["2", "3", "4", "9", "?"])
     '2-4,9,?'
@@ -211,7 +211,7 @@ def finding_line(one: MapFinding) -> str:
 
 
 def pod_name(one: Placeable) -> str:
-    """What was asked about."""
+    """The name of the pod."""
     return f"{short(one.shape)}{' (all GPUs)' if 'gpus=0' in one.shape.split(',') else ''}"
 
 
@@ -242,5 +242,5 @@ def _nodes(value: tuple[int, ...] | Unread) -> str:
 
 
 def without_fix(one: Any) -> str:
-    """What is said of a rejected pod for which there are no steps."""
+    """The text for a rejected pod without steps to fix it."""
     return FIRST if one.reason == "KubeletNotStarting" else NO_FIX

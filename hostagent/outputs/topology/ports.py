@@ -1,4 +1,4 @@
-"""The ports of NICs in words, and the one answer on the MTU: what carries jobs between nodes, in which state, at which rate."""
+"""The ports of NICs as texts (role, state, rate), and the one answer on the MTU."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ _ANSWER = 200
 
 
 class Port(NamedTuple):
-    """A port of an RDMA device, or an interface of a NIC without one. "" is what it does not have."""
+    """A port of an RDMA device, or an interface of a NIC without one; "" for values that it does not have."""
 
     name: str  # mlx5_0:1; else the interface
     pci: str
@@ -31,7 +31,7 @@ class Port(NamedTuple):
 
 
 def ports(document: Document) -> tuple[Port, ...]:
-    """Those of the NICs that are told of, those without a NIC, and every rail, these first; JSON has all."""
+    """Ports of the shown NICs, those without a NIC, and every rail, these first; JSON has all."""
     shown = {one.pci for one in parts.nics(document)}
     netdevs = rows(_part(document, "nics"))
     of_rdma = rows(_part(document, "rdma"))
@@ -44,7 +44,7 @@ def ports(document: Document) -> tuple[Port, ...]:
 
 
 def others(document: Document) -> int:
-    """RDMA ports that `ports` leaves out: of virtual functions, mostly."""
+    """RDMA ports that `ports` leaves out, mostly of virtual functions."""
     return len(rows(_part(document, "rdma"))) - sum(bool(one.role) for one in ports(document))
 
 
@@ -58,12 +58,12 @@ def of_nic(found: Iterable[Port], pci: str) -> tuple[Port, ...]:
 
 
 def nic_of(document: Document) -> Mapping[str, str]:
-    """By the name of a port, the address of its NIC: where a finding about it belongs."""
+    """The address of the NIC by the name of a port, to place findings about the port."""
     return {_name(one): text_of(one.get("pci")) for one in rows(_part(document, "rdma"))}
 
 
 def mtu_answer(document: Document) -> tuple[str, str]:
-    """One line, and the verdict whose colour it has ("" for none)."""
+    """One line, and the verdict for its colour ("" for none)."""
     mtu = _part(document, "mtu")
     if not isinstance(mtu, dict) or "unread" in mtu:
         return f"MTU not known: {why(mtu) or 'it was not read'}", "unknown"
@@ -84,7 +84,7 @@ def _why(value: Any) -> str:
 
 
 def _value(row: Mapping[str, Any], name: str) -> str:
-    """Empty for what the port does not have, ``?`` for what was not read."""
+    """Empty for a value that the port does not have, ``?`` for an unread one."""
     value = row.get(name)
     return "" if value == "" or _why(value) in ("absent", "not-supported") else text_of(value)
 
@@ -114,7 +114,7 @@ def _rdma(row: Mapping[str, Any], mtus: Mapping[str, str]) -> Port:
 
 
 def _link_layer(row: Mapping[str, Any]) -> str:
-    """Of a port that is neither InfiniBand nor Ethernet the driver says more: efa."""
+    """The link layer; the driver's name for a port that is neither InfiniBand nor Ethernet, such as efa."""
     layer = _value(row, "link_layer")
     return layer if layer in (INFINIBAND, ETHERNET, UNREAD) else _value(row, "driver")
 

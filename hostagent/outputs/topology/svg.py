@@ -14,7 +14,7 @@ from hostagent.outputs.topology.document import Document
 
 _MARGIN, _GAP, _PAD = 12, 8, 8
 _LINE, _LEAF_LINE, _LETTER, _BOLD = 17, 14, 6.4, 0.9
-#: Pixels that the boxes of one kind stand side by side in.
+#: Width in pixels for inner boxes, by kind of box.
 _ROOM = {"host": 1180, "package": 572, "node": 556, "switch": 260}
 _LEAF = 118
 _STYLE = """
@@ -77,7 +77,7 @@ def _size(box: Box) -> tuple[float, float]:
 
 
 def _flow(box: Box) -> Iterator[tuple[float, float, tuple[float, float], Box]]:
-    """Where each inner box stands, its size, and the box: from left to right, in as many rows as it takes."""
+    """Place, size and box of each inner box: from left to right, in as many rows as it takes."""
     x, y, row = float(_PAD), float(_PAD + len(box.lines) * _LINE), 0.0
     for one in box.inner:
         size = _size(one)

@@ -80,7 +80,7 @@ def _has_addons(state: Situation, version: str) -> bool:
 
 
 def _has_desktop(state: Situation) -> bool:
-    """Whether the desktop libraries are there, where the profile asks for them."""
+    """Whether the desktop libraries are there, or the profile does not ask for them."""
     policy = state.given.profile.install
     if policy.packages != "full":
         return True

@@ -21,8 +21,8 @@ class Offered(NamedTuple):
     all: "dict[str, tuple[str, ...]]"
 
     def following(self, name: str, image: str, *, only: bool = False) -> str:
-        """Of a metapackage the newest version that is no newer than the installed kernel's: it brings nothing for a kernel that is not
-        there. "" where there is none; the newest one unless `only` such a one will do.
+        """The newest version of a metapackage that is no newer than the installed kernel's, and so brings nothing for another kernel. ""
+        where there is none; without `only` the newest of all then.
         """
         fitting = (one for one in self.all.get(name, ()) if _kernel_of(one) <= _kernel_of(image))
         newest = "" if only and image else self.newest.get(name, "")

@@ -29,7 +29,7 @@ def present(view: View, one: Wanted, manager: str) -> Present:
         repositories = need(need(view.installation).repositories)
         return Present(next((found.file for found in repositories if _is_same(found, one)), ""), ())
     read = tuple(found for found in need(need(view.packages).apt_sources) if _names(found, one))
-    # a mirror that readers do not recognize as NVIDIA's: the refresh shows whether its key is valid
+    # sources that readers do not recognize as NVIDIA's: the refresh shows whether their key exists
     others = tuple(found for found in sources_of(view, one.url) if _names(found, one) and all(found.file != known.file for known in read))
     mine = (*read, *others)
     ours = source_file(one.name, manager)

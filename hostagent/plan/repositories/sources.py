@@ -94,7 +94,7 @@ def _file_step(one: Wanted, manager: str) -> PlanStep:
 
 
 def _is_text(view: View, path: str, text: str) -> bool:
-    """Whether the file has its text: a snapshot has none, and only the parsed sources count."""
+    """Whether the file has this text; True for a snapshot, which has none: only the parsed sources count."""
     file = need(view.installation).file(path)
     found = file if isinstance(file, Unread) else file.text
     return isinstance(found, Unread) or found == text

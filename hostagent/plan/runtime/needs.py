@@ -86,7 +86,7 @@ def entry_works(view: View, runtime: Runtime) -> bool:
 
 
 def _is_whole(view: View, entry: Handler, runtime: Runtime) -> bool:
-    """True also for a missing program that the toolkit's packages bring back."""
+    """Whether the entry is complete; its program may be missing, because the toolkit's packages bring it back."""
     if runtime.kind != "containerd":
         return bool(entry.binary)
     wanted = _kubelets_driver(view, runtime) or need(runtime.cgroup_driver)

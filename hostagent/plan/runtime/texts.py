@@ -10,7 +10,7 @@ NEW_FILE = 0o644
 
 
 def text_of(view: View, path: str) -> "str | Unread":
-    """ "" for a missing file, not-recorded for a snapshot, which has no whole file. Raises ``UnreadError`` for any other gap."""
+    """The text, "" for a missing file, not-recorded for a snapshot, which has no whole file. Raises ``UnreadError`` for any other gap."""
     file = need(view.installation).file(path)
     text = file if isinstance(file, Unread) else file.text
     if not isinstance(text, Unread):
