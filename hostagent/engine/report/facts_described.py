@@ -60,7 +60,7 @@ FACTS: Mapping[str, str] = {
     "facts.driver.modules": "By kernel, the nvidia module on disk.",
     "facts.driver.modules.path": "Its file.",
     "facts.driver.modules.version": "Its version.",
-    "facts.driver.modules.license": "Its licence, which tells open from proprietary.",
+    "facts.driver.modules.license": "Its licence, which shows whether it is open or proprietary.",
     "facts.driver.modules.signer": "Its signer, empty for an unsigned module.",
     "facts.toolkit": "The NVIDIA Container Toolkit.",
     "facts.toolkit.version": "Its version.",
