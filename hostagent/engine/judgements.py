@@ -130,7 +130,7 @@ def from_finding(one: Check, subject: Subject, finding: Finding, facts: HostFact
 
 
 def _virtual(facts: HostFacts) -> Virtual:
-    """ "" where that was not read: the GPU counts as a physical board."""
+    """The kind of virtual machine; "" where that was not read: the GPU counts as a physical board."""
     platform = facts.of(Platform)
     return "" if isinstance(platform, Unread) or isinstance(platform.virtual, Unread) else platform.virtual
 
