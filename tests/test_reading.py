@@ -428,12 +428,8 @@ def test_every_reader_declares_what_it_is_read_from_and_which_lanes_it_asks():
         backend, facts = replay(path), {}
         for name in ALL_READERS:
             _read(name, backend, facts, needs[name], asked[name])
-    assert needs == {name: set(reader.needs) for name, reader in ALL_READERS.items()}, (
-        "say it in READERS, hostagent/engine/collect/__init__.py"
-    )
-    assert asked == {name: set(reader.lanes) for name, reader in ALL_READERS.items()}, (
-        "say it in READERS, hostagent/engine/collect/__init__.py"
-    )
+    assert needs == {name: set(reader.needs) for name, reader in ALL_READERS.items()}, "say it in READERS, hostagent/engine/collect.py"
+    assert asked == {name: set(reader.lanes) for name, reader in ALL_READERS.items()}, "say it in READERS, hostagent/engine/collect.py"
 
 
 def _read(name, backend, facts, needs, asked):

@@ -67,7 +67,7 @@ READERS: Mapping[str, Reader] = {
     "Kubelet": Reader("kubelet.read_kubelet.read_kubelet", ("Machine", "Packages", "Platform", "Services", "Topology")),
     "Fabric": Reader("gpu.read_nvswitches.read_fabric", (), (*_NVIDIA, *_RDMA)),
     "GpuEvents": Reader("gpu.read_events.read_events"),
-    "History": Reader("system.read_history.read_history"),
+    "History": Reader("system.read_identity.read_history"),
     "Driver": Reader("driver.read_driver.read_driver", ("Packages", "Platform"), _NVIDIA),
     "Accelerators": Reader("gpu.read_gpus.read_accelerators"),
     "Gpu": Reader("gpu.read_gpus.read_gpus", (), _NVIDIA),

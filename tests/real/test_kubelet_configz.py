@@ -15,7 +15,7 @@ from hostagent.domains.kubelet.config.flags import paths_of
 from hostagent.domains.kubelet.config.schema import decode, schema_of
 from hostagent.domains.kubelet.read_allocations import read_state_file
 from hostagent.domains.kubelet.read_files import Files
-from hostagent.domains.kubelet.tables.versions import MEASURED
+from hostagent.domains.kubelet.tables.defaults import MEASURED
 from hostagent.facts.kubelet import KubeletConfig
 from hostagent.testing import host
 from tests.real.kubelet_configs import CASES, HOME, INLINE, KIND, random_cases, told

@@ -12,6 +12,7 @@ Maxwell, Pascal and Volta. Ranges, not single ids, so that a card that is newer 
 # flavour does not support, and another GPU that NVIDIA's driver has and NVML lists. A card that the driver could serve and
 # nouveau has is a fault.
 
+import re
 from typing import Literal, NamedTuple
 
 Flavour = Literal["open", "proprietary"]
@@ -127,3 +128,12 @@ def is_display_card(device_id: str, bound_to: str, version: str, flavour: str, *
     (True, False)
     """
     return vga and bound_to in ("", "nouveau") and not can_drive(device_id, version, flavour)
+
+
+_SPEED = re.compile(r"(\d{1,4}(?:\.\d{1,3})?) GT/s")
+
+
+def gigatransfers(speed: str) -> float:
+    """The number in "32.0 GT/s PCIe"; 0 where there is none."""
+    match = _SPEED.match(speed)
+    return float(match[1]) if match else 0.0

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from hostagent.core.parsing import Allowance, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need, then
-from hostagent.domains.kubelet.tables.versions import DROPINS_VARIABLE
+from hostagent.domains.kubelet.tables.defaults import DROPINS_VARIABLE
 from hostagent.domains.system.retention import KUBELET_FLAGS
 from hostagent.domains.system.unit_file import UnitText, parse_unit
 from hostagent.facts.host import Unit

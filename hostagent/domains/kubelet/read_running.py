@@ -15,7 +15,7 @@ from hostagent.domains.kubelet.read_distributions import Command, command
 from hostagent.domains.kubelet.read_files import Files, newest_mtime, places
 from hostagent.domains.kubelet.read_processes import Found
 from hostagent.domains.kubelet.read_version import read_version
-from hostagent.domains.kubelet.tables.versions import DROPINS_VARIABLE
+from hostagent.domains.kubelet.tables.defaults import DROPINS_VARIABLE
 from hostagent.facts.host import Machine
 from hostagent.facts.kubelet import Kubelet
 from hostagent.host.source import Source

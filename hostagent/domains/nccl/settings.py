@@ -4,7 +4,7 @@ Source: NVIDIA/nccl, src/misc/param.cc (initEnvFunc, setEnvFile); the library it
 (tests/real/test_libnccl.py). An env plug-in (NCCL_ENV_PLUGIN, from 2.28 on) may answer otherwise; no library here can say.
 """
 
-# Asked of 26 libraries (2.18.1 to 2.32.3; `knowledge/ncclchanges.py`): NCCL_CONF_FILE from 2.23.4; `#` is a comment only from
+# Asked of 26 libraries (2.18.1 to 2.32.3; `tables/changes.py`): NCCL_CONF_FILE from 2.23.4; `#` is a comment only from
 # 2.26.2 (before it set a variable named "#…"); $HOME and no `\r` from 2.30.3. Spaces around NCCL_DEBUG's word are trimmed in
 # 2.30.7, not in 2.28.9.
 

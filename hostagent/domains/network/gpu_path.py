@@ -1,6 +1,6 @@
 """The ways between the GPUs of jobs and the network: from each GPU to the cards of the rails that are nearest to it."""
 
-# GPUs on vfio-pci, and those that let no network card in (GeForce, GB10 of DGX Spark, Thor: `knowledge/gpudirect.py`), have no
+# GPUs on vfio-pci, and those that let no network card in (GeForce, GB10 of DGX Spark, Thor: `tables/gpudirect.py`), have no
 # way. A GPU's share of the rails is the sum of 1/users over its nearest ports; only a share below what more than half of the GPUs
 # have is a finding.
 

@@ -7,7 +7,7 @@ kind have one in its position, or where a GPU has no other rail as near. The sec
 
 # Never rails: software devices, iWARP (RNIC), virtual functions next to their physical one (in a pod or guest, where that one has
 # no port, they are), ports of cards that are not made for RDMA (a server's 25 Gb/s bnxt_re or irdma: not in
-# `knowledge/boards.py`, and no port of their like has 100 Gb/s), management functions, and ports of a host without GPUs. In a
+# `tables/boards.py`, and no port of their like has 100 Gb/s), management functions, and ports of a host without GPUs. In a
 # virtual machine without a shown switch all ports count.
 # Accepted: equal storage cards on the same switches, layer and rate are rails (NCCL takes them too; `rdma.hcas` tells them
 # apart); a spare card of the rails' kind near a GPU without a cable is a rail that is down; where InfiniBand for jobs has less

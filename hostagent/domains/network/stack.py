@@ -1,7 +1,7 @@
 """Interfaces below one another: a VLAN on a bond of two ports, a virtual function and its physical one."""
 
 from hostagent.core.unread import need
-from hostagent.facts.network import Address, Netdev, Network
+from hostagent.facts.network import Address, Netdev, Network, Priorities
 
 #: More are no stack but a ring that a tape made up.
 _DEEPEST = 8
@@ -70,3 +70,20 @@ def written(subnet: tuple[int, int]) -> str:
     '10.0.1.0/24'
     """
     return f"{'.'.join(str(byte) for byte in subnet[0].to_bytes(4, 'big'))}/{subnet[1]}"
+
+
+def priority_of(told: Priorities, traffic_class: int) -> "int | None":
+    """None where the card does not look at it. Raises ``UnreadError``.
+
+    The upper six bits of a traffic class are the DSCP. A card without a table of its own takes the upper three of those; with one, what is
+    not in it has priority 0.
+
+    >>> bare, listed = Priorities((3,), "dscp", (), False, (), True), Priorities((3,), "dscp", ((48, 6),), False, (), True)
+    >>> priority_of(bare, 106), priority_of(listed, 106)
+    (3, 0)
+    """
+    if need(told.trust) != "dscp":
+        return None
+    dscp = traffic_class >> 2
+    table = dict(need(told.dscp))
+    return table.get(dscp, 0) if table else dscp >> 3

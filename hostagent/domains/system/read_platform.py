@@ -27,8 +27,8 @@ from hostagent.core.tables.platforms import (
 )
 from hostagent.core.unread import NOT_THERE, Unread, need, then
 from hostagent.core.vocabulary import Virtual
+from hostagent.domains.system.distributions import is_virtual
 from hostagent.domains.system.read_os import RELEASE, word_of
-from hostagent.domains.system.tables.distributions import is_virtual
 from hostagent.facts.os import Os
 from hostagent.facts.platform import Part, Platform
 from hostagent.host.source import Source

@@ -11,7 +11,7 @@ from hostagent.domains.kubelet.config.flags import paths_of
 from hostagent.domains.kubelet.config.model import Machine, MachineNode, Told
 from hostagent.domains.kubelet.config.states import StateFile
 from hostagent.domains.kubelet.config.values import Members
-from hostagent.domains.kubelet.tables.versions import NEWEST, OLDEST
+from hostagent.domains.kubelet.tables.defaults import NEWEST, OLDEST
 from hostagent.facts.kubelet import ReservedMemory
 from tests.cpu import within
 from tests.parsers import PIECES

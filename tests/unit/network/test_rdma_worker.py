@@ -420,6 +420,6 @@ def test_nobody_else_reads_what_may_ask_a_card():
     """By its text: in the child that reads all else, it would cost all else."""
     source = Path(read_rdma_sysfs.__file__).parents[2]
     for path in sorted(source.rglob("*.py")):
-        if path.parent.name != "lanes":
+        if path.name not in ("read_rdma_worker.py", "read_rdma_sysfs.py", "read_rdma_verbs.py", "read_rdma_library.py"):
             words = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
             assert not [one for one in words if isinstance(one, str) and one.startswith("/sys/class/infiniband")], path

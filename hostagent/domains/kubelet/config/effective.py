@@ -24,7 +24,7 @@ from hostagent.domains.kubelet.config.model import Effective, Machine, Told
 from hostagent.domains.kubelet.config.restart import refused
 from hostagent.domains.kubelet.config.validation import validated
 from hostagent.domains.kubelet.config.values import TooLargeError
-from hostagent.domains.kubelet.tables.versions import NEWEST, OLDEST
+from hostagent.domains.kubelet.tables.defaults import NEWEST, OLDEST
 
 __all__ = ["Effective", "Machine", "Told", "effective"]
 

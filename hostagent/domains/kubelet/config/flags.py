@@ -9,8 +9,8 @@ from hostagent.domains.kubelet.config.golang import number, parse_duration, quot
 from hostagent.domains.kubelet.config.quantity import Quantity, parse_quantity
 from hostagent.domains.kubelet.config.rows import holds, rows_of
 from hostagent.domains.kubelet.config.schema import Fields
+from hostagent.domains.kubelet.tables.defaults import NEWEST
 from hostagent.domains.kubelet.tables.flags import FLAGS, SHORT
-from hostagent.domains.kubelet.tables.versions import NEWEST
 
 _BITS = {"i32": 32, "i64": 64, "u32": 33}
 

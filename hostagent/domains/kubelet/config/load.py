@@ -18,8 +18,7 @@ from hostagent.domains.kubelet.config.model import Told
 from hostagent.domains.kubelet.config.schema import Fields, decode, schema_of
 from hostagent.domains.kubelet.config.values import again, merged
 from hostagent.domains.kubelet.config.written import written
-from hostagent.domains.kubelet.tables.defaults import EVICTION_HARD, LABEL_NAMESPACES, LABELS
-from hostagent.domains.kubelet.tables.versions import DROPINS, DROPINS_VARIABLE, MERGES_BY_NAME
+from hostagent.domains.kubelet.tables.defaults import DROPINS, DROPINS_VARIABLE, EVICTION_HARD, LABEL_NAMESPACES, LABELS, MERGES_BY_NAME
 
 _INITIAL = "failed to set feature gates from initial flags-based config: "
 

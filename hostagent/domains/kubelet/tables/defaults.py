@@ -127,3 +127,15 @@ HELD: tuple[tuple[str, str, str], ...] = (
     ("cpu_cfs_quota", "cpuCFSQuota", "b"), ("cpu_cfs_quota_period", "cpuCFSQuotaPeriod", "d"),
     ("max_pods", "maxPods", "i"), ("pods_per_core", "podsPerCore", "i"), ("container_runtime_endpoint", "containerRuntimeEndpoint", "s"),
 )  # fmt: skip
+
+
+#: Oldest and newest minor version of Kubernetes 1 that the tables were read from.
+OLDEST = 29
+NEWEST = 37
+#: The version that was measured: its program answers the same in `tests/real/test_kubelet_configz.py`.
+MEASURED = 35
+#: From this one on, drop-ins are merged into the fields of the configuration as they are written; before, into Go's own names for them.
+MERGES_BY_NAME = 32
+#: Before this one, drop-ins need an environment variable.
+DROPINS = 30
+DROPINS_VARIABLE = "KUBELET_CONFIG_DROPIN_DIR_ALPHA"
