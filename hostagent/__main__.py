@@ -3,14 +3,14 @@
 Python's own start comes before: an interpreter that cannot start, or does not find this file, exits 1 by itself. So do the modules that
 ``-m`` needs to find this one (runpy, importlib), which Python looks for in the current directory first: ``python -I -m`` does not. A
 PYTHONPATH with an entry that is empty or relative is that directory, too: its sitecustomize.py, what a .pth file imports, and its hostagent
-come before this file whatever stands here, also with ``-P``, which leaves PYTHONPATH as it is; ``-I`` and ``-E`` do not.
+come before this file whatever its code does, also with ``-P``, which leaves PYTHONPATH as it is; ``-I`` and ``-E`` do not.
 """
 
 import sys
 
 
 def _forget_relative_paths() -> None:
-    """What lies in the current directory, or below it, is somebody else's click.py."""
+    """A click.py in the current directory, or below it, is not ours."""
     import os
 
     added_by_python = not (sys.flags.isolated or getattr(sys.flags, "safe_path", False))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hostagent.core.steps import Step
 from hostagent.core.unread import Unread
 from hostagent.engine.report import HostIdentity, ProfileIdentity, Tool
-from hostagent.outputs.topology.document import Document, Fix, Found, Placeable
+from hostagent.outputs.topology.document import Document, Fix, MapFinding, Placeable
 
 UNREAD = {"unread": "denied", "detail": "EACCES"}
 
@@ -122,8 +122,8 @@ def odd():
     away = {gpu: row | {one["pci"]: "SYS" for one in more} for gpu, row in made.distances["gpu_nic"].items()}
     text = "8 rails RoCE v2 400 Gb/s, netdev MTU 9000, active MTU 4096: mlx5_3:1 differs"
     found = (
-        Found("rdma.port_state", "fail", "critical", "mlx5_5:1", f"port mlx5_5:1 ({made.nics[5]['pci']})", "A port is down"),
-        Found("network.mtu", "fail", "warning", "mlx5_3:1", f"port mlx5_3:1 ({made.nics[3]['pci']})", "A rail has another MTU"),
+        MapFinding("rdma.port_state", "fail", "critical", "mlx5_5:1", f"port mlx5_5:1 ({made.nics[5]['pci']})", "A port is down"),
+        MapFinding("network.mtu", "fail", "warning", "mlx5_3:1", f"port mlx5_3:1 ({made.nics[3]['pci']})", "A rail has another MTU"),
     )
     shown = {"nics": netdevs, "rdma": [*rails, *others], "gdr": GDR, "mtu": mtu(text, agree=False, odd=["mlx5_3:1"])}
     return replace(made, nics=[*made.nics, *more], distances={**made.distances, "gpu_nic": away}, fabric=shown, findings=found)
@@ -191,9 +191,11 @@ def asked(made):
     )
     pci = made.gpus[1]["pci"]
     found = (
-        Found("gpu.pcie_width", "fail", "warning", pci, f"GPU 1 ({pci})", "The PCIe link of a GPU has fewer lanes than both ends have"),
-        Found("topology.one", "fail", "critical", made.nics[0]["pci"], "mlx5_0", "A NIC is broken"),
-        Found("topology.governor", "fail", "info", "", "", "The CPU governor is not performance"),
+        MapFinding(
+            "gpu.pcie_width", "fail", "warning", pci, f"GPU 1 ({pci})", "The PCIe link of a GPU has fewer lanes than both ends have"
+        ),
+        MapFinding("topology.one", "fail", "critical", made.nics[0]["pci"], "mlx5_0", "A NIC is broken"),
+        MapFinding("topology.governor", "fail", "info", "", "", "The CPU governor is not performance"),
     )
     return replace(made, placeable=pods, findings=found)
 

@@ -18,7 +18,7 @@ from hostagent.host.caller_tools import ToolRun, running_tools
 from hostagent.host.recording import ReplayBackend
 from hostagent.profiles import profile
 from hostagent.setup import KINDS
-from hostagent.setup.tools import Said, answered, asks
+from hostagent.setup.tools import ToolOutput, answered, asks
 from hostagent.setup.verdict import verdict
 from tests import recorded
 from tests.setup_cases import CASES, READY, Case
@@ -83,7 +83,7 @@ def _answer(case: Case, environment: dict[str, str]):
     with running_tools({key: ToolRun(*one) for key, one in asks(request).items()}, environment) as pending:
         heard = pending.answers()
     facts, report = host("no-gpu-vm")
-    return verdict(request, facts, answered({key: Said(*one) for key, one in heard.items()}, (NODE,)), report)
+    return verdict(request, facts, answered({key: ToolOutput(*one) for key, one in heard.items()}, (NODE,)), report)
 
 
 def wrong(name: str, folder: Path) -> str:

@@ -17,7 +17,7 @@ from hostagent.cli.debug import source_of
 from hostagent.cli.options import PROFILE
 from hostagent.core.deadline import within
 from hostagent.core.unread import Unread
-from hostagent.engine.collector_process import Forked, Place
+from hostagent.engine.collector_process import CollectorProcess, Place
 from hostagent.engine.report import state
 from tests import stub_nvml
 from tests.real.conftest import need_real
@@ -311,7 +311,7 @@ class Hanging:
 @pytest.mark.alone
 def test_debug_names_the_question_that_hangs():
     told = []
-    reading = Forked(lambda _: Hanging(), Place("/", "live"), ("Os",), within(20))
+    reading = CollectorProcess(lambda _: Hanging(), Place("/", "live"), ("Os",), within(20))
     reading.on_answer = lambda *one: told.append(one)
     reading.start()
     try:

@@ -117,7 +117,7 @@ def _refuse_crashes(fact):
 def _judge(answers, host):
     original = recording.load(str(host))
     replay = recording.ReplayBackend(recording.Tape(1, "test", 0.0, original.kind, False, answers))
-    facts, _ = collect(Source(replay), ALL_READERS, told=_refuse_crashes)
+    facts, _ = collect(Source(replay), ALL_READERS, on_fact=_refuse_crashes)
     judgements = evaluate(CHECKS, facts, LOADED.profile)
     crashed = [one for one in judgements if one.code == "crashed"]
     assert not crashed, crashed

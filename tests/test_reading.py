@@ -24,7 +24,7 @@ from hostagent.engine import evaluate
 from hostagent.engine.check import check
 from hostagent.engine.collect import ALL_READERS, READERS, collect, lanes
 from hostagent.engine.collection import Collected, InProcess
-from hostagent.engine.collector_process import Forked, Place
+from hostagent.engine.collector_process import CollectorProcess, Place
 from hostagent.engine.pipeline import HEAD, Prepared, judge, prepare
 from hostagent.engine.questions import DOMAINS
 from hostagent.engine.target import Evidence, open_host
@@ -111,7 +111,7 @@ def test_an_unread_names_its_question():
 
 
 def forked(answers, deadline_s, kinds=("Identity", "Os", "Machine"), **options):
-    reading = Forked(lambda _: Answering(answers), Place("/", "live"), kinds, within(deadline_s), **options)
+    reading = CollectorProcess(lambda _: Answering(answers), Place("/", "live"), kinds, within(deadline_s), **options)
     reading.start()
     return reading
 
@@ -186,7 +186,7 @@ def test_a_reading_process_that_dies_costs_what_it_had_not_read_and_names_the_qu
 
 @pytest.mark.alone
 def test_a_reading_process_that_dies_before_it_asks_names_no_question():
-    reading = Forked(lambda _: os.kill(os.getpid(), signal.SIGKILL), Place("/", "live"), ("Identity",), within(5))
+    reading = CollectorProcess(lambda _: os.kill(os.getpid(), signal.SIGKILL), Place("/", "live"), ("Identity",), within(5))
     reading.start()
     facts = reading.collect().facts
     reading.close()
@@ -198,7 +198,7 @@ def test_a_bug_of_the_reading_process_costs_what_it_had_not_read_and_leaves_its_
     def build(_):
         raise LookupError("no such host")
 
-    reading = Forked(build, Place("/", "live"), HEAD, within(5))
+    reading = CollectorProcess(build, Place("/", "live"), HEAD, within(5))
     reading.start()
     facts = reading.collect().facts
     reading.close()

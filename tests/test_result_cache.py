@@ -19,7 +19,7 @@ from hostagent.engine.collection import InProcess
 from hostagent.engine.evaluate import evaluate
 from hostagent.engine.pipeline import examine, judge, policy_of, prepare
 from hostagent.engine.report.node_summary import summary
-from hostagent.engine.result_cache import Steady
+from hostagent.engine.result_cache import ResultCache
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Platform
@@ -45,16 +45,16 @@ class Passes:
     """One daemon, whose host is another one at each pass."""
 
     def __init__(self):
-        self.prepared, self.steady, self.documents = prepare(LOADED), Steady(), Documents()
+        self.prepared, self.cache, self.documents = prepare(LOADED), ResultCache(), Documents()
 
     def one(self, recorded, answers=None):
         """The report of this pass, and of a program that begins with it; and what each of them asked."""
         backend = recording.ReplayBackend(recorded if answers is None else replace(recorded, answers=answers))
         own, fresh = (InProcess(backend, self.prepared.kinds, replayed=True, recorded_at=recorded.recorded_at) for _ in range(2))
-        own.before = self.steady.earlier(LOADED.profile)
+        own.before = self.cache.earlier(LOADED.profile)
         collected = own.collect(policy_of(self.prepared))
-        self.steady.keep(LOADED.profile, collected.earlier)
-        report = judge(collected, own, self.prepared, steady=self.steady)
+        self.cache.keep(LOADED.profile, collected.earlier)
+        report = judge(collected, own, self.prepared, cache=self.cache)
         return report, examine(fresh, self.prepared), own.answers, fresh.answers
 
     def hold(self, *what):
@@ -92,7 +92,7 @@ def test_only_who_has_the_clock_is_read_anew_when_nothing_but_time_passes():
         answers = {**recorded.answers, host: {"json": {**recorded.answers[host]["json"], "now": 2e9}}}
         earlier, facts = {}, []
         for backend in (recording.ReplayBackend(recorded), recording.ReplayBackend(replace(recorded, answers=answers))):
-            facts.append(collect(Source(backend), told=read.append, earlier=earlier)[0])
+            facts.append(collect(Source(backend), on_fact=read.append, earlier=earlier)[0])
             earlier = collection.earlier(read)
             unread = {one.name for one in read if isinstance(one.value, Unread)}
             read, was = [], read
@@ -147,13 +147,13 @@ def counted():
             yield fail("clock is off", code="off")
 
     base = {"title": "It holds", "severity": "critical", "since": "0.1", "remedy": "Mend it.", "references": ("A manual",)}
-    one, steady, unread, known = check(**base)(offset), Steady(), Unread("error", "not read"), {}
+    one, cache, unread, known = check(**base)(offset), ResultCache(), Unread("error", "not read"), {}
 
     def judge(value, profile=LOADED.profile):
         fact = known.setdefault(repr(value), Clock(value))
         facts = HostFacts({Clock: fact, Platform: unread})
-        steady.begin(facts)
-        return evaluate([one], facts, profile, steady=steady)[0].outcome
+        cache.begin(facts)
+        return evaluate([one], facts, profile, cache=cache)[0].outcome
 
     return judge, calls
 

@@ -22,7 +22,7 @@ from hostagent.engine.pipeline import prepare
 from hostagent.host.recording import ReplayBackend, load
 from hostagent.outputs.markup import escaped
 from hostagent.outputs.topology import FORMATS, render_topology
-from hostagent.outputs.topology.document import PARTS, Fix, Found, Placeable
+from hostagent.outputs.topology.document import PARTS, Fix, MapFinding, Placeable
 from hostagent.profiles import profile
 from tests.maps import MADE, NO_RDMA, NONE, asked, device, hgx, mtu, nic, port
 from tests.trees import kubelethost
@@ -248,7 +248,7 @@ def hostile(text):
         )
         for one in made.placeable
     ]
-    found = [Found(text, "fail", "critical", text, text, text)]
+    found = [MapFinding(text, "fail", "critical", text, text, text)]
     host = replace(made.host, **{field.name: text for field in fields(made.host)})
     parts = {
         "fabric": fabric,

@@ -8,24 +8,24 @@ from hostagent import __version__
 
 #: Command, module, and the line in --help. Only the called command's module is imported.
 COMMANDS = {
-    "check": ("check", "Judge a host: is it ready for GPU jobs, and if not, why"),
-    "demo": ("demo", "Judge a recorded host: what a report looks like, without a GPU"),
+    "check": ("check", "Check a host: is it ready for GPU jobs, and if not, why"),
+    "demo": ("demo", "Check a recorded host: what a report looks like, without a GPU"),
     "status": ("status", "Print the last verdict of this host, without a new run"),
     "events": ("events", "Acknowledge faults in the kernel log"),
     "npd": ("npd", "Report one condition to node-problem-detector"),
     "topology": ("topology", "Show sockets, NUMA nodes, GPUs and NICs, and whether the kubelet admits a pod"),
-    "fleet": ("fleet", "Show many hosts at one look: verdicts, causes, classes and what sets the odd ones apart"),
-    "nccl": ("nccl", "Say from a job's log which network NCCL used, and why"),
-    "gate": ("gate", "Say whether a job may be placed, on which nodes, and if not, why"),
-    "plan": ("plan", "Tell what install would change on this host, and what it costs"),
-    "daemon": ("daemon", "Watch a host, and tell what it is fit for"),
-    "kubernetes": ("kubernetes", "Say why a node is closed, or remove what hostagent has written to nodes"),
-    "slurm": ("slurm", "Drain a node of Slurm that is not ready, and judge it before and after its jobs"),
-    "controller": ("controller", "Keep work away from nodes that are not ready or whose agent is silent"),
-    "install": ("install", "Carry out the plan, prove it, and keep what takes it back"),
-    "setup": ("setup", "Say in the words of TAO's set-up script whether this host is ready, or make it so"),
-    "rollback": ("rollback", "Take back the newest install, without a network"),
-    "playbooks": ("playbooks", "Where the playbooks are that carry out a plan"),
+    "fleet": ("fleet", "Summarize many hosts: verdicts, causes, classes and how outliers differ"),
+    "nccl": ("nccl", "Find in a job's log which network NCCL used, and why"),
+    "gate": ("gate", "Decide whether a job may be placed, on which nodes, and if not, why"),
+    "plan": ("plan", "Show what install would change on this host, and what it costs"),
+    "daemon": ("daemon", "Run as a service: monitor the host and publish its readiness"),
+    "kubernetes": ("kubernetes", "Show why a node is closed, or remove what hostagent has written to nodes"),
+    "slurm": ("slurm", "Drain a Slurm node that is not ready, and check it before and after its jobs"),
+    "controller": ("controller", "Taint nodes that are not ready or have a silent agent"),
+    "install": ("install", "Apply the plan, verify it, and keep what a rollback needs"),
+    "setup": ("setup", "Stand-in for TAO's set-up script: check whether this host is ready, or make it so"),
+    "rollback": ("rollback", "Undo the newest install, without a network"),
+    "playbooks": ("playbooks", "Find or copy the Ansible playbooks that apply a plan"),
     "snapshot": ("snapshot", "Record, show, compare and adopt hosts"),
     "checks": ("checks", "List the checks, explain one"),
     "profile": ("profile", "List, show and validate profiles"),
@@ -36,7 +36,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
 class Group(click.Group):
-    """A group that says which command somebody meant."""
+    """A group that suggests the command closest to a mistyped one."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and not ctx.resilient_parsing and args[0] not in self.list_commands(ctx):
@@ -85,4 +85,4 @@ def examples(*lines: str) -> str:
 )
 @click.option("-V", "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Version and commit.")
 def cli() -> None:
-    """Make a GPU host ready, prove it, and tell every scheduler."""
+    """Make a GPU host ready, verify it, and publish its state to every scheduler."""

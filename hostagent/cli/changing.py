@@ -19,7 +19,7 @@ _PLACES = (
 )
 KERNEL = click.option("--kernel", default="", help="The kernel the image will boot (with --root).", metavar="RELEASE")
 YES = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+DRY_RUN = click.option("--dry-run", is_flag=True, help="Print what would be done, and change nothing.")
 
 
 def place_options(command: Command) -> Command:
@@ -29,7 +29,7 @@ def place_options(command: Command) -> Command:
 
 
 def refuse_silence(*, yes: bool, dry_run: bool) -> None:
-    """Raises ``click.UsageError`` where nobody can be asked."""
+    """Raises ``click.UsageError`` without a terminal for the question."""
     if not yes and not dry_run and not sys.stdin.isatty():
         raise click.UsageError("found neither --yes nor a terminal to ask at")
 
@@ -43,7 +43,7 @@ def asking(question: str, *, yes: bool) -> Callable[[], bool]:
     return lambda: yes or bool(click.confirm(question, err=True))
 
 
-def told(perform: Callable[[], Outcome], began: Callable[[], bool]) -> Outcome:
+def outcome_of(perform: Callable[[], Outcome], began: Callable[[], bool]) -> Outcome:
     """The outcome. Once something may have been changed, whatever goes wrong is a failed run; before that it is raised."""
     try:
         return perform()
@@ -69,7 +69,7 @@ def told(perform: Callable[[], Outcome], began: Callable[[], bool]) -> Outcome:
 
 
 def conclude(outcome: Outcome, tell: Callable[..., None] = say) -> int:
-    """The last lines, and the exit code. `tell` says how it went where it went well."""
+    """The last lines, and the exit code. `tell` prints the result of a successful run."""
     message = outcome.message
     if outcome.word == "failed":
         complain(f"FAILED  {ended(message)}", *outcome.notes)

@@ -79,7 +79,7 @@ _EXAMPLES = examples(
     type=click.Choice(["not-ready", "degraded"]),
     default="not-ready",
     show_default=True,
-    help="From which verdict on the exit code is 1; unknown always is.",
+    help="Lowest severity that exits 1 (unknown always does).",
 )
 @exit_codes_option
 @click.option("--save-state", is_flag=True, help="Write the verdict to the state file with --profile, too.")
@@ -105,7 +105,7 @@ def command(
     env_file: str | None,
     **where: Any,
 ) -> int:
-    """Judge a host: is it ready for GPU jobs, and if not, why.
+    """Check a host: is it ready for GPU jobs, and if not, why.
 
     Exit 0: ready or degraded (--fail-on degraded: ready alone). 1: not ready, or not enough could be read. 2: usage, or hostagent
     could not run. Other codes: see --exit-codes.
@@ -129,11 +129,11 @@ def command(
     if verbose:
         _tell_crashes(report)
     asked = Asked(_SCOPES[scope], fail_on)
-    told: dict[str, Any] = {"width": terminal_width(), "verbose": verbose, "asked": asked, "now": time.time()}
+    look: dict[str, Any] = {"width": terminal_width(), "verbose": verbose, "asked": asked, "now": time.time()}
 
     def written(kind: Format, path: str) -> str:
         if not is_nagios or kind != "line":
-            return rendered(report, kind, colour=colour_wanted(path, colour), **told)
+            return rendered(report, kind, colour=colour_wanted(path, colour), **look)
         from hostagent.outputs.line import for_nagios, render_line
 
         line = within_time(lambda: render_line(report, asked.scope), lambda: render_line(shortened(report), asked.scope))
@@ -161,8 +161,8 @@ def _names(option: str, given: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def checked(place: Evidence, profile_name: str, only: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> "tuple[Report, Loaded]":
-    """A whole run reads from the start on, while the rest is imported and the profile is read. One of a few checks looks first
-    what they need.
+    """A whole run starts to read at once, while modules are imported and the profile is read. A run of a few checks first finds out which
+    facts they need.
     """
     if only or skip:
         prepared = prepared_for(place, profile_name, only, skip)
@@ -175,13 +175,13 @@ def checked(place: Evidence, profile_name: str, only: tuple[str, ...] = (), skip
 def _examined(reading: Reading, prepared: "Prepared", place: Evidence) -> "tuple[Report, Loaded]":
     from hostagent.engine import pipeline
 
-    # A pod is told the name of its node; a recorded host and an image are none of this cluster's.
+    # A pod has the name of its node in its environment; a recorded host and an image are no nodes of this cluster.
     node_name = "" if place.snapshot or place.root else os.environ.get("NODE_NAME", "")
     return pipeline.examine(reading, prepared, node_name), prepared.loaded
 
 
 def rendered(report: Report, form: Format, within_s: float = COMPUTING_S, **options: Any) -> str:
-    """A report that takes too long to write is shortened: its verdict has to come out."""
+    """Shortens a report that takes too long to write, so that its verdict is printed in any case."""
     return within_time(lambda: render(report, form, **options), lambda: render(shortened(report), form, **options), within_s)
 
 

@@ -32,7 +32,7 @@ def checks(context: click.Context, param: click.Parameter, incomplete: str) -> l
 
 
 def checks_and_families(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
-    """The last of several, with commas; what stands before it is not offered again."""
+    """The last of several, with commas; those before it are not offered again."""
     before, comma, last = incomplete.rpartition(",")
     given = {*before.split(","), *(name for text in context.params.get(param.name or "") or () for name in text.split(","))}
     return [CompletionItem(f"{before}{comma}{name}") for name, _ in _names(context) if name.startswith(last) and name not in given]
@@ -47,7 +47,7 @@ def formats_and_files(context: click.Context, param: click.Parameter, incomplete
 
 
 def shapes_and_files(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
-    """Of ``--pod``: what a shape may name that it does not yet; a word without ``=`` may be a file, too."""
+    """For ``--pod``: resources that the shape does not name yet; without ``=`` also files."""
     before, comma, last = incomplete.rpartition(",")
     given = {one.partition("=")[0] for one in before.split(",")}
     known = [f"{before}{comma}{name}=" for name in _SHAPE_KEYS if name.startswith(last) and name not in given]
@@ -55,7 +55,7 @@ def shapes_and_files(context: click.Context, param: click.Parameter, incomplete:
 
 
 def extras(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
-    """Of ``--with``: the last of several, with commas; what stands before it is not offered again."""
+    """For ``--with``: the last of several, with commas; those before it are not offered again."""
     before, comma, last = incomplete.rpartition(",")
     return [CompletionItem(f"{before}{comma}{one}") for one in get_args(Extra) if one.startswith(last) and one not in before.split(",")]
 
@@ -68,7 +68,7 @@ def backends(context: click.Context, param: click.Parameter, incomplete: str) ->
 
 
 def commands(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
-    """The commands below those that stand there already."""
+    """The subcommands of the commands on the line."""
     root = context.find_root()
     found: click.Command | None = root.command
     for name in context.params.get("path") or ():
@@ -140,7 +140,7 @@ def _whole(incomplete: str, found: list[CompletionItem[Any]]) -> list[Completion
 
 
 def complete(cli: click.Command, program: str, variable: str, instruction: str) -> bool:
-    """Print what the shell asked for; False for something that is no shell's question."""
+    """Print the completions; False where the environment is not that of a shell's completion."""
     shell, _, question = instruction.partition("_")
     ours: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
     kind = ours.get(shell) or get_completion_class(shell)

@@ -50,7 +50,7 @@ _NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
     type=click.Choice(["auto", "on", "off"]),
     default="auto",
     show_default=True,
-    help="auto: those that no rule of node-readiness-controller owns. on: look at no rules. off: set and remove none.",
+    help="auto: taints that no rule of node-readiness-controller owns. on: ignore its rules. off: set and remove none.",
 )
 @click.option(
     "--multi-node-taint",
@@ -70,7 +70,7 @@ _NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
     "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of the lines on standard error."
 )
 def command(kubeconfig: str, context: str, listen: str, log_format: Literal["text", "json"], **given: Any) -> int:
-    """Taint nodes that are not ready, and nodes whose agent (hostagent daemon) is silent.
+    """Taint nodes that are not ready, and nodes with a silent agent (hostagent daemon).
 
     One for a cluster: docs/controller.md goes from a dry run to on. SIGTERM ends it: exit 0. 2: usage, or it could not run.
     """

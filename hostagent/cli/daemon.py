@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hostagent.outputs.log import Log
 
 _LISTEN = "127.0.0.1:9476"
-#: Seconds between two looks whether the other daemon of this state directory has ended; and that a teller gets to end.
+#: Seconds between two tries to take the lock of another daemon; and until a publisher that should end is killed.
 _WAIT_S, _CLOSE_S, _ONCE_S = 1.0, 0.5, 15.0
 _EXAMPLES = examples(
     "hostagent daemon --from host.json --state-dir state --once",
@@ -34,7 +34,7 @@ _EXAMPLES = examples(
 
 
 class _Daemon(Group):
-    """The daemon itself, and what reads its record."""
+    """The daemon itself, and the command that prints its history."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return ["history"]
@@ -69,7 +69,7 @@ class _Daemon(Group):
 @click.option("--tls-cert", default="", type=click.Path(), help="Serve HTTPS with this certificate.", metavar="FILE")
 @click.option("--tls-key", default="", type=click.Path(), help="The key of that certificate.", metavar="FILE")
 @click.option(
-    "--auth-token-file", default="", type=click.Path(), help="Its token is what whoever reads /v1/report has to send.", metavar="FILE"
+    "--auth-token-file", default="", type=click.Path(), help="File with the token that requests of /v1/report must send.", metavar="FILE"
 )
 @click.option(
     "--kubernetes",
@@ -90,7 +90,7 @@ class _Daemon(Group):
     default="hostagent.dev",
     show_default=True,
     callback=checked_prefix,
-    help="What names of conditions, labels and annotations begin with.",
+    help="Prefix of conditions, labels and annotations.",
     metavar="DOMAIN",
 )
 @click.option("--label-valid-until", is_flag=True, help="Also label until when the verdict holds, in half hours.")
@@ -105,7 +105,7 @@ class _Daemon(Group):
     metavar="FILE",
 )
 @click.option(
-    "--kubernetes-events", is_flag=True, help="Also make an Event about the node for each transition; its right is in an overlay."
+    "--kubernetes-events", is_flag=True, help="Also create an Event about the node for each transition; an overlay has the RBAC rule."
 )
 @click.option(
     "--log-format",
@@ -122,7 +122,7 @@ class _Daemon(Group):
     metavar="DIR",
 )
 @click.option("--once", is_flag=True, help="One pass, one delivery; exit as 'hostagent check'.")
-@click.option("--dry-run", is_flag=True, help="One pass: print what would be told, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="One pass: print what would be published, and write nothing.")
 @click.option("--print-unit", is_flag=True, help="Print the systemd unit that runs this copy with these options, and exit.")
 @click.pass_context
 def command(
@@ -136,10 +136,10 @@ def command(
     print_unit: bool,
     **given: Any,
 ) -> int:
-    """Watch a host, and tell what it is fit for.
+    """Run as a service: monitor the host and publish its readiness.
 
-    It judges the host again and again, and after each event; it keeps the state directory, serves HTTP, and tells Kubernetes the node's
-    conditions. SIGTERM ends it: exit 0. With --once it exits as 'hostagent check'. 2: usage, or hostagent could not run.
+    It checks the host at an interval and after each event, writes the state directory, serves HTTP, and writes the node's conditions to
+    Kubernetes. SIGTERM ends it: exit 0. With --once it exits as 'hostagent check'. 2: usage, or hostagent could not run.
     """
     if ctx.invoked_subcommand:
         named = [name for name in ctx.params if ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE]
@@ -175,7 +175,7 @@ def _run(settings: "Settings") -> int:
         loop, wake = _loop(settings, Shown(settings, put), Log(settings.log_format, complain, once=True), Reload())
         return _once(loop, wake)
     notify = Notify.of_environment()
-    access = access_of(settings)  # a mistake in it is told now
+    access = access_of(settings)  # a mistake in it is reported now
     if settings.kubernetes_events and access is None:
         raise HostagentError("found --kubernetes-events, and no cluster that is written to", "Give --kubeconfig FILE, or leave it away")
     log = Log(settings.log_format, complain, once=settings.once)
@@ -185,7 +185,7 @@ def _run(settings: "Settings") -> int:
     teller = Teller(lambda line: serve(line, settings, access, log, http), (2, *((http.line.fileno(),) if http else ())))
     try:
         _alone(settings.state_dir, teller, notify, once=settings.once)
-        teller.look(time.monotonic())  # before all that the loop alone needs is loaded: each process would have its copy
+        teller.look(time.monotonic())  # started before the modules of the loop are loaded, which would take memory in each process
         reload = Reload()
         loop, wake = _loop(settings, teller, log, reload)
         if settings.once:
@@ -205,7 +205,7 @@ def _run(settings: "Settings") -> int:
 
 
 def _with_history(settings: "Settings", log: "Log") -> "Settings":
-    """With the state directory for the record where the other one cannot be written: a pod may see the host's files read-only."""
+    """Keeps the history in the state directory where its own is read-only, as the host's files may be in a pod."""
     from dataclasses import replace
 
     from hostagent.daemon import statedir
@@ -217,7 +217,7 @@ def _with_history(settings: "Settings", log: "Log") -> "Settings":
 
 
 class Reload:
-    """Whether the profile is to be read again though its files look as they did, because SIGHUP asks for it; and why it did not load."""
+    """Whether SIGHUP asked to read the profile again, changed or not; and why the last load failed."""
 
     def __init__(self) -> None:
         self.is_asked = False
@@ -228,13 +228,13 @@ class Reload:
         wake.heard("configuration")
 
 
-def _loop(settings: "Settings", told: "Listener", log: "Log", reload: Reload) -> "tuple[Loop, Wake]":
+def _loop(settings: "Settings", listener: "Listener", log: "Log", reload: Reload) -> "tuple[Loop, Wake]":
     """Raises ``HostagentError``."""
     from hostagent.daemon.events import Events
     from hostagent.daemon.loop import Loop
 
     wake = Events(settings.evidence, settings.interval_s)
-    return Loop(settings, lambda before: _load(settings, before, reload, log), told, log), wake
+    return Loop(settings, lambda before: _load(settings, before, reload, log), listener, log), wake
 
 
 def _once(loop: "Loop", wake: "Wake") -> int:
@@ -245,7 +245,7 @@ def _once(loop: "Loop", wake: "Wake") -> int:
 
 
 def _alone(folder: str, teller: "Teller", notify: "Notify", *, once: bool) -> int:
-    """The lock of the state directory, waited for; a single pass waits for nobody. Raises ``HostagentError``."""
+    """Takes the lock of the state directory and waits for it; a single pass does not wait. Raises ``HostagentError``."""
     from hostagent.engine.report import daemon_lock, state
 
     why = f"another daemon keeps {folder}"
@@ -265,7 +265,7 @@ def _alone(folder: str, teller: "Teller", notify: "Notify", *, once: bool) -> in
 
 
 def _load(settings: "Settings", before: "Prepared | None", reload: Reload, log: "Log") -> "Load":
-    """The profile; where it no longer loads, the one in force. Raises ``HostagentError`` at the start."""
+    """The profile, or the one in force where a changed file does not load. Raises ``HostagentError`` at the start."""
     from hostagent.daemon.loop import Load
     from hostagent.profiles import files
 

@@ -1,4 +1,4 @@
-"""``hostagent daemon history``: what became of this node, and when. Reads one file, imports no collector."""
+"""``hostagent daemon history``: transitions and faults of this node. Reads one file, imports no collector."""
 
 import json
 import os

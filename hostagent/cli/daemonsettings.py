@@ -1,4 +1,4 @@
-"""What the command line of ``hostagent daemon`` says, checked: a mistake is told at the start, not hours later to nobody."""
+"""Validates the options of ``hostagent daemon`` at the start, so that no mistake shows hours later."""
 
 import os
 import re

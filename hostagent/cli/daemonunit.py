@@ -18,17 +18,17 @@ from hostagent.profiles.layers import is_path
 if TYPE_CHECKING:
     from hostagent.daemon.settings import Settings
 
-#: Options of a pass that nothing waits for.
+#: Options of a single pass, which no unit has.
 _SINGLE = ("once", "dry_run")
 _OWN = "print_unit"
 
 
 def print_unit(context: click.Context, settings: "Settings") -> int:
-    """On standard output; what a site has to add itself, on standard error. `settings`: of the same options, checked."""
+    """On standard output; what a site has to add itself, on standard error. `settings`: from the same options, validated."""
     if single := [f"--{name.replace('_', '-')}" for name in _SINGLE if context.params[name]]:
         raise click.UsageError(f"found --print-unit and {single[0]}, wanted the options of a daemon that stays")
     _refuse_without_cluster(settings)
-    given = _given(context)
+    given = _options_set(context)
     prepared_for(settings.evidence, settings.profile_name)  # a mistake in it is reported now, not when the daemon starts
     way, program = installation.this()
     if not program:
@@ -58,7 +58,7 @@ def _tells_kubernetes(settings: "Settings") -> bool:
     return bool(settings.kubeconfig) and settings.kubernetes != "off"
 
 
-def _given(context: click.Context) -> "list[tuple[str, str | None, bool]]":
+def _options_set(context: click.Context) -> "list[tuple[str, str | None, bool]]":
     """Option, value and whether that is a path, of what the caller has set; a flag has no value."""
     found: list[tuple[str, str | None, bool]] = []
     for option in context.command.params:

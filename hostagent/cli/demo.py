@@ -45,10 +45,10 @@ def _names(context: click.Context, param: click.Parameter, incomplete: str) -> l
 @click.option("-v", "--verbose", is_flag=True, help="Text: also list what passed and what did not apply.")
 @color_option
 def command(name: str, form: Format | None, as_json: bool, also: tuple[str, ...], output: str, verbose: bool, colour: str) -> int:
-    """Judge a recorded host that comes with hostagent: made up, and not this machine.
+    """Check a recorded host that comes with hostagent: made up, and not this machine.
 
-    NAME is gpu-off-the-bus, driver-upgraded or healthy. The report is that of 'hostagent check', by the profile 'default'. Exit 0 whatever
-    it says. 2: usage, or hostagent could not run.
+    NAME is gpu-off-the-bus, driver-upgraded or healthy. The report is that of 'hostagent check' with the profile 'default'. Exit 0,
+    whatever the verdict. 2: usage, or hostagent could not run.
     """
     if name not in HOSTS:
         raise click.UsageError(f"found no recorded host {name!r:.60}, wanted one of {', '.join(HOSTS)}{did_you_mean(name, HOSTS)}")
@@ -85,7 +85,7 @@ def _judged(path: str) -> Report:
 
 
 def _called() -> str:
-    """What starts hostagent, as a shell reads it: a path as it was given, the name alone where PATH has it."""
+    """The command that started hostagent, quoted for a shell; the bare name where PATH finds it."""
     folder, name = os.path.split(sys.argv[0])
     if not name or name.startswith("-") or name.endswith(".py"):  # a module, and how a package starts one
         return "hostagent"

@@ -1,4 +1,4 @@
-"""How a run ends by a signal: SIGTERM and SIGHUP raise, so that every ``finally`` ends its children and removes its files."""
+"""SIGTERM and SIGHUP raise an exception, so that every ``finally`` ends its children and removes its files."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ class Ended(BaseException):
 
     @classmethod
     def by_pipe(cls) -> "Ended":
-        """Nobody reads what is written."""
+        """Ends as SIGPIPE would: the reader of the output has gone."""
         return cls(signal.SIGPIPE)
 
 
@@ -36,7 +36,7 @@ class _Handler:
 
 
 def listen() -> None:
-    """From now on. The command line alone does: a library leaves signals to its caller. One that was ignored (nohup) stays so."""
+    """Installs the handlers: for the command line, as a library leaves signals to its caller. An ignored signal (nohup) stays ignored."""
     handler = _Handler()
     if sys.unraisablehook is sys.__unraisablehook__:
         sys.unraisablehook = _raise_later
@@ -46,7 +46,7 @@ def listen() -> None:
 
 
 def deafen() -> None:
-    """What comes from now on ends this process at once: nothing is left that had to be cleaned up, or that would take `Ended`."""
+    """Restores the default handlers: from now on a signal ends this process at once, as nothing is left to clean up."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if isinstance(signal.getsignal(number), _Handler):
             signal.signal(number, signal.SIG_DFL)
@@ -70,7 +70,7 @@ def _raise_later(lost: "sys.UnraisableHookArgs") -> None:
 
 
 def end(number: int) -> int:
-    """End this process as the signal would have: whoever waits for it sees which. Returns what to exit with where it does not end it."""
+    """End this process by the signal itself, so that the parent sees which. Returns the exit code where the signal does not end it."""
     signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
     os.kill(os.getpid(), number)

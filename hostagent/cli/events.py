@@ -1,4 +1,4 @@
-"""``hostagent events``: what an administrator says of the faults in the kernel log."""
+"""``hostagent events``: an administrator acknowledges faults in the kernel log."""
 
 import re
 from typing import TYPE_CHECKING
@@ -39,14 +39,14 @@ def command() -> None:
 @click.option(
     "--subject", default=None, callback=lambda _, __, value: _address(value), help="The GPU or NVSwitch. Default: all.", metavar="PCI"
 )
-@click.option("--reason", required=True, callback=lambda _, __, value: _reason(value), help="Why: the report shows it.", metavar="TEXT")
-@click.option("--dry-run", is_flag=True, help="Say what would be cleared, and change nothing.")
+@click.option("--reason", required=True, callback=lambda _, __, value: _reason(value), help="Why; shown in the report.", metavar="TEXT")
+@click.option("--dry-run", is_flag=True, help="Print what would be cleared, and change nothing.")
 @click.option("--host-root", type=click.Path(), help="A live host whose / is mounted at DIR.", metavar="DIR")
 @DEADLINE
 def clear(subject: str, reason: str, dry_run: bool, host_root: str | None, deadline_s: float) -> int:
-    """Say that the Xids and SXids up to now no longer count, until the next boot. Later ones count again.
+    """Acknowledge the Xids and SXids up to now: they no longer count until the next boot. Later ones do.
 
-    Every report shows what was cleared, when and why. What only a new board ends is not cleared. Exit 0: cleared, or nothing to clear.
+    Every report shows what was cleared, when and why. Faults that need a new board cannot be cleared. Exit 0: cleared, or nothing to clear.
     2: usage, or hostagent could not run.
     """
     from hostagent.cli.changing import refuse_ordinary_user
@@ -61,18 +61,18 @@ def clear(subject: str, reason: str, dry_run: bool, host_root: str | None, deadl
     boot_id = identity.boot_id
     if not isinstance(boot_id, str):
         raise HostagentError(f"found no boot id ({boot_id.detail}), wanted one: a word counts for one boot", "Nothing is cleared")
-    word = _word(events, subject, reason)
+    word = _acknowledgement(events, subject, reason)
     ours, others = _split(events, word)
     if not ours and events.log_complete is True:
         say(
             f"The kernel log has nothing to clear{f' of {subject}' if subject else ''}.",
-            *_told_others(others),
+            *_lines_of_others(others),
             *_elsewhere(events, subject),
         )
         return 0
     if not dry_run:
         add(Target(place), boot_id, word, deadline.ends)
-    say(*_told(ours, subject, dry_run=dry_run), *_told_others(others))
+    say(*_lines(ours, subject, dry_run=dry_run), *_lines_of_others(others))
     if not dry_run:
         say("This holds until the next boot, and each report shows it with its reason. What is logged from now on counts again.")
     return 0
@@ -111,8 +111,8 @@ def _read(place: Evidence) -> "tuple[Identity, GpuEvents]":
     return identity, events
 
 
-def _word(events: "GpuEvents", subject: str, reason: str) -> "Clearing":
-    """It is said of the records that are there, whatever the clock says: one that comes now counts."""
+def _acknowledgement(events: "GpuEvents", subject: str, reason: str) -> "Clearing":
+    """The acknowledgement covers the records that exist, whatever the clock says: a new one counts."""
     from hostagent.core.unread import Unread, need
     from hostagent.facts.gpu import Clearing
 
@@ -123,7 +123,7 @@ def _word(events: "GpuEvents", subject: str, reason: str) -> "Clearing":
 
 
 def _split(events: "GpuEvents", word: "Clearing") -> "tuple[list[str], list[str]]":
-    """What the word ends, and what only a new board ends."""
+    """Faults that the acknowledgement clears, and those that need a new board."""
     from hostagent.core.unread import need
     from hostagent.domains.gpu.faults import covers, is_cleared, may_be_cleared
 
@@ -136,11 +136,11 @@ def _split(events: "GpuEvents", word: "Clearing") -> "tuple[list[str], list[str]
     return list(dict.fromkeys(ours)), list(dict.fromkeys(others))
 
 
-def _told(ours: "list[str]", subject: str, *, dry_run: bool) -> "Iterable[str]":
+def _lines(ours: "list[str]", subject: str, *, dry_run: bool) -> "Iterable[str]":
     verb = "Would clear" if dry_run else "Cleared"
     if not ours:
-        whose = f" of {subject}" if subject else ""
-        yield f"{verb} the faults{whose} that the kernel log has lost: it begins after the boot, and shows none."
+        device = f" of {subject}" if subject else ""
+        yield f"{verb} the faults{device} that the kernel log has lost: it begins after the boot, and shows none."
         return
     yield f"{verb}:"
     yield from (f"  {one}" for one in ours[:_MOST])
@@ -148,14 +148,14 @@ def _told(ours: "list[str]", subject: str, *, dry_run: bool) -> "Iterable[str]":
         yield f"  and {len(ours) - _MOST} more"
 
 
-def _told_others(others: "list[str]") -> "Iterable[str]":
+def _lines_of_others(others: "list[str]") -> "Iterable[str]":
     if others:
         yield "Not cleared, because only a new board ends it:"
         yield from (f"  {one}" for one in others[:_MOST])
 
 
 def _elsewhere(events: "GpuEvents", subject: str) -> "Iterable[str]":
-    """Of which devices it does tell faults, for whoever mistyped an address."""
+    """The devices that do have faults, as help for a mistyped address."""
     from hostagent.core.unread import need
 
     found = sorted({one.pci for one in (*need(events.xids), *need(events.sxids)) if one.pci} - {subject})

@@ -1,4 +1,4 @@
-"""``--exit-codes``: those of hostagent, or those that Nagios and what follows its convention read. Light: ``status`` has it, too."""
+"""``--exit-codes``: those of hostagent, or those of Nagios plug-ins. Imports little, because ``status`` uses it."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -21,7 +21,7 @@ exit_codes_option = click.option(
 
 
 def is_plugin(arguments: Sequence[str]) -> bool:
-    """Whether Nagios reads the exit code, by the words of the command line: a mistake may stand before the option.
+    """Whether Nagios reads the exit code. Searches the raw arguments, because a usage error may precede the option.
 
     >>> is_plugin(["check", "--nonsense", "--exit-codes", "nagios"]), is_plugin(["status", "--exit-codes=nagios"]), is_plugin(["check"])
     (True, True, False)

@@ -26,10 +26,10 @@ _EXAMPLES = examples(
 @output_option()
 @color_option
 def command(reports: tuple[str, ...], form: Format | None, as_json: bool, output: str, colour: str) -> int:
-    """Show many hosts at one look: how many may take jobs, what stops the others, and what sets odd ones apart.
+    """Summarize many hosts: how many may take jobs, why the others may not, and how outliers differ.
 
-    REPORTS are directories of summaries or reports (*.json), or files. Of several of a node the newest counts. Exit 0: whatever they say.
-    2: usage, or a directory that cannot be listed.
+    REPORTS are directories of summaries or reports (*.json), or files. Of several of a node the newest counts. Exit 0, whatever the
+    verdicts. 2: usage, or a directory that cannot be listed.
     """
     named: dict[str, Format] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if as_json else {})}
     wanted = outputs(one_form(named, "text"), output, (), FORMATS)

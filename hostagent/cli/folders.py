@@ -1,4 +1,4 @@
-"""What a command is given by a path: the file itself, or the files of a directory."""
+"""Resolves a path argument: the file itself, or the files of a directory."""
 
 import errno
 import os

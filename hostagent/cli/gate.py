@@ -53,11 +53,11 @@ _OPTIONS = {
 @color_option
 @click.argument("job_command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 def command(**given: Any) -> int:
-    """Say whether a job may be placed, on which nodes, with which selector, affinity and NCCL environment; and if not, why.
+    """Decide whether a job may be placed, on which nodes, with which selector, affinity and NCCL environment; and if not, why.
 
-    The nodes are those of the Kubernetes cluster or of the Slurm cluster that this machine talks to, or of a directory of summaries. Nodes
-    of one job are of one fabric class. What could not be read refuses a node. COMMAND is the emitted job's. Exit 0: it may be placed. 1: it
-    may not, and the answer says why. 2: usage, the cluster could not be read, or hostagent could not run.
+    The nodes come from the Kubernetes or Slurm cluster that this machine talks to, or from a directory of summaries. All nodes of a job
+    have one fabric class. A value that could not be read refuses the node. COMMAND is the command of the emitted job. Exit 0: it may be
+    placed. 1: it may not, and the answer has the reasons. 2: usage, the cluster could not be read, or hostagent could not run.
     """
     check_texts()
     backend = backend_of(given["backend"], given["reports"], given["kubeconfig"], given["context"], given["bin_dir"])
@@ -92,7 +92,7 @@ def command(**given: Any) -> int:
 
 
 def _request(given: dict[str, Any]) -> Request:
-    """Raises ``click.UsageError`` for what no job can need."""
+    """Raises ``click.UsageError`` for a request that no job can have."""
     fields = Request.__dataclass_fields__
     wanted = {name: value for name, value in given.items() if name in fields}
     minimums = zip(_MINIMUMS, _minimums(given["requirements"]), strict=True)
@@ -221,7 +221,7 @@ def _apis(given: dict[str, Any]) -> "Callable[[], Api]":
 
 
 def _emit(answer: Answer, emitted: str, given: dict[str, Any]) -> None:
-    """Nothing on standard output where there is nothing to place: what is pasted there would place the job anywhere."""
+    """Prints nothing where no job may be placed: pasted without a selector, the job would run anywhere."""
     if not answer.placeable:
         for line in render_answer(answer, "text", width=terminal_width()).splitlines():
             complain(line)

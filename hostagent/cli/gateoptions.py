@@ -21,7 +21,7 @@ _BACKEND = (
     click.option(
         "--backend",
         type=click.Choice(BACKENDS),
-        help="Where the nodes are looked up. Default: reports with --reports, else kubernetes with a kubeconfig or in a pod, else slurm.",
+        help="Where nodes are read from. Default: reports with --reports, else kubernetes with a kubeconfig or in a pod, else slurm.",
     ),
     click.option(
         "--reports",
@@ -106,12 +106,15 @@ _OUTPUT = (
     click.option("--format", "form", type=click.Choice(FORMATS), show_default="text", help="Output."),
     click.option("--json", "as_json", is_flag=True, help="Short for --format json."),
     click.option(
-        "--emit", "emitted", type=click.Choice(EMITTED), help="Print what a submitter pastes, and nothing where the job cannot be placed."
+        "--emit",
+        "emitted",
+        type=click.Choice(EMITTED),
+        help="Print what to submit, in this form; nothing where the job cannot be placed.",
     ),
     click.option(
         "--pin",
         type=click.Choice(PINS),
-        help="What the affinity names: the chosen nodes, or the labels of their class alone. Default: nodes; class with --emit kueue, "
+        help="What the affinity selects: the chosen nodes, or only the labels of their class. Default: nodes; class with --emit kueue, "
         "and with trainjob of Trainer 2.0.",
     ),
     click.option("--name", default="job", show_default=True, help="Name of the emitted job.", metavar="NAME"),
@@ -127,7 +130,7 @@ _OUTPUT = (
         "--trainer", default="", help="Version of Kubeflow Trainer, such as 2.2. Default: the one that the cluster serves.", metavar="V"
     ),
 )
-#: Options that other backends do not have.
+#: Options of some backends only.
 _OF_BACKEND: Mapping[str, tuple[Backend, ...]] = {
     "kubeconfig": ("kubernetes",),
     "context": ("kubernetes",),
@@ -143,7 +146,7 @@ _OF_BACKEND: Mapping[str, tuple[Backend, ...]] = {
     "partition": ("slurm",),
     "reservation": ("slurm",),
 }
-#: Options of what is emitted, and with which kinds they count.
+#: Options of the emitted document, and the kinds that take them.
 _JOBS = ("indexed-job", "trainjob", "kueue", "volcano")
 _OF_KIND: Mapping[str, tuple[str, ...]] = {
     "name": (*_JOBS, "sbatch"),
@@ -160,7 +163,7 @@ _WAYS = (
 )
 
 
-_HEADINGS = (("The job", _JOB), ("Where it is asked", _BACKEND), ("What is printed", _OUTPUT))
+_HEADINGS = (("The job", _JOB), ("Nodes", _BACKEND), ("Output", _OUTPUT))
 
 
 def gate_options(command: Command) -> Command:
@@ -194,11 +197,11 @@ def check_texts() -> None:
 
 
 def backend_of(given: Backend | None, reports: str | None, kubeconfig: str, context: str, bin_dir: str) -> Backend:
-    """The one that is named, or that this machine has. Raises ``click.UsageError`` where there is none, and for options of another one."""
-    found = given or _found(reports, kubeconfig, context, bin_dir)
+    """The named backend, or the one that this machine has. Raises ``click.UsageError`` for none, and for options of another one."""
+    found = given or _default_backend(reports, kubeconfig, context, bin_dir)
     current = click.get_current_context()
     for name, backends in _OF_BACKEND.items():
-        if found not in backends and _is_given(current, name):
+        if found not in backends and _is_set(current, name):
             wanted = " or ".join(f"--backend {one}" for one in backends)
             raise click.UsageError(f"found {_spelled(current, name)} with the backend {found}, wanted {wanted}")
     if found == "reports" and reports is None:
@@ -206,7 +209,7 @@ def backend_of(given: Backend | None, reports: str | None, kubeconfig: str, cont
     return found
 
 
-def _found(reports: str | None, kubeconfig: str, context: str, bin_dir: str) -> Backend:
+def _default_backend(reports: str | None, kubeconfig: str, context: str, bin_dir: str) -> Backend:
     from hostagent.kube.access import is_at_hand
     from hostagent.slurm.client import SlurmError, program
 
@@ -231,12 +234,12 @@ def check_kind(emitted: str | None, backend: Backend) -> None:
     if backend == "slurm" and emitted in (*_JOBS, "selector", "affinity"):
         raise click.UsageError(f"found --emit {emitted} with the backend slurm, wanted --emit sbatch or env")
     for name, kinds in _OF_KIND.items():
-        if emitted not in kinds and _is_given(current, name):
+        if emitted not in kinds and _is_set(current, name):
             wanted = " or ".join(f"--emit {one}" for one in kinds)
             raise click.UsageError(f"found {_spelled(current, name)} without {wanted}")
 
 
-def _is_given(current: click.Context, name: str) -> bool:
+def _is_set(current: click.Context, name: str) -> bool:
     return current.get_parameter_source(name) is ParameterSource.COMMANDLINE and current.params.get(name) not in (None, ())
 
 

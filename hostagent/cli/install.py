@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hostagent.cli import SETTINGS, examples
-from hostagent.cli.changing import DRY_RUN, KERNEL, YES, conclude, place_options, refuse_ordinary_user, refuse_silence, told
+from hostagent.cli.changing import DRY_RUN, KERNEL, YES, conclude, outcome_of, place_options, refuse_ordinary_user, refuse_silence
 from hostagent.cli.options import color_option, evidence, prepared_for, profile_option
 from hostagent.cli.person import Person
 from hostagent.cli.plan import asked_of, asked_options, form_of, form_options, waiting, with_installation
@@ -31,10 +31,10 @@ _EXAMPLES = examples(
 @click.command("install", context_settings=SETTINGS, epilog=_EXAMPLES)
 @YES
 @DRY_RUN
-@click.option("--no-rollback", is_flag=True, help="Go on where an old package cannot be kept: what it had cannot be restored then.")
+@click.option("--no-rollback", is_flag=True, help="Go on where an old package cannot be kept; a rollback then cannot restore it.")
 @asked_options
 @profile_option("Built-in profile, or a file. Default: the site file's, else 'default'.")
-@form_options("Output: the plan; of JSON how it went, too.", "Write that to FILE, at the end; - is standard output, the default.")
+@form_options("Output: the plan; JSON also has the result.", "Write the output to FILE, at the end; - is standard output, the default.")
 @color_option
 @place_options
 @KERNEL
@@ -53,7 +53,7 @@ def command(
     colour: str,
     **where: Any,
 ) -> int:
-    """Carry out the plan of 'hostagent plan', and prove each part by a new look at the host.
+    """Apply the plan of 'hostagent plan', and verify each part by a new reading of the host.
 
     Exit 0: done, or nothing to do. 1: it failed after the first change; run it again once that is fixed. 2: usage, or hostagent could
     not run. 3: done, and a reboot is due. 4: refused, nothing is changed. 5: another run is at work.
@@ -73,7 +73,7 @@ def command(
     wishes = Wishes(prepared.loaded.profile.install, rollback=not no_rollback, dry_run=dry_run)
     performance = Performance(Target(place), looks_at(place, with_installation(prepared), asked, told=waiting), wishes, person)
     performed = partial(_performed, performance, place, prepared, person, remember=not profile_name)
-    outcome = told(performed, lambda: performance.began)
+    outcome = outcome_of(performed, lambda: performance.began)
     return conclude(person.concluded(outcome, performance), person.tell)
 
 

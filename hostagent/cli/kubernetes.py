@@ -1,4 +1,4 @@
-"""``hostagent kubernetes``: why a node is closed, and the way out of a cluster."""
+"""``hostagent kubernetes``: shows why a node is closed, and removes hostagent from a cluster."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -31,14 +31,14 @@ def _cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
     epilog=examples("hostagent kubernetes why --help", "hostagent kubernetes clean --help"),
 )
 def command() -> None:
-    """Say why a node is closed, or remove what hostagent has written to nodes."""
+    """Show why a node is closed, or remove what hostagent has written to nodes."""
 
 
-@command.command("why", short_help="Say why a node is closed.", epilog=examples("hostagent kubernetes why gpu-7 --kubeconfig admin.conf"))
+@command.command("why", short_help="Show why a node is closed.", epilog=examples("hostagent kubernetes why gpu-7 --kubeconfig admin.conf"))
 @click.argument("node", metavar="NODE")
 @_cluster_options
 def why(node: str, kubeconfig: str, context: str, prefix: str) -> int:
-    """Say why NODE is closed: the controller's reason, the taints, and the conditions of its agent.
+    """Show why NODE is closed: the controller's reason, the taints, and the conditions of its agent.
 
     Exit 0: it is open. 1: it is closed, or not ready. 2: usage, or the node could not be read.
     """
@@ -64,8 +64,8 @@ def why(node: str, kubeconfig: str, context: str, prefix: str) -> int:
 def clean(node: str, is_all: bool, taints: bool, kubeconfig: str, context: str, prefix: str, dry_run: bool) -> int:
     """Remove labels, annotations and conditions under the prefix from nodes, with --taints also the taints.
 
-    Stop the controller and the agents first: they write again. Exit 0: nothing of it is left. 1: something is left, or would be removed,
-    or an agent still writes. 2: usage, or the cluster could not be read.
+    Stop the controller and the agents first: they write again. Exit 0: nothing remains. 1: something remains or would be removed, or an
+    agent still writes. 2: usage, or the cluster could not be read.
     """
     if bool(node) == is_all:
         raise click.UsageError("found both or none of --node and --all, wanted one of them")
@@ -160,7 +160,7 @@ def _node(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cleaned(api: "Api", item: dict[str, Any], prefix: str, running: set[str], *, taints: bool) -> str:
-    """What was done; nodes whose agent still writes are added to `running`. Raises ``ApiError`` where the server is not reached."""
+    """Lines about what was done; adds nodes with a running agent to `running`. Raises ``ApiError`` where the server is not reached."""
     from hostagent.controller.cleaning import heartbeat, leftovers, status_patch, taints_patch
     from hostagent.controller.node import parse_whole
     from hostagent.kube.api import CONFLICT, ApiError

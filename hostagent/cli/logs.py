@@ -1,4 +1,4 @@
-"""The logs that a command is given: files, compressed files, directories of them, standard input; read piece by piece."""
+"""Reads log arguments: files, compressed files, directories of them, standard input; piece by piece."""
 
 import contextlib
 import errno
@@ -58,7 +58,7 @@ def _pieces(path: str) -> Iterator[bytes]:
 
 
 def _opened(path: str) -> int:
-    """A regular file, or a pipe that somebody made for us; never a device."""
+    """A regular file or a pipe; never a device."""
     try:
         descriptor = os.open(path, _OPEN)
     except ValueError as error:

@@ -33,9 +33,9 @@ _EXPLAIN = examples(
     "cat job.log | hostagent nccl explain - --require rdma_gdr,rdma_gdr_unknown",
     "hostagent nccl explain job.log --from host.json",
 )
-#: Where the causes of a host come from.
+#: Where the findings of a host come from.
 _HOSTS = (
-    click.option("--this-host", is_flag=True, help="Look at this machine, too, and say what on it explains the log."),
+    click.option("--this-host", is_flag=True, help="Check this machine, too, and name its findings that explain the log."),
     click.option(
         "--from",
         "snapshot",
@@ -64,7 +64,7 @@ def _host_options(command: Command) -> Command:
     "nccl", cls=Group, context_settings=SETTINGS, epilog=examples("hostagent nccl explain job.log", "hostagent nccl env --reports reports/")
 )
 def command() -> None:
-    """Say from a job's log which network NCCL used, and what a job should be given."""
+    """Find which network NCCL used in a job's log, and print the settings that a job needs."""
 
 
 command.add_command(ncclenv.command)
@@ -74,16 +74,16 @@ command.add_command(ncclenv.command)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("--format", "form", type=click.Choice(FORMATS), show_default="text", help="Output.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
-@click.option("--require", "required", default="", help="Verdicts, with commas: exit 0 with one of them alone.", metavar="VERDICT,...")
+@click.option("--require", "required", default="", help="Verdicts, with commas: exit 0 only with one of them.", metavar="VERDICT,...")
 @output_option()
 @_host_options
 @color_option
 def explain(logs: tuple[str, ...], form: Format | None, as_json: bool, required: str, output: str, colour: str, **where: Any) -> int:
-    """Say from the logs of one job whether NCCL used RDMA with GPUDirect, and if not, why.
+    """Find in the logs of one job whether NCCL used RDMA with GPUDirect, and if not, why.
 
-    LOG is a file, a .gz, a directory of them, or - for standard input; all together are one job. No host is read but with --this-host or
-    --from; what a host says changes neither the verdict nor the exit code. Exit 0: RDMA, TCP by a plug-in that is
-    made for it, or a job within one host; with --require, one of those verdicts. 1: anything else. 2: usage, or an unreadable log.
+    LOG is a file, a .gz, a directory of them, or - for standard input; all together are one job. A host is read only with --this-host or
+    --from, and changes neither the verdict nor the exit code. Exit 0: RDMA, TCP by a plug-in that is made for it, or a job within one
+    host; with --require, one of those verdicts. 1: anything else. 2: usage, or an unreadable log.
     """
     from hostagent.domains.nccl.logs.explanation import is_good
 
@@ -115,7 +115,7 @@ def _explained(logs: tuple[str, ...], reports: "tuple[Report, ...]") -> "Explana
 def _reports(
     *, this_host: bool, snapshot: str | None, reports: tuple[str, ...], profile_name: str, deadline_s: float
 ) -> "tuple[Report, ...]":
-    """What there is about hosts; nothing is read where nobody asks for it."""
+    """Reports of the hosts that the options name; reads nothing without such an option."""
     asked = {"--this-host": this_host, "--from": snapshot is not None, "--reports": bool(reports)}
     named = [flag for flag, is_asked in asked.items() if is_asked]
     if len(named) > 1:

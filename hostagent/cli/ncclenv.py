@@ -53,7 +53,7 @@ _EXAMPLES = examples(
     metavar="FILE|DIR",
 )
 @click.option("--nccl", "version", default="", help="The version that the job brings. Default: that of the hosts.", metavar="VERSION")
-@click.option("--node", default="", help="With what is this host's own: for its conf file.", metavar="NAME")
+@click.option("--node", default="", help="Add this host's own settings: for its conf file.", metavar="NAME")
 @profile_option("Built-in profile, or a file, - for standard input. Default: the site file's, else 'default'.")
 @click.option("--format", "form", type=click.Choice(FORMS), show_default="shell", help="Output.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
@@ -72,9 +72,9 @@ def command(
     env_file: str | None,
     **where: Any,
 ) -> int:
-    """Say what NCCL of a job should be given on this host, or on a set of hosts by their reports.
+    """Print the NCCL settings that a job needs on this host, or on a set of hosts by their reports.
 
-    Hosts that differ in what has to be alike get nothing, and are named. Exit 0: here it is. 1: refused, and standard error says why.
+    Refuses hosts that differ in what must be equal, and names them. Exit 0: printed. 1: refused, and standard error says why.
     2: usage, or hostagent could not run.
     """
     named: dict[str, Form] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if as_json else {})}
@@ -173,7 +173,7 @@ def _of_host(more: tuple[str, ...], place: Evidence, profile_name: str, version:
 
 
 def _refuse_node(found: "Environment", node: str, kind: Form) -> None:
-    """A name that no host has; and a conf file for all hosts where each needs its own."""
+    """Refuses a node name that no host has, and one conf file for hosts that each need their own."""
     if node and node not in found.nodes:
         raise click.UsageError(f"found --node {node!r:.60}, wanted one of {', '.join(found.nodes[:20])}{did_you_mean(node, found.nodes)}")
     if kind == "conf" and found.emitted and not node and found.by_node:

@@ -31,19 +31,19 @@ _ALWAYS = ("Ready", "MultiNodeReady")
 @click.argument("name", type=click.Choice(list(_TYPES)), metavar="CONDITION")
 @click.option("--state-dir", default=os.path.dirname(state.PATH), show_default=True, type=click.Path(), help="The daemon's.", metavar="DIR")
 def command(name: str, state_dir: str) -> int:
-    """Report one condition to node-problem-detector, as a custom plugin: what the daemon last found.
+    """Report one condition to node-problem-detector, as a custom plugin: the daemon's last result.
 
-    CONDITION is ready, multi-node-ready, driver, toolkit, topology or fabric. One line of at most 80 bytes. Exit 0: it is as it should be,
-    or does not apply. 1: it is not. 2: unknown, or the daemon's word is old or missing.
+    CONDITION is ready, multi-node-ready, driver, toolkit, topology or fabric. One line of at most 80 bytes. Exit 0: it is healthy, or does
+    not apply. 1: it is not. 2: unknown, or the daemon's state is old or missing.
     """
     file = os.path.basename(state.PATH)
     path = os.path.join(state_dir, file)
-    code, said = _told(state.read(path, time.time()), _TYPES[name])
-    put(f"{_cut(said.replace(path, file), sys.stdout.encoding or 'utf-8')}\n")
+    code, text = _condition(state.read(path, time.time()), _TYPES[name])
+    put(f"{_cut(text.replace(path, file), sys.stdout.encoding or 'utf-8')}\n")
     return code
 
 
-def _told(found: state.State, kind: str) -> tuple[int, str]:
+def _condition(found: state.State, kind: str) -> tuple[int, str]:
     if found.problem:
         return _UNKNOWN, found.problem
     listed = found.data.get("conditions")

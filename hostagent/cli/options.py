@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hostagent.engine.pipeline import Prepared
     from hostagent.profiles.profile import Loaded
 
-#: The variable that stands for ``--profile``.
+#: The environment variable for ``--profile``.
 PROFILE = "HOSTAGENT_PROFILE"
 #: For standard input and standard output.
 STANDARD = "-"
@@ -109,7 +109,7 @@ env_file_option = click.option(
 
 
 def one_standard_input(given: "Mapping[str, str | None]", several: "Mapping[str, Iterable[str]] | None" = None) -> None:
-    """Of options that may take standard input; `several`: of those with several values. Raises ``click.UsageError``."""
+    """Raises ``click.UsageError`` where more than one option reads standard input. `several`: options with several values."""
     values = [*given.items(), *((flag, value) for flag, found in (several or {}).items() for value in found)]
     named = [
         f"{PROFILE}=-" if flag == "--profile" and is_profile_of_the_variable() else f"{flag} -"
@@ -121,7 +121,7 @@ def one_standard_input(given: "Mapping[str, str | None]", several: "Mapping[str,
 
 
 def with_environment(place: Evidence, env_file: str | None) -> Evidence:
-    """`place` as a job with that environment finds it. Raises ``HostagentError`` for a file of another kind, which tells nothing of it."""
+    """`place` as a job with that environment finds it. Raises ``HostagentError`` for a file that is no environment, without its content."""
     if env_file is None:
         return place
     if not env_file:  # of a variable that is not set: never judged without it instead
@@ -140,7 +140,7 @@ def with_environment(place: Evidence, env_file: str | None) -> Evidence:
 
 
 def completed(name: str) -> Callable[..., Any]:
-    """What completes a value: a function of `hostagent.cli.completion`, which is imported when a shell asks."""
+    """A function of `hostagent.cli.completion` by name, imported when a shell asks for completions."""
 
     def complete(context: click.Context, param: click.Parameter, incomplete: str) -> Any:
         from hostagent.cli import completion
@@ -151,7 +151,7 @@ def completed(name: str) -> Callable[..., Any]:
 
 
 def profile_option(text: str, default: str = "") -> Callable[[Command], Command]:
-    """``--profile``, the same wherever a command takes one; where it is not given, the variable. One that is empty is not set."""
+    """``--profile`` for every command that takes one; its default is the variable, unless that is empty."""
     return click.option(
         "--profile",
         "profile_name",
@@ -167,7 +167,7 @@ def profile_option(text: str, default: str = "") -> Callable[[Command], Command]
 
 
 def _named(context: click.Context, param: click.Parameter, name: str) -> str:
-    """On the command line, a name that a variable that is not set should have given never means the default one."""
+    """Refuses an empty name, as an unset shell variable gives: it never means the default profile."""
     if not name and context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE:
         raise click.UsageError("found --profile '', wanted a built-in profile or a file")
     return name
@@ -200,7 +200,7 @@ def is_profile_of_the_variable() -> bool:
 
 
 def prepared_for(place: Evidence, profile_name: str, only: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> "Prepared":
-    """What a pass over `place` is judged by: the profile, and those of its checks that are asked for."""
+    """The profile and the selected checks for a pass over `place`."""
     from hostagent.engine import pipeline
     from hostagent.profiles import profile
 
@@ -218,7 +218,7 @@ color_option = click.option(
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
     show_default=True,
-    help="Colour of --format text. auto: on a terminal, and as NO_COLOR, FORCE_COLOR and TERM say.",
+    help="Colour of --format text. auto: on a terminal, subject to NO_COLOR, FORCE_COLOR and TERM.",
 )
 
 
@@ -250,12 +250,12 @@ def write(text: str, path: str, mode: int | None = None, ends: float = math.inf)
 
 
 def warn(sentences: Iterable[str]) -> None:
-    """What is odd and no mistake, on standard error, a line each; a profile of a newer hostagent may have hundreds."""
-    told = tuple(sentences)
-    for sentence in told[:_MAX_WARNINGS]:
+    """Warnings on standard error, a line each, cut at a maximum: a profile of a newer hostagent may have hundreds."""
+    lines = tuple(sentences)
+    for sentence in lines[:_MAX_WARNINGS]:
         complain(f"Warning: {sentence}.")
-    if len(told) > _MAX_WARNINGS:
-        complain(f"Warning: {len(told) - _MAX_WARNINGS} more of these.")
+    if len(lines) > _MAX_WARNINGS:
+        complain(f"Warning: {len(lines) - _MAX_WARNINGS} more of these.")
 
 
 def terminal_width() -> int:

@@ -1,4 +1,4 @@
-"""Where a command writes what it was asked for: formats and files, what is written first, and how long that may take."""
+"""Output options of a command: formats and files, their order, and the time that writing may take."""
 
 # Files are written before standard output: its reader may end the run. `-` is standard input and output wherever a file is read
 # or written. FORCE_COLOR colours no file.
@@ -18,12 +18,12 @@ from hostagent.core.errors import OutOfTime, did_you_mean
 #: Seconds that a pipe or device gets at least to take the report.
 DELIVERING_S = 0.4
 Form = TypeVar("Form", bound=str)
-#: What -o takes elsewhere in the place of a format, as kubectl does; refused also where a command has no such format.
+#: Formats that -o takes in kubectl; refused as file names, also where a command has no such format.
 _ELSEWHERE = ("json", "yaml")
 
 
 def output_option(text: str = "Write to FILE; - is standard output, the default.") -> Callable[[Command], Command]:
-    """``-o``, the same wherever a command takes one: it names a file, and refuses the name of a format."""
+    """``-o`` for every command that takes one: it names a file, and refuses the name of a format."""
     return click.option("-o", "--output", default="", type=click.Path(), callback=_file, help=text, metavar="FILE")
 
 
@@ -67,7 +67,7 @@ def one_form(named: Mapping[str, Form], default: Form) -> Form:
 
 
 def outputs(form: Form, output: str, also: tuple[str, ...], formats: Sequence[Form]) -> list[tuple[Form, str]]:
-    """Each format with its file, "" for standard output: what nobody else reads comes first, for a reader of that may end the run."""
+    """Each format with its file, "" for standard output. Regular files come first, because the reader of a pipe may end the run."""
     found = [(form, output), *(_other(text, formats) for text in also)]
     paths = [os.path.abspath(path) for _, path in found if path not in ("", STANDARD)]
     twice = next((path for path in paths if paths.count(path) > 1 and not path.startswith("/dev/")), "")
@@ -86,15 +86,15 @@ def _other(text: str, formats: Sequence[Form]) -> tuple[Form, str]:
 
 
 def deliver_all(wanted: Sequence[tuple[Form, str]], rendered: Callable[[Form, str], str], ends: float, mode: int | None = None) -> None:
-    """Each of `outputs`: `rendered` makes its text by format and file. `ends`: the end of the run's time, by ``time.monotonic``. `mode`:
-    of the files, as that of others where there is none.
+    """Writes each of `outputs`: `rendered` makes its text by format and file. `ends`: the end of the run's time, by ``time.monotonic``.
+    `mode`: of the files, None for the default.
     """
     for form, path in wanted:
         write(rendered(form, path), path, mode, ends=max(ends, time.monotonic() + DELIVERING_S))
 
 
 def within_time(whole: Callable[[], str], shortened: Callable[[], str], within_s: float = COMPUTING_S) -> str:
-    """A report that takes too long to write is shortened: its answer has to come out."""
+    """Shortens a report that takes too long to write, so that its answer is printed in any case."""
     try:
         with processor_limit(within_s):
             return whole()

@@ -1,4 +1,4 @@
-"""Who looks on while a plan is carried out: a person who reads along, a program that reads one document at the end."""
+"""Progress and result of ``install``: text for a person during the run, or one document for a program at its end."""
 
 import time
 from dataclasses import replace
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hostagent.plan.document import Document, ResultDocument
     from hostagent.plan.model import PlanStep
 
-#: Of a step that began: nobody heard how it went, because this process was interrupted or failed.
+#: Result of a step that began, where this process was interrupted or failed.
 _UNSEEN = "hostagent ended before it did"
 
 
@@ -67,16 +67,16 @@ class Person:
         complain(text)
 
     def tell(self, *lines: str) -> None:
-        """How it ended: on standard output, unless a document is all that belongs there."""
+        """Prints the result on standard output, unless a document goes there."""
         (complain if self._form == "json" and not self._output else say)(*lines)
 
     def judge(self, line: str) -> None:
-        """What a check of the whole host says after the run."""
+        """Prints the verdict of a check of the whole host after the run."""
         self._verdict = (line,)
         self.tell(line)
 
     def concluded(self, outcome: "Outcome", performance: "Performance") -> "Outcome":
-        """Once nothing happens any more: the document is written, where it was not. Nothing was carried out in a dry run."""
+        """Writes the document, where that was not done yet, at the end of the run; a dry run has no result."""
         if not self._is_late or self._document is None:
             return outcome
         number = outcome.run or (performance.run.number if performance.run else 0)
@@ -95,8 +95,8 @@ class Person:
         named, colon, why = outcome.message.partition(": ")  # a message names the step that was not proved
         now = round(time.monotonic() - self._began, 1)
         steps = list[StepResult]()
-        for step, (seconds, told) in self._steps.items():
+        for step, (seconds, result) in self._steps.items():
             unproved = why if colon and named == step else ""
-            steps.append(StepResult(step, now, _UNSEEN) if told is None else StepResult(step, seconds, told or unproved))
+            steps.append(StepResult(step, now, _UNSEEN) if result is None else StepResult(step, seconds, result or unproved))
         notes = (*outcome.notes, *self._verdict)
         return ResultDocument(outcome.word, outcome.code, number or None, outcome.message, notes, tuple(steps))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hostagent.profiles.profile import Loaded
 
 REFUSED = 4
-#: A plan has whole files of the host: nobody else reads what it is written to.
+#: A plan contains whole files of the host: only its owner may read it.
 PRIVATE = 0o600
 
 _EXAMPLES = examples(
@@ -50,13 +50,13 @@ _ASKED = (
         "--only",
         multiple=True,
         type=click.Choice(get_args(Asking)),
-        help="This part alone; may be given several times. Default: driver, toolkit and runtime.",
+        help="Only this part; may be given several times. Default: driver, toolkit and runtime.",
     ),
     click.option(
         "--with",
         "extras",
         multiple=True,
-        help=f"What no GPU of an image shows: {', '.join(get_args(Extra))}, with commas.",
+        help=f"Parts that an image without GPUs cannot show a need for: {', '.join(get_args(Extra))}, with commas.",
         metavar="NAMES",
         shell_complete=completed("extras"),
     ),
@@ -66,7 +66,7 @@ _ASKED = (
 
 
 def asked_options(command: Command) -> Command:
-    """Adds what `plan` and `install` ask for alike; the command gets them as keywords for `asked_of`."""
+    """Adds the options that `plan` and `install` share; the command gets them as keywords for `asked_of`."""
     for option in reversed(_ASKED):
         command = option(command)
     return command
@@ -125,9 +125,9 @@ def command(
     colour: str,
     **where: Any,
 ) -> int:
-    """Tell what 'hostagent install' would change on this host, in which order, what it costs, and what cannot be undone.
+    """Show what 'hostagent install' would change on this host, in which order, what it costs, and what cannot be undone.
 
-    Nothing is changed. Exit 0: here is the plan, or nothing is to do. 4: install would refuse, and the plan says why. 2: usage, or
+    Nothing is changed. Exit 0: a plan, or nothing to do. 4: install would refuse, and the plan says why. 2: usage, or
     hostagent could not run.
     """
     asked, place = asked_of(only, extras, upgrade, in_use), evidence(**where)
@@ -163,13 +163,13 @@ def documented(facts: "HostFacts", report: "Report", loaded: "Loaded", asked: As
 
 
 def waiting(text: str) -> None:
-    """What takes its time, for a person who looks on."""
+    """Prints what the run is waiting for, to a terminal."""
     if sys.stderr.isatty():
         complain(text)
 
 
 def with_installation(prepared: "Prepared") -> "Prepared":
-    """The checks that tell of advisories alone, what they need, and what a plan does."""
+    """Adds the facts that a plan needs, and drops checks that report only advisories."""
     from hostagent.engine.collect import HEAD
 
     checks = tuple(one for one in prepared.checks if one.axis == "security")

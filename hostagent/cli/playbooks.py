@@ -10,7 +10,7 @@ from hostagent.cli.streams import say
     "playbooks", cls=Group, context_settings=SETTINGS, epilog=examples("hostagent playbooks path", "hostagent playbooks export playbooks")
 )
 def command() -> None:
-    """Where the Ansible playbooks are that carry out a plan."""
+    """Find or copy the Ansible playbooks that apply a plan."""
 
 
 @command.command("path", epilog=examples("hostagent playbooks path"))

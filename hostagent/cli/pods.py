@@ -1,4 +1,4 @@
-"""What ``--pod`` names: a shape, or the pods of a file."""
+"""Parses ``--pod``: a shape, or the pods of a file."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -61,7 +61,7 @@ def _add(document: Any, label: str, found: list[Pod], wrong: list[str], *, sever
 
 
 def _has_pod(document: Any) -> bool:
-    """Whether there are containers somewhere in it, or a template: its own mistakes are told then."""
+    """Whether the document has containers or a pod template: then its mistakes are reported."""
     left, seen = [document], 0
     while left and seen < 10_000:
         one, seen = left.pop(), seen + 1

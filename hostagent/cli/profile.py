@@ -45,7 +45,7 @@ def list_profiles() -> None:
 @click.option("--format", "form", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True, help="Output.")
 @json_option
 def show_profile(name: str, form: str, as_json: bool) -> None:
-    """Print every effective value of NAME (default: what 'check' would use) and where it comes from.
+    """Print every effective value of NAME (default: the profile of 'check') and where it comes from.
 
     With --format yaml, as a profile that gives the same values again.
     """
@@ -92,8 +92,8 @@ def init_profile(output: str) -> None:
 def validate_profile(path: str) -> None:
     """Check a profile file: keys, types, constraints, and that every check it names exists.
 
-    It may be a stranger's: nothing that it names is imported. What belongs to another catalogue than hostagent's own is named
-    instead, and not verified.
+    The file need not be trusted: nothing that it names is imported. Checks of catalogues other than hostagent's own are listed, not
+    verified.
     """
     loaded = desired(profile.file_name(path), site_file="", any_owner=True)
     others = [name for name in loaded.profile.catalogues if name != catalogue.OURS]

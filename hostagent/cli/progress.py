@@ -20,6 +20,6 @@ class Progress:
             complain(line)
 
     def end(self, seconds: float, problem: str, name: str = "") -> None:
-        """`name` stands before it where it has a line of its own."""
+        """Ends the step; `name` precedes the result on a line of its own."""
         word = f"failed: {problem}" if problem else f"{seconds:.1f} s"
         complain(word if self._grows else f"      {f'{name}: ' if name else ''}{word}")

@@ -1,4 +1,4 @@
-"""Saved reports that a command is given: what ``hostagent check`` wrote, as JSON or as summaries, on any machine."""
+"""Reads saved reports of ``hostagent check``, full or summaries, of any machine."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -34,12 +34,12 @@ def read_reports(paths: tuple[str, ...], *, summaries: bool = False) -> Iterator
     One after the other: a caller keeps what it needs. Raises ``HostagentError`` for a file that has something else, such as a summary
     where the command takes full reports alone.
     """
-    told = 0
+    count = 0
     for path in paths:
         for file in _files(path):
             for one in _read(file, summaries=summaries):
-                told += 1
-                if told > _MOST:
+                count += 1
+                if count > _MOST:
                     raise HostagentError(f"found more than {_MOST} reports", "Give fewer of them at once")
                 yield one
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hostagent.cli import SETTINGS, examples
-from hostagent.cli.changing import DRY_RUN, YES, asking, conclude, place_options, refuse_ordinary_user, refuse_silence
-from hostagent.cli.changing import told as ended
+from hostagent.cli.changing import DRY_RUN, YES, asking, conclude, outcome_of, place_options, refuse_ordinary_user, refuse_silence
 from hostagent.cli.options import evidence, terminal_width
 from hostagent.cli.progress import Progress
 from hostagent.cli.streams import say
@@ -32,10 +31,10 @@ _SHOWN = 40
 @click.option("--list", "listed", is_flag=True, help="List the runs that this host remembers.")
 @place_options
 def command(yes: bool, dry_run: bool, listed: bool, host_root: str | None, root: str | None) -> int:
-    """Take back the newest 'hostagent install' that was not taken back yet: packages, files, marks and holds, from what it kept.
+    """Undo the newest 'hostagent install' that was not undone yet: packages, files, marks and holds, from what it kept.
 
-    A file that somebody changed since stays as it is and is named. Exit 0: as before, or nothing to take back. 1: something is not as
-    before. 2: usage, or hostagent could not run. 4: refused, nothing is changed. 5: another run is at work.
+    A file that changed since stays as it is and is named. Exit 0: as before, or nothing to undo. 1: something is not as before. 2: usage,
+    or hostagent could not run. 4: refused, nothing is changed. 5: another run is at work.
     """
     place = evidence(host_root, root, "", None, 30)
     from hostagent.install.target import Target
@@ -45,8 +44,8 @@ def command(yes: bool, dry_run: bool, listed: bool, host_root: str | None, root:
         from hostagent.install.runs import runs, to_undo
 
         following = to_undo(target)
-        told = [line for run in runs(target) for line in _lines(run, following.number if following else 0)]
-        say(*(told or ("This host remembers no run.",)))
+        lines = [line for run in runs(target) for line in _lines(run, following.number if following else 0)]
+        say(*(lines or ("This host remembers no run.",)))
         return 0
     refuse_silence(yes=yes, dry_run=dry_run)
     if not dry_run:
@@ -57,7 +56,7 @@ def command(yes: bool, dry_run: bool, listed: bool, host_root: str | None, root:
     progress = Progress()
     agrees, show = asking("Take this back?", yes=yes), partial(_show, dry_run=dry_run)
     rollback = Rollback(target, lambda: _look(place), _LOCK_S, show, agrees, progress.begin, dry_run, progress.end, again)
-    return conclude(ended(rollback.perform, lambda: rollback.began))
+    return conclude(outcome_of(rollback.perform, lambda: rollback.began))
 
 
 def _look(place: Evidence) -> "View":

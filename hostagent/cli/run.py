@@ -47,17 +47,17 @@ def run(arguments: Sequence[str], spared: Spared = nothing_spared) -> int:
             return _failed(spared, arguments)
         gc.set_threshold(_GC_AFTER)
         listen()
-        code = _told(list(arguments), spared)
+        code = _exit_code(list(arguments), spared)
         deafen()
     except Ended as ended:
         return end(ended.number)
     return code
 
 
-def _told(arguments: list[str], spared: Spared = nothing_spared) -> int:
+def _exit_code(arguments: list[str], spared: Spared = nothing_spared) -> int:
     failed = functools.partial(_failed, spared)
     try:
-        return _called(arguments)
+        return _call_click(arguments)
     except click.exceptions.Exit as done:  # --help, --version
         return done.exit_code
     except click.UsageError as error:
@@ -93,7 +93,7 @@ def _told(arguments: list[str], spared: Spared = nothing_spared) -> int:
 def _failed(
     spared: Spared, arguments: Sequence[str], why: str = "hostagent could not run, and standard error says why", cause: str = ""
 ) -> int:
-    """Where hostagent itself could not run. Who calls ``setup`` in the place of TAO's script knows no 2 but for usage. Nagios shows a
+    """Where hostagent itself could not run. Callers of ``setup`` as TAO's script know no 2 but for usage. Nagios shows a
     plug-in's standard output alone. Slurm drains a node whose prolog or epilog fails. `cause`: of a bug.
     """
     if (code := spared(list(arguments), cause or why)) is not None:
@@ -107,8 +107,8 @@ def _failed(
     return MISSING if arguments[:1] == [_SETUP] else USAGE
 
 
-def _called(arguments: list[str]) -> int:
-    """What click's own ``main`` does, but for its exit codes: it has 1 for whatever it does not know."""
+def _call_click(arguments: list[str]) -> int:
+    """As click's own ``main``, but without its exit code 1 for every unknown exception."""
     try:
         if not arguments and (instruction := os.environ.get(_COMPLETE)):  # with arguments it would be exit 0 in place of a verdict
             from hostagent.cli.completion import complete
@@ -141,7 +141,7 @@ def _sentence(lines: Sequence[str]) -> str:
 
 
 def _meant_option(name: str, context: click.Context) -> str:
-    """Of the command; before any command those of ``check`` are meant, and for one that prints alone, -o is kubectl's."""
+    """A hint at the closest option: of the command, without a command of ``check``; and at --format for kubectl's -o."""
     known = [one for param in context.command.get_params(context) for one in param.opts if one.startswith("--")]
     if name == "-o" and "--format" in known:
         return "; did you mean --format?"

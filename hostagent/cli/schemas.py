@@ -35,7 +35,7 @@ def _report() -> dict[str, Any]:
     from hostagent.setup.document import SetUp
 
     body = schema(Report, texts=field_texts)
-    setup = {"description": "Of 'hostagent setup' alone: what TAO's host set-up would print about this host."}
+    setup = {"description": "Only in 'hostagent setup': what TAO's host set-up would print about this host."}
     body["properties"]["setup"] = {**schema(SetUp, texts=field_texts), **setup}
     _fill(body, schema_version={"const": SCHEMA_VERSION}, facts=facts_schema())
     return _headed(
@@ -71,7 +71,7 @@ def _summary() -> dict[str, Any]:
         "summary",
         SCHEMA_VERSION,
         "hostagent summary",
-        "What whoever places jobs needs of one report, in at most 4 KiB. Names are only ever added: readers must accept those that they "
+        "What a scheduler needs of one report, in at most 4 KiB. Names are only ever added: readers must accept those that they "
         "do not know. A value that could not be read is an object with the key unread.",
         _extensible(body),
     )
@@ -93,7 +93,7 @@ def _profile() -> dict[str, Any]:
 
 
 def profile_body(renames: "Iterable[Rename]") -> dict[str, Any]:
-    """What a layer may hold: today's keys and, deprecated, those that `renames` still lets in."""
+    """Keys of a layer: today's, and as deprecated those that `renames` still accepts."""
     from hostagent.profiles.format import SCHEMA_VERSION, VERSION_PATTERN, keys
     from hostagent.profiles.profile import Profile
 
@@ -103,8 +103,8 @@ def profile_body(renames: "Iterable[Rename]") -> dict[str, Any]:
         *parents, name = keys(one.old)
         closed = _below(body, parents).get("properties")
         if closed is not None:  # by id and by parameter, anything may stand below checks
-            told = f"Called {one.new} today; hostagent {one.until} reads that name alone."
-            closed[name] = {**_below(body, keys(one.new)), "deprecated": True, "description": told}
+            text = f"Called {one.new} today; hostagent {one.until} reads that name alone."
+            closed[name] = {**_below(body, keys(one.new)), "deprecated": True, "description": text}
     return body
 
 
@@ -124,8 +124,8 @@ def _snapshot() -> dict[str, Any]:
         "snapshot",
         SCHEMA_VERSION,
         "hostagent snapshot",
-        "What was used of the answers of one host, by question. An answer is text, base64 of bytes, JSON, or the reason why there is none; "
-        "beside a part of an answer stands kept: its kind, and the names of what was kept.",
+        "The answers of one host, by question, as far as they were used. An answer is text, base64 of bytes, JSON, or the reason why there "
+        "is none; a part of an answer also has kept: its kind, and the names of what was kept.",
         body,
     )
 
@@ -133,9 +133,9 @@ def _snapshot() -> dict[str, Any]:
 def _topology() -> dict[str, Any]:
     from hostagent.engine.report import Judgement, Report
     from hostagent.engine.report.facts import facts_schema
-    from hostagent.outputs.topology.document import PARTS, SCHEMA_VERSION, Document, Found
+    from hostagent.outputs.topology.document import PARTS, SCHEMA_VERSION, Document, MapFinding
 
-    body = schema(Document, texts=_like({Document: Report, Found: Judgement}))
+    body = schema(Document, texts=_like({Document: Report, MapFinding: Judgement}))
     facts = _explained({"properties": {"facts": facts_schema()}})["properties"]["facts"]["properties"]
     parts = {**_whole(facts["topology"])["properties"], "fabric": facts["fabric"]}
     for name in (*PARTS, "fabric"):
@@ -147,14 +147,14 @@ def _topology() -> dict[str, Any]:
         "topology",
         SCHEMA_VERSION,
         "hostagent topology",
-        "What a host is made of, as in a report's facts.topology and facts.fabric, and what its kubelet makes of some pods. Names are only "
+        "Topology of a host, as in a report's facts.topology and facts.fabric, and whether its kubelet admits some pods. Names are only "
         "ever added: readers must accept those that they do not know. A value that could not be read is an object with the key unread.",
         _explained(_extensible(body)),
     )
 
 
 def _like(others: Mapping[type, type]) -> Callable[[type], Mapping[str, str]]:
-    """What a field says; where it says nothing, what the field of that name says of the other class."""
+    """Descriptions of fields; where a field has none, that of the same field of the other class."""
     return lambda kind: {**(field_texts(others[kind]) if kind in others else {}), **field_texts(kind)}
 
 
@@ -168,8 +168,7 @@ def _nccl() -> dict[str, Any]:
         "nccl",
         SCHEMA_VERSION,
         "hostagent nccl explain",
-        "What the logs of one job say about the network that NCCL used. Names are only ever added: readers must accept those that they do "
-        "not know.",
+        "The network that NCCL used, from the logs of one job. Names are only ever added: readers must accept those that they do not know.",
         _extensible(body),
     )
 
@@ -177,14 +176,14 @@ def _nccl() -> dict[str, Any]:
 def _nccl_env() -> dict[str, Any]:
     from hostagent.domains.nccl.environment import SCHEMA_VERSION, Environment
 
-    text = "What NCCL of a job is given on some hosts, or why nothing."
+    text = "The NCCL settings of a job on some hosts, or why there are none."
     return _answer("nccl-env", SCHEMA_VERSION, text, Environment)
 
 
 def _fleet() -> dict[str, Any]:
     from hostagent.gate.fleet import SCHEMA_VERSION, Fleet
 
-    return _answer("fleet", SCHEMA_VERSION, "Many nodes at one look, by their summaries.", Fleet)
+    return _answer("fleet", SCHEMA_VERSION, "Many nodes, by their summaries.", Fleet)
 
 
 def _gate() -> dict[str, Any]:
@@ -217,8 +216,7 @@ def _plan() -> dict[str, Any]:
         "plan",
         SCHEMA_VERSION,
         "hostagent plan",
-        "What would have to change on a host, and what that costs. Names are only ever added: readers must accept those that they do not "
-        "know.",
+        "The changes that a host needs, and their cost. Names are only ever added: readers must accept those that they do not know.",
         body,
     )
 
@@ -234,7 +232,7 @@ def _whole(shape: dict[str, Any]) -> dict[str, Any]:
 
 
 def _extensible(shape: Any) -> Any:
-    """A document that only ever gains names has a schema that lets it: closed objects are opened, maps stay typed."""
+    """Opens closed objects, for documents that may gain names; maps stay typed."""
     if isinstance(shape, dict):
         return {key: _extensible(value) for key, value in shape.items() if not (key == "additionalProperties" and value is False)}
     return [_extensible(item) for item in shape] if isinstance(shape, list) else shape

@@ -6,7 +6,7 @@ import click
 
 from hostagent.cli import SETTINGS, examples
 from hostagent.cli.options import completed, evidence, evidence_options, profile_option
-from hostagent.cli.setuplines import looked, told
+from hostagent.cli.setuplines import print_lines, read_host
 from hostagent.cli.setuprequest import ScriptCommand, asked_for
 from hostagent.cli.streams import say
 
@@ -36,8 +36,8 @@ _SHIMS = click.Path()
 @click.option("--min-container-toolkit-version", "toolkit", help="The Container Toolkit, at least.", metavar="V")
 @click.option("--skip-docker-install", is_flag=True, help="With --install: leave out Docker itself.")
 @click.option("--skip-docker-config", is_flag=True, help="With --install: leave Docker's configuration as it is.")
-@click.option("--skip-docker-group", is_flag=True, help="With --install: add nobody to the group docker.")
-@click.option("--exact", is_flag=True, help="Judge as TAO 7.0 does: this branch and these versions, not at least these.")
+@click.option("--skip-docker-group", is_flag=True, help="With --install: add no user to the group docker.")
+@click.option("--exact", is_flag=True, help="Compare as TAO 7.0 does: exactly this branch and these versions, not minimums.")
 @click.option(
     "--requirements",
     type=click.Path(allow_dash=True),
@@ -45,9 +45,9 @@ _SHIMS = click.Path()
     metavar="FILE",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report of 'hostagent check' as JSON, with one more object: setup.")
-@click.option("--print-preflight", is_flag=True, help="Print the arguments of TAO's launch preflight that this host's facts give.")
-@click.option("--write-shim", type=_SHIMS, help="Put this command in the script's place below DIR, a TAO skill bank.", metavar="DIR")
-@click.option("--remove-shim", type=_SHIMS, help="Take that back, and put the script of before in its place.", metavar="DIR")
+@click.option("--print-preflight", is_flag=True, help="Print the arguments for TAO's launch preflight, from this host's facts.")
+@click.option("--write-shim", type=_SHIMS, help="Replace the script below DIR, a TAO skill bank, by this command.", metavar="DIR")
+@click.option("--remove-shim", type=_SHIMS, help="Undo that: restore the original script.", metavar="DIR")
 @profile_option("Built-in profile, or a file: what else hostagent knows is judged by it. Default: the site file's, else 'default'.")
 @evidence_options
 def command(
@@ -66,9 +66,9 @@ def command(
     debug: bool,
     **asked: Any,
 ) -> int:
-    """Say whether this host is ready for TAO, in the words of its setup-nvidia-gpu-host.sh, or make it so.
+    """Check whether this host is ready for TAO, with the output of its setup-nvidia-gpu-host.sh, or make it so.
 
-    Exit 0: all that the backend needs is there. 1: something is missing, or hostagent could not run. 2: usage.
+    Exit 0: the backend has all that it needs. 1: something is missing, or hostagent could not run. 2: usage.
     """
     request = asked_for(click.get_current_context(), snapshot, asked)
     place = evidence(host_root, root, kernel, snapshot, deadline_s, debug=debug)
@@ -82,9 +82,9 @@ def command(
     if print_preflight:
         from hostagent.setup.preflight import preflight
 
-        say(*preflight(looked(request, place, profile_name, asking=False).facts))
+        say(*preflight(read_host(request, place, profile_name, asking=False).facts))
         return 0
-    return told(request, looked(request, place, profile_name), as_json=as_json)
+    return print_lines(request, read_host(request, place, profile_name), as_json=as_json)
 
 
 def _shims(write: str | None, remove: str | None, *, exact: bool) -> int:

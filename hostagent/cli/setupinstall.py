@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hostagent.cli.changing import asking
-from hostagent.cli.changing import told as guarded
+from hostagent.cli.changing import asking, outcome_of
 from hostagent.cli.options import terminal_width
 from hostagent.cli.plan import waiting, with_installation
 from hostagent.cli.progress import Progress
-from hostagent.cli.setuplines import Seen, looked, shown
+from hostagent.cli.setuplines import HostPass, print_verdict, read_host
 from hostagent.cli.streams import complain
 from hostagent.engine.target import Evidence
 from hostagent.install.asroot import again, is_root, sudo
@@ -29,13 +28,13 @@ if TYPE_CHECKING:
 
 
 def install(request: Request, place: Evidence, profile_name: str, *, yes: bool, as_json: bool) -> int:
-    """Make this host what is asked for, then say the lines anew. All but them goes to standard error."""
+    """Install what is missing, then print the lines again. All else goes to standard error."""
     if place.snapshot:
         raise click.UsageError("found --install and --from, wanted a host: a recorded one cannot be changed")
     if not is_root():
         return _again_as_root(request)
-    seen = looked(request, place, profile_name)
-    system = distribution(seen.facts)
+    host = read_host(request, place, profile_name)
+    system = distribution(host.facts)
     if not system.installs:
         complain(*by_hand(request, system))
         return MISSING
@@ -43,13 +42,13 @@ def install(request: Request, place: Evidence, profile_name: str, *, yes: bool, 
         complain("Error: found neither --yes nor a terminal to ask at. Nothing is changed.")
         return MISSING
     person = _Person(yes=yes)
-    performance = _performance(request, place, seen, person)
-    outcome = guarded(performance.perform, lambda: performance.began)
+    performance = _performance(request, place, host, person)
+    outcome = outcome_of(performance.perform, lambda: performance.began)
     if outcome.word == "declined":
-        return shown(request, Verdict((Line("", ABORTED),), MISSING), seen.report, as_json=as_json)
-    after = looked(request, place, profile_name)
+        return print_verdict(request, Verdict((Line("", ABORTED),), MISSING), host.report, as_json=as_json)
+    after = read_host(request, place, profile_name)
     found = verdict(request, after.facts, after.tools, after.report, closing=False)
-    return shown(request, _concluded(outcome, found, person), after.report, as_json=as_json)
+    return print_verdict(request, _concluded(outcome, found, person), after.report, as_json=as_json)
 
 
 def _again_as_root(request: Request) -> int:
@@ -61,7 +60,7 @@ def _again_as_root(request: Request) -> int:
     return again(program, request.variables, sys.argv[1:])
 
 
-def _performance(request: Request, place: Evidence, seen: Seen, person: "_Person") -> "Performance":
+def _performance(request: Request, place: Evidence, host: HostPass, person: "_Person") -> "Performance":
     from hostagent.install.apply import Performance, Wishes
     from hostagent.install.ourselves import refuse_without_ansible
     from hostagent.install.replan import looks_at
@@ -69,13 +68,13 @@ def _performance(request: Request, place: Evidence, seen: Seen, person: "_Person
     from hostagent.setup.wanted import wanted
 
     refuse_without_ansible()
-    made, asked = wanted(seen.prepared.loaded, request, seen.facts)
-    prepared = with_installation(seen.prepared._replace(loaded=made))
+    made, asked = wanted(host.prepared.loaded, request, host.facts)
+    prepared = with_installation(host.prepared._replace(loaded=made))
     return Performance(Target(place), looks_at(place, prepared, asked, told=waiting), Wishes(made.profile.install), person)
 
 
 def _concluded(outcome: Outcome, found: Verdict, person: "_Person") -> Verdict:
-    """Our own ways to end, in two exit codes."""
+    """Maps our exit codes to the script's two."""
     if outcome.run:
         complain(
             f"This is run {outcome.run}. Take it back with 'hostagent rollback'; its log is /var/lib/hostagent/runs/{outcome.run}/log."

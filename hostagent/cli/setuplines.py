@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from hostagent.setup.verdict import Verdict
 
 
-class Seen(NamedTuple):
-    """What the lines are made of, beside what is asked."""
+class HostPass(NamedTuple):
+    """One pass over the host: facts, tools and report."""
 
     facts: "HostFacts"
     report: "Report"
@@ -27,8 +27,8 @@ class Seen(NamedTuple):
     prepared: "Prepared"  # what the report is judged by
 
 
-def looked(request: "Request", place: Evidence, profile_name: str, *, asking: bool = True) -> Seen:
-    """One pass over the host, as ``check`` makes it, and meanwhile the tools: of this machine alone, and where they are asked."""
+def read_host(request: "Request", place: Evidence, profile_name: str, *, asking: bool = True) -> HostPass:
+    """One pass over the host, as ``check`` makes it, and meanwhile the outputs of the tools, which only this machine has."""
     from hostagent.engine.collect import READERS
     from hostagent.host.caller_tools import ToolRun, running_tools
     from hostagent.setup.tools import asks
@@ -39,10 +39,10 @@ def looked(request: "Request", place: Evidence, profile_name: str, *, asking: bo
         with open_host(place, kinds) as reading:
             prepared = prepared_for(place, profile_name)
             facts, report = _judged(reading, prepared._replace(kinds=kinds))
-        heard = pending.answers()
-    from hostagent.setup.tools import Said, answered
+        outputs = pending.answers()
+    from hostagent.setup.tools import ToolOutput, answered
 
-    return Seen(facts, report, answered({name: Said(*one) for name, one in heard.items()}, _names(facts)), prepared)
+    return HostPass(facts, report, answered({name: ToolOutput(*one) for name, one in outputs.items()}, _names(facts)), prepared)
 
 
 def _judged(reading: "Reading", prepared: "Prepared") -> "tuple[HostFacts, Report]":
@@ -63,14 +63,14 @@ def _names(facts: "HostFacts") -> tuple[str, ...]:
     return tuple(filter(None, (os.environ.get("NODE_NAME", ""), name, name.lower())))
 
 
-def told(request: "Request", seen: Seen, *, as_json: bool = False) -> int:
-    """The lines, or the report with them; the exit code that they mean."""
+def print_lines(request: "Request", host: HostPass, *, as_json: bool = False) -> int:
+    """Prints the lines, or the report with them; returns their exit code."""
     from hostagent.setup.verdict import verdict
 
-    return shown(request, verdict(request, seen.facts, seen.tools, seen.report), seen.report, as_json=as_json)
+    return print_verdict(request, verdict(request, host.facts, host.tools, host.report), host.report, as_json=as_json)
 
 
-def shown(request: "Request", found: "Verdict", report: "Report", *, as_json: bool) -> int:
+def print_verdict(request: "Request", found: "Verdict", report: "Report", *, as_json: bool) -> int:
     if as_json:
         from hostagent.outputs.json import render_json
         from hostagent.setup.document import document

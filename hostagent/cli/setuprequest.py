@@ -25,7 +25,7 @@ _USAGE = (
 
 
 class Refused(click.UsageError):
-    """What the script says to it, and the usage; `code` is its exit code."""
+    """The script's error message and usage; `code` is its exit code."""
 
     def __init__(self, error: RequestError, context: click.Context) -> None:
         super().__init__(error.message, context)
@@ -55,7 +55,7 @@ class ScriptCommand(click.Command):
 
 
 def _until_help(params: Sequence[click.Parameter], args: Sequence[str]) -> list[str]:
-    """`args`, up to a word that asks for help. Raises ``RequestError`` for a word that is nothing here, or a value that is not there."""
+    """`args`, up to a flag for help. Raises ``RequestError`` for an unknown argument or a missing value."""
     takes = {name: not getattr(one, "is_flag", False) for one in params for name in (*one.opts, *one.secondary_opts)}
     words, read = list(args), 0
     while read < len(words):
@@ -76,7 +76,7 @@ def _until_help(params: Sequence[click.Parameter], args: Sequence[str]) -> list[
 
 
 def asked_for(context: click.Context, snapshot: str | None, asked: Mapping[str, Any]) -> Request:
-    """What flags, variables and the model's file ask for. Raises `Refused`."""
+    """The request of flags, variables and the model's file. Raises `Refused`."""
     one_standard_input({"--from": snapshot, "--requirements": asked["requirements"]})
     skipped = (asked["skip_docker_install"], asked["skip_docker_config"], asked["skip_docker_group"])
     minimums = (asked["driver"], asked["cuda"], asked["toolkit"])

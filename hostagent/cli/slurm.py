@@ -1,4 +1,4 @@
-"""``hostagent slurm``: the programs that slurmd runs on a node, and the way out."""
+"""``hostagent slurm``: the programs that slurmd runs on a node, and their removal."""
 
 import click
 
@@ -8,7 +8,7 @@ from hostagent.cli import SETTINGS, Group, examples
 _COMMANDS = {
     "health": ("slurmhealth", "HealthCheckProgram: drain this node while it is not ready"),
     "prolog": ("slurmprolog", "Prolog: refuse a job on a node that is not ready"),
-    "epilog": ("slurmepilog", "Epilog: say whether the host failed during the job"),
+    "epilog": ("slurmepilog", "Epilog: report whether the host failed during the job"),
     "clean": ("slurmclean", "Remove what hostagent has written to nodes"),
 }
 
@@ -34,4 +34,4 @@ class _Slurm(Group):
     "slurm", cls=_Slurm, context_settings=SETTINGS, epilog=examples("hostagent slurm health --help", "hostagent slurm clean --help")
 )
 def command() -> None:
-    """Drain a node of Slurm that is not ready, keep jobs away from it, and say whether a host failed a job."""
+    """Drain a Slurm node that is not ready, keep jobs away from it, and report whether the host failed a job."""

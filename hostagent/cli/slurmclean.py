@@ -25,10 +25,10 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 def command(node: str, **given: Any) -> int:
     """Resume the nodes that hostagent has drained, and remove its comments and its Extra. What others have set stays.
 
-    Take HealthCheckProgram out of slurm.conf first: it writes again. No host is read: --profile and what names a host or a state directory
-    are taken as in the other three commands, and change nothing.
+    Take HealthCheckProgram out of slurm.conf first: it writes again. No host is read: --profile and options for a host or a state
+    directory are accepted as in the other three commands, and ignored.
 
-    Exit 0: nothing of hostagent is left. 1: something is left, or would be removed. 2: usage, or Slurm did not answer.
+    Exit 0: nothing of hostagent remains. 1: something remains, or would be removed. 2: usage, or Slurm did not answer.
     """
     from hostagent.slurm.client import Client, SlurmError
     from hostagent.slurm.programs.clean import clean

@@ -27,10 +27,10 @@ _READING = 0.8
 @refusal_code
 @slurm_options
 def command(refusal_code: int, **where: Any) -> int:
-    """Epilog of Slurm: say whether the host failed the job.
+    """Epilog of Slurm: report whether the host failed the job.
 
-    Looks in the kernel log and in the daemon's history for critical faults of the job's GPUs since the job began. What is unknown or
-    degraded is none. Runs no command of Slurm.
+    Looks in the kernel log and in the daemon's history for critical faults of the job's GPUs since the job began. Unknown and degraded do
+    not count. Runs no command of Slurm.
 
     Exit 0: no such fault. --refusal-code: there was one; Slurm drains the node, and may run the job again elsewhere at once. 2: usage.
     With --dry-run always 0.
@@ -94,7 +94,7 @@ def _report(found: "Look", options: Options, name: str, code: int) -> int:
 
 
 def _save(found: "Look", options: Options, reason: str) -> list[str]:
-    """The verdict and the proof of this refusal; why they are not saved, as sentences."""
+    """Saves the verdict and the evidence of this refusal; returns errors as sentences."""
     from hostagent.core import smallfile
     from hostagent.slurm.programs import epilog, spool, verdict
     from hostagent.slurm.programs.interval import valid_for_s

@@ -29,8 +29,8 @@ _END_S = 0.5
 def command(scope: Any, **given: Any) -> int:
     """HealthCheckProgram of Slurm: drain this node while it is not ready for GPU jobs, and resume it when its fault has gone.
 
-    A daemon's fresh verdict is taken; without one, the host is checked. Only a drain with a reason of hostagent is changed
-    or cleared. Exit 0, also where nothing could be done: the system log says why. 2: usage, a --profile or --from that does not load.
+    Uses a fresh verdict of the daemon; without one, checks the host. Changes or clears only a drain with a reason of hostagent.
+    Exit 0, also where nothing could be done: the system log has the reason. 2: usage, a --profile or --from that does not load.
     """
     from hostagent.core.deadline import time_limit
     from hostagent.core.errors import HostagentError, OutOfTime
@@ -77,7 +77,7 @@ def _run(options: Options, scope: Any) -> None:
 
 
 def _verdict(options: Options, spool: "Spool") -> "NodeVerdict":
-    """A daemon's, or what our epilog has found since; else that of a check now, which is left for the prolog."""
+    """The daemon's verdict, or a newer one of our epilog; else that of a check now, saved for the prolog."""
     from hostagent.slurm.programs.verdict import keep, of_programs, of_watching_daemon, parsed
 
     boot, now = boot_id(options), time.time()

@@ -46,7 +46,7 @@ refusal_code = click.option(
     type=click.IntRange(1, 255),
     default=1,
     show_default=True,
-    help="Exit code of a refusal. Another one than 1 tells it from a Python that cannot start.",
+    help="Exit code of a refusal. One other than 1 differs from that of a Python that cannot start.",
     metavar="N",
 )
 

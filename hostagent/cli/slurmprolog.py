@@ -41,22 +41,22 @@ _WORDS = ("refuse", "allow")
     type=click.Choice(_WORDS),
     default="refuse",
     show_default=True,
-    help="Where the check cannot tell. refuse drains the node.",
+    help="If the verdict is unknown. refuse drains the node.",
 )
 @click.option(
     "--on-own-fault",
     type=click.Choice(_WORDS),
     default="allow",
     show_default=True,
-    help="Where hostagent itself, its profile or its catalogue fails. refuse may drain all nodes.",
+    help="If hostagent itself, its profile or its catalogue fails. refuse may drain all nodes.",
 )
 @refusal_code
 @slurm_options
 def command(scope: str, refresh_deadline: float, on_unknown: Any, on_own_fault: Any, refusal_code: int, **where: Any) -> int:
-    """Prolog of Slurm: let the job in, or refuse it.
+    """Prolog of Slurm: accept or refuse the job.
 
-    Reads the fresh verdict of the daemon or of the last run. Where there is none, or where it is unknown, checks the host once. Runs no
-    command of Slurm.
+    Reads the fresh verdict of the daemon or of the last run. Without one, or if it is unknown, checks the host once. Runs no command of
+    Slurm.
 
     Exit 0: the job may start. --refusal-code: it may not, and Slurm drains the node. 2: usage. With --dry-run always 0.
     """

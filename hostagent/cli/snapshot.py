@@ -57,7 +57,7 @@ def command() -> None:
 @env_file_option
 @evidence_options
 def save(path: str, no_redact: bool, key_file: str | None, env_file: str | None, **where: Any) -> None:
-    """Record what the checks use of this host into FILE (mode 0600; - is standard output), redacted. Read FILE before you give it away.
+    """Record what the checks read of this host into FILE (mode 0600; - is standard output), redacted. Read FILE before you share it.
 
     'hostagent check --from FILE' then gives the same report anywhere.
     """
@@ -80,7 +80,7 @@ def save(path: str, no_redact: bool, key_file: str | None, env_file: str | None,
 
 
 def _refuse_too_long(recorded: recording.Tape, text: str) -> None:
-    """What cannot be loaded again."""
+    """Refuses a snapshot that is too long to be loaded again."""
     size = len(text.encode())
     if size > recording.MAX_BYTES:
         largest = max(recorded.answers, key=lambda asked: len(str(recorded.answers[asked])))

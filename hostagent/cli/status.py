@@ -35,11 +35,11 @@ _FLAPS = "it changes again and again, so that its worst is told for an hour"
 @exit_codes_option
 @click.option("--state-file", default=state.PATH, show_default=True, help="Where the verdict is kept.", metavar="FILE")
 def command(scope: str, form: str | None, as_json: bool, exit_codes: str, state_file: str) -> int:
-    """Print the last verdict of this host, of 'hostagent check' or of the daemon, without a new run.
+    """Print the last verdict of this host, of 'hostagent check' or the daemon, without a new run.
 
     Exit 0: ready or degraded, fresh, of this boot. 1: anything else, a missing or damaged file too. Other codes: see --exit-codes; a
-    verdict that is missing, old, or of another boot is unknown there. A profile file that changed since is named; the verdict stands until
-    it expires.
+    verdict that is missing, old, or of another boot is unknown there. A profile file that changed since is named; the verdict is valid
+    until it expires.
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"found --format {form} and --json, wanted one of them")
@@ -72,10 +72,10 @@ def _line(found: state.State, scope: str) -> str:
 
     verdict = found.data["verdict"]
     nothing = "Every check that counts passes" if verdict[scope] == "ready" else "'hostagent check' says why"
-    return f"{both(verdict, scope, _gap(found.data))}: {_told(found.data) or nothing}."
+    return f"{both(verdict, scope, _gap(found.data))}: {_cause(found.data) or nothing}."
 
 
-def _told(data: Mapping[str, Any]) -> str:
+def _cause(data: Mapping[str, Any]) -> str:
     return f"{data.get('headline', '')}. {' '.join(data.get('todo', ())[:2])}".strip(". ")
 
 
@@ -97,7 +97,7 @@ def _lines(found: state.State, now: float, changes: Mapping[str, str] | None) ->
     data, verdict = found.data, found.data["verdict"]
     single, multi = _words(verdict["single_node"]), _words(verdict["multi_node"])
     lines = [f"STALE  {found.problem}: {_next_step(found)}"] if found.problem else []
-    lines.append(f"{single.upper()}  {_told(data)}".rstrip() + (f" (multi-node: {multi})" if single != multi else ""))
+    lines.append(f"{single.upper()}  {_cause(data)}".rstrip() + (f" (multi-node: {multi})" if single != multi else ""))
     observed, expiry = now - data["observed_at"], data["valid_until"] - now
     lines.append(f"  checked {ago(observed)} ago by profile {data['profile']['name']}, valid for another {ago(max(0, expiry))}")
     if gap := _gap(data):
@@ -110,11 +110,11 @@ def _lines(found: state.State, now: float, changes: Mapping[str, str] | None) ->
 
 
 def _daemon_lines(data: Mapping[str, Any]) -> Iterator[str]:
-    """What the node is said to be beyond the verdict, and where the last pass found something else."""
+    """What the daemon publishes beyond the verdict, and where the last pass measured something else."""
     parts = [one for one in data.get("conditions", ()) if one["status"] != "True" and one["type"] not in _WHOLE]
     if parts:
-        told = ", ".join(f"{one['type']} {one['status']} ({one['reason']})" for one in parts)
-        yield f"  conditions of the node: {told}"
+        listed = ", ".join(f"{one['type']} {one['status']} ({one['reason']})" for one in parts)
+        yield f"  conditions of the node: {listed}"
     measured = data.get("measured", data["verdict"])
     if measured != data["verdict"]:
         single, multi = _words(measured["single_node"]), _words(measured["multi_node"])

@@ -18,7 +18,7 @@ NOT_WRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF, er
 
 
 def open_streams() -> bool:
-    """What of 0, 1 and 2 is closed leads to /dev/null, so that nothing opened later stands there. Whether there is a standard output."""
+    """Opens /dev/null for closed ones of 0, 1 and 2, so that no later file gets their number. Whether there is a standard output."""
     is_there = sys.stdout is not None
     with contextlib.suppress(OSError):
         while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
@@ -46,7 +46,7 @@ def _patient(stream: io.TextIOWrapper, descriptor: int) -> io.TextIOWrapper:
 
 
 class _Patient(io.FileIO):
-    """A descriptor whose state is left as it is: what it does not take now, because its owner made it non-blocking, is waited for."""
+    """Writes to a descriptor that its owner may have made non-blocking: waits until it takes more, and leaves its flags alone."""
 
     def write(self, data: Any, /) -> int:
         rest = memoryview(data).cast("B")
@@ -82,14 +82,14 @@ def put(text: str) -> None:
 
 
 def refuse(error: OSError) -> NoReturn:
-    """Standard output did not take it. A reader that stops reading ends us as it ends every filter."""
+    """Ends the run after a failed write to standard output. A reader that has gone ends us as it ends every filter."""
     if isinstance(error, BrokenPipeError):
         raise Ended.by_pipe() from error
     raise click.ClickException(f"cannot write standard output: {reason(error)}") from error
 
 
 def complain(*lines: str) -> None:
-    """Lines on standard error, each made visible. Where it takes none, the exit code has to say it alone."""
+    """Lines on standard error, each made visible. Where that cannot be written, the exit code alone remains."""
     with contextlib.suppress(Exception):
         sys.stderr.write("".join(f"{visible(line)}\n" for line in lines))
         sys.stderr.flush()

@@ -72,10 +72,10 @@ def command(
     colour: str,
     **where: Any,
 ) -> int:
-    """Show sockets, NUMA nodes, switches, GPUs, NICs and their ports as they are, and whether this host's kubelet admits a pod.
+    """Show sockets, NUMA nodes, switches, GPUs, NICs and their ports, and whether this host's kubelet admits a pod.
 
-    Without --pod the answer is for the pods of the profile. Exit 0: no pod was asked for, or all are admitted. 1: one is not, or cannot
-    be told. 2: usage, or hostagent could not run.
+    Without --pod the answer is for the pods of the profile. Exit 0: no pod was asked for, or all are admitted. 1: one is not, or that
+    is unknown. 2: usage, or hostagent could not run.
     """
     named: dict[str, Format] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if as_json else {})}
     place, wanted = evidence(**where)._replace(host_has=("/sys",)), outputs(one_form(named, "text"), output, also, FORMATS)
@@ -114,7 +114,7 @@ def mapped(reading: Reading, prepared: "Prepared", pods: "tuple[Pod, ...]") -> D
 
 
 def _without_map(found: Document) -> Document:
-    """Without the parts that take long to write: the answers have to come out."""
+    """Without the parts that take long to write, so that the answers are printed in any case."""
     late = {"unread": "timeout", "detail": "the map is shortened"}
     parts: dict[str, Any] = dict.fromkeys(PARTS, late)
     return replace(found, **parts, fabric=late, findings=found.findings[:20], placeable=found.placeable[:20])

@@ -21,7 +21,7 @@ from hostagent.engine.pipeline import Prepared
 from hostagent.engine.report import Report, state
 from hostagent.engine.report.node_status import Transition
 from hostagent.engine.report.node_summary import class_in
-from hostagent.engine.result_cache import Steady
+from hostagent.engine.result_cache import ResultCache
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.outputs.log import Log
 from hostagent.sandbox import memory
@@ -85,7 +85,7 @@ class Loop:
         self._transitions: Counter[str] = Counter()
         self._told: State | None = None
         self._shown: dict[str, Any] = {}  # the summary of the last pass that found what is told
-        self._stuck, self._steady, self._documents = Stuck(), Steady(), Documents()
+        self._stuck, self._results, self._documents = Stuck(), ResultCache(), Documents()
         self._earlier: State | None = None
         self._memory = history.FRESH
         self._warned: dict[str, frozenset[str]] = {}
@@ -152,7 +152,9 @@ class Loop:
         """One pass, judged, written, told."""
         settings, prepared = self._settings, self._loaded.prepared
         self._warn("load", self._loaded.problem, wake.problem)
-        done = passes.run(settings.evidence, prepared, settings.node_name, Between(wake.known(), self._remember, self._stuck, self._steady))
+        done = passes.run(
+            settings.evidence, prepared, settings.node_name, Between(wake.known(), self._remember, self._stuck, self._results)
+        )
         now = time.time()
         found = measured(done.report, {one.id: one.family.condition for one in prepared.checks})
         boot = done.report.boot_id  # a simulation changes it, and one that was not read is none: neither makes what was told forgotten

@@ -20,7 +20,7 @@ from hostagent.engine.collection import InProcess
 from hostagent.engine.pipeline import Prepared, judge, policy_of
 from hostagent.engine.report import Report
 from hostagent.engine.report.times import iso
-from hostagent.engine.result_cache import Steady
+from hostagent.engine.result_cache import ResultCache
 from hostagent.engine.target import Evidence, open_host
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
@@ -60,18 +60,18 @@ class Between(NamedTuple):
     known: Mapping[Question, Any]
     remember: Remember
     stuck: Stuck
-    steady: Steady
+    cache: ResultCache
 
 
 def run(place: Evidence, prepared: Prepared, node_name: str, between: Between) -> Pass:
     """Read, remember, judge. Raises ``HostagentError`` where there is no such host."""
-    profile, steady = prepared.loaded.profile, between.steady
-    with open_host(place, prepared.kinds, between.known, between.stuck.left(), steady.earlier(profile)) as reading:
+    profile, cache = prepared.loaded.profile, between.cache
+    with open_host(place, prepared.kinds, between.known, between.stuck.left(), cache.earlier(profile)) as reading:
         collected = reading.collect(policy_of(prepared))
-        steady.keep(profile, collected.earlier)
+        cache.keep(profile, collected.earlier)
         now = time.time()
         facts = between.remember(collected.facts, now)
-        report = judge(collected._replace(facts=facts), reading, prepared, node_name, steady)
+        report = judge(collected._replace(facts=facts), reading, prepared, node_name, cache)
         answers = {} if place.snapshot else reading.answers
         if imported := getattr(reading, "imported", ()):
             preload(imported)

@@ -1,4 +1,4 @@
-"""Loads the catalogues that a profile names, and holds what their checks may do."""
+"""Loads the catalogues that a profile names, and validates their checks."""
 
 import importlib
 import os
@@ -56,7 +56,7 @@ def load(names: Iterable[str], readable: Collection[str] | None = None) -> tuple
 
 
 def _refuse_unknown(checks: Mapping[str, Check], name: str, relation: str) -> None:
-    """Of another catalogue that the profile names, too."""
+    """Raises for ids that no check of the profile's catalogues has."""
     for one in checks.values():
         for other in map(id_of, getattr(one, name)):
             if other not in checks or other == one.id:
@@ -67,7 +67,7 @@ def _refuse_unknown(checks: Mapping[str, Check], name: str, relation: str) -> No
 
 
 def refuse_unclear_causes(checks: Mapping[str, Check]) -> None:
-    """A circle has no first cause, and nobody follows a long chain; one finding of a check (ID:CODE) ends one, and is not counted.
+    """Refuses circles and long chains of causes; one finding of a check (ID:CODE) ends a chain, and is not counted.
 
     Raises ``HostagentError``.
     """
@@ -84,7 +84,7 @@ def refuse_unclear_causes(checks: Mapping[str, Check]) -> None:
 
 
 def _refuse_unreadable(checks: Iterable[Check], readable: Collection[str]) -> None:
-    """Such a check would be unknown on every host, and green in its own cases."""
+    """Refuses checks of facts without a reader: unknown on every host, though their cases pass."""
     for one in checks:
         for kind in one.inputs.kinds:
             if kind.__name__ not in readable:
@@ -95,7 +95,7 @@ def _refuse_unreadable(checks: Iterable[Check], readable: Collection[str]) -> No
 
 
 def reading_order(checks: Iterable[Check]) -> tuple[str, ...]:
-    """Ids in the order in which a reader is told of them: by the check's own order, else its family's; then by id."""
+    """Ids in display order: by the check's own order, else its family's; then by id."""
     return tuple(one.id for one in sorted(checks, key=lambda one: (one.order or one.family.order, one.id)))
 
 
@@ -118,7 +118,7 @@ def names_of(checks: Iterable[Check]) -> tuple[str, ...]:
 
 
 def no_such_check(name: str, names: Iterable[str], what: str = "check") -> str:
-    """What to say of a name that is none of `names`.
+    """The error for a name that is none of `names`.
 
     >>> no_such_check("gpu.xdi", ["gpu", "gpu.xid"]), no_such_check("gpu.*", ["gpu", "gpu.xid"])
     ('no check gpu.xdi; did you mean gpu.xid?', "no check 'gpu.*': patterns are not supported; name each check")
@@ -134,9 +134,8 @@ def no_such_check(name: str, names: Iterable[str], what: str = "check") -> str:
 
 
 def refuse_unknown_ids(checks: tuple[Check, ...], loaded: Loaded) -> Loaded:
-    """A profile that turns off a check that does not exist means another one: say so, as of a parameter that does not exist or is of
-    another type. Where a layer says a newer schema than ours, it means a newer catalogue: such checks and parameters are left out of the
-    profile that is returned, each with a warning. Raises ``ProfileError`` with all of them.
+    """Unknown checks and parameters, and values of another type, are errors. In a layer with a newer schema than ours, they belong to a
+    newer catalogue: they are left out of the returned profile, each with a warning. Raises ``ProfileError`` with all of them.
     """
     known, names = {one.id: one for one in checks}, tuple[str, ...]()
     mistakes: list[Mistake] = []
@@ -162,7 +161,7 @@ def refuse_unknown_ids(checks: tuple[Check, ...], loaded: Loaded) -> Loaded:
 
 
 def _quarantine(known: Mapping[str, Check], loaded: Loaded) -> tuple[Loaded, list[Mistake]]:
-    """The same of the checks that set the comment of a node."""
+    """The same for ``quarantine``, the checks that set the comment of a node."""
     listed = loaded.profile.quarantine
     unknown = {name: number for number, name in enumerate(listed) if name not in known}
     if not unknown:
@@ -171,13 +170,13 @@ def _quarantine(known: Mapping[str, Check], loaded: Loaded) -> tuple[Loaded, lis
         names = names_of(tuple(known.values()))
         return loaded, [Mistake(("quarantine", number), no_such_check(name, names)) for name, number in unknown.items()][:MAX_MISTAKES]
     layer = loaded.origin("quarantine")
-    told = (f"profile {layer}: quarantine: {name:.60} is ignored: no catalogue that is installed has it" for name in unknown)
+    ignored = (f"profile {layer}: quarantine: {name:.60} is ignored: no catalogue that is installed has it" for name in unknown)
     kept = tuple(name for name in listed if name in known)
-    return loaded._replace(profile=replace(loaded.profile, quarantine=kept), warnings=(*loaded.warnings, *told)), []
+    return loaded._replace(profile=replace(loaded.profile, quarantine=kept), warnings=(*loaded.warnings, *ignored)), []
 
 
 def with_unknown_ids(error: "ProfileError") -> "ProfileError":
-    """The same mistakes, and those in what the profile says of our checks. No other catalogue is imported for that."""
+    """Adds the mistakes in the profile's settings of our checks. Imports no other catalogue."""
     from hostagent.profiles.mistakes import ProfileError
 
     loaded = error.rest
@@ -192,7 +191,7 @@ def with_unknown_ids(error: "ProfileError") -> "ProfileError":
 
 
 def without_catalogues(loaded: Loaded, names: Collection[str]) -> Loaded:
-    """Without what is said of the checks of these catalogues, whose ids begin with their names."""
+    """Without the settings of checks of these catalogues; their ids begin with a catalogue's name."""
     ours = {name: policy for name, policy in loaded.profile.checks.items() if name.partition(".")[0] not in names}
     listed = tuple(name for name in loaded.profile.quarantine if name.partition(".")[0] not in names)
     return loaded._replace(profile=replace(loaded.profile, checks=ours, quarantine=listed))

@@ -1,4 +1,4 @@
-"""Imports a catalogue of third parties: each module once its source is linted, and its owner is one that this process obeys."""
+"""Imports third-party checks from the linted source, if a trusted user owns it."""
 
 import ast
 import importlib
@@ -17,7 +17,7 @@ _MAX_BYTES = 256 * 1024
 
 
 def import_lawfully(module: str) -> ModuleType:
-    """The module, imported now or before. Raises ``HostagentError`` for a source that is not lawful, and whatever the module raises."""
+    """The module, imported now or before. Raises ``HostagentError`` for a source that the lint refuses, and whatever the module raises."""
     for name, spec in _specs(module):
         if spec is None or (name != module and spec.submodule_search_locations):
             raise _no_source(name)
@@ -26,8 +26,8 @@ def import_lawfully(module: str) -> ModuleType:
 
 
 def _specs(module: str) -> Iterator[tuple[str, ModuleSpec | None]]:
-    """Of the module, and with a package of the private modules in it: they run as soon as any module of it imports them. A private module
-    is one file: a package could hold more.
+    """Specs of the module, and of a package's private modules, which run as soon as any of its modules imports them. A private module is
+    one file: a package could hold more.
     """
     spec = find_spec(module)
     yield module, spec

@@ -1,6 +1,6 @@
-"""Pages about checks, made from the checks' own data: what ``checks show`` prints and what ``checks/docs`` holds.
+"""Pages about checks, made from the checks' own data, for ``checks show`` and ``checks/docs``.
 
-A page answers in the order in which somebody with a broken host asks: what is wrong, is it so, how is it fixed, what comes after that.
+Order of a page: what is wrong, how to confirm it, how to fix it, background.
 """
 
 import inspect
@@ -14,7 +14,7 @@ from hostagent.core.steps import in_words
 from hostagent.core.tables.recovery_actions import ENDS_JOBS
 from hostagent.core.text import joined
 from hostagent.engine.check import Check, Step, id_of
-from hostagent.engine.inputs import made_of
+from hostagent.engine.inputs import join_inputs
 from hostagent.engine.links import parts
 from hostagent.facts.hostfacts import subject_key
 
@@ -103,7 +103,7 @@ def _step(step: Step, folds: bool) -> str:
 
 
 def _quoted(text: str, folds: bool) -> str:
-    """A viewer sets as code what a text has between single quotes; an apostrophe stands after a letter."""
+    """Text between single quotes as code; an apostrophe, which follows a letter, is none."""
     return _COMMAND.sub(r"`\1`", text) if folds else text
 
 
@@ -147,7 +147,7 @@ def _weight(one: Check, folds: bool) -> Iterable[str]:
 
 def _inputs(one: Check) -> Iterable[str]:
     inputs = one.inputs
-    joined = [kind for join in inputs.joins.values() for kind in made_of(join).kinds]
+    joined = [kind for join in inputs.joins.values() for kind in join_inputs(join).kinds]
     single = (*((inputs.subject[1],) if inputs.subject else ()), *(kind for kind in inputs.kinds if not subject_key(kind)))
     collected = dict.fromkeys((*inputs.collections.values(), *filter(subject_key, joined)))
     yield from (f"reads `{kind.__name__}`" for kind in single)

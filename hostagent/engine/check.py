@@ -1,4 +1,4 @@
-"""What a check is written with: ``check``, ``Findings``, ``fail``, ``warn``, ``skip``, ``need``; and ``Family``."""
+"""The API of checks: ``check``, ``Findings``, ``fail``, ``warn``, ``skip``, ``need``; and ``Family``."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ class Finding(NamedTuple):
     remedy: tuple[Step, ...]  # () for the check's own
     at_least: Severity | None = None  # it weighs no less, whatever the axis of its check does by default
     at_most: Severity | None = None  # it weighs no more than that
-    because: tuple[str, ...] | None = None  # checks that it is told under; None for those of its check
+    because: tuple[str, ...] | None = None  # checks that may be its cause; None for those of its check
     headline: str = ""  # "" for the check's own
     about: "str | Unread" = ""  # the device or the unread question that it is about, "" for the check's own subject
 
@@ -48,11 +48,11 @@ Findings = Iterator[Finding]
 
 
 class NotApplicable(Exception):  # noqa: N818  an outcome, not an error
-    """What `skip` raises; `evaluate` turns it into the outcome ``skip``."""
+    """Raised by `skip`; `evaluate` turns it into the outcome ``skip``."""
 
 
 def skip(reason: str) -> NoReturn:
-    """End the check: what it asks does not apply to this subject or host. `reason` completes "does not apply (…)"."""
+    """End the check: it does not apply to this subject or host. `reason` completes "does not apply (…)"."""
     raise NotApplicable(need(reason))
 
 
@@ -75,9 +75,9 @@ def fail(
 
     `headline`, `remedy` and `action` are the check's own where the finding brings none; a remedy that is one text is one step of that
     `action`. One finding of a check can weigh more or less than the check itself: `at_most` "info" is worth knowing and counts in no
-    verdict. `because` () is for a finding that has a cause of its own, whatever its check is told under. `about` is the key of the device
-    that it concerns (a GPU's PCI address), where the check looks at the whole host; or the ``Unread`` that it explains: what nobody could
-    judge for want of the same answer is told under it.
+    verdict. `because` () is for a finding that is its own cause, whatever its check has. `about` is the key of the device that it
+    concerns (a GPU's PCI address), where the check is about the whole host; or the ``Unread`` that it explains: unknowns for want of the
+    same answer are grouped under it.
     """
     made = _finding("fail", message, code, found, wanted, evidence, as_steps(remedy, action), headline)
     return made._replace(at_least=at_least, at_most=at_most, because=because, about=about)
@@ -125,15 +125,15 @@ def _shown(value: object) -> str:
 
 
 class Family(NamedTuple):
-    """What the ``__init__`` of a family says of its checks, as ``FAMILY``."""
+    """Defaults for the checks of a family: ``FAMILY`` in its ``__init__``."""
 
     title: str
-    order: int  # families are told in this order, causes before their consequences
+    order: int  # display order of families, causes before their consequences
     condition: Condition = ""  # the condition of a node that its critical checks decide
-    part: PartName = ""  # what of the host its checks judge, where that can be somebody else's
+    part: PartName = ""  # the part of the host that its checks judge, where the provider may own it
 
 
-#: A family that says nothing of itself.
+#: A family without a ``FAMILY``.
 UNTITLED = Family("", sys.maxsize)
 
 
@@ -151,12 +151,12 @@ class Check(NamedTuple):
     owns: tuple[str, ...]  # "Driver.loaded_version": its absence fails this check instead of skipping it
     inputs: Inputs
     doc: str
-    order: int  # where it is told; 0 for where its family is
+    order: int  # display order; 0 for that of its family
     family: Family
     axis: Axis
     part: PartName | None  # None: the family's
     proved_by: tuple[str, ...]  # ids of checks: where all of them pass, an unknown of this one stops no job
-    because: tuple[str, ...]  # ids of checks, or ID:CODE: where one has a finding (of that code), those of this one are told under it
+    because: tuple[str, ...]  # possible causes, ids of checks or ID:CODE: findings of this one are grouped under theirs (of that code)
     headline: str  # what happened, with {device}, {found} and {wanted}; "" where the message says it
     confirm: tuple[str, ...]  # shell commands that show the fault and change nothing: "lspci -s <address>  # what to look for"
     explains: tuple[Topic, ...]  # of a job's log by NCCL, see `hostagent.domains.nccl.tables.host_topics`
@@ -192,16 +192,16 @@ def check(
 ) -> Callable[[Callable[..., Findings]], Check]:
     """Declare a check. The function's annotations are its inputs: facts by type, ``Profile``, ``Params``. Raises ``ValueError``.
 
-    `order` is for a check that is told at another place than its family, such as the cause of what other families find.
-    `axis` "security" is for what a published vulnerability lets in: the profile's ``security`` says what that counts. `proved_by` are
-    checks that show the same function at work now. Never of what nothing else shows: a GPU's health, what the log says, access.
-    `because` are checks whose findings a reader wants to hear first, the likeliest first; ID:CODE is one finding of a check.
-    `part` "" is for a check that judges something else than the part of its family. `headline` says what happened: "{device} has fallen
+    `order` is for a check with another place than its family, such as a cause of findings of other families.
+    `axis` "security" is for published vulnerabilities: the profile's ``security`` sets how they count. `proved_by` are checks that show
+    the same function at work now; never for a check that has the only evidence: a GPU's health, the kernel log, access.
+    `because` are possible causes, the likeliest first: checks, or ID:CODE for one finding of a check.
+    `part` "" is for a check that is not about the part of its family. `headline` says what happened: "{device} has fallen
     off the PCIe bus". A `remedy` that is one text is one step of that `action`. `confirm` are commands. `explains` are topics of a job's
     log that its findings are a reason for.
     """
-    told = (("severity", severity, SEVERITIES), ("scope", scope, SCOPES), ("axis", axis, AXES), ("action", action, ACTIONS))
-    for what, word, wanted in (*told, *(("explains", topic, TOPICS) for topic in explains)):
+    choices = (("severity", severity, SEVERITIES), ("scope", scope, SCOPES), ("axis", axis, AXES), ("action", action, ACTIONS))
+    for what, word, wanted in (*choices, *(("explains", topic, TOPICS) for topic in explains)):
         _want(what, word, wanted)
 
     def declare(function: Callable[..., Findings]) -> Check:
@@ -219,7 +219,7 @@ def _want(what: str, word: str, words: tuple[str, ...]) -> None:
 
 
 def _refuse_unknown_absences(owns: tuple[str, ...], inputs: Inputs) -> None:
-    """Of the subject and the single facts: an absence within a collection is nobody's."""
+    """Refuses absences of collections: they are for the subject and single facts."""
     kinds = (*((inputs.subject[1],) if inputs.subject else ()), *inputs.facts.values())
     known = [f"{kind.__name__}.{field.name}" for kind in kinds for field in fields(kind)] if owns else []
     for path in owns:

@@ -1,4 +1,4 @@
-"""Source to facts: one reader per fact type, found here by that type's name and imported when it is asked for."""
+"""Source to facts: one reader per fact type, listed here by that type's name and imported when it is needed."""
 
 import importlib
 import time
@@ -17,8 +17,8 @@ Known = Callable[[type], Any]
 
 
 class Fact(NamedTuple):
-    """As it has been read. ``asked``: what it was read from, as `hostagent.engine.fact_cache` has it; b"" where no other pass is to know.
-    ``is_new``: it is not the fact of an earlier pass.
+    """A fact that was read. ``asked``: the questions and digests of answers, see `hostagent.engine.fact_cache`; b"" to read it anew in
+    the next pass. ``is_new``: not the fact of an earlier pass.
     """
 
     name: str
@@ -28,8 +28,8 @@ class Fact(NamedTuple):
     is_new: bool
 
 
-#: Hears of each fact as soon as it is read.
-Told = Callable[[Fact], None]
+#: Called with each fact as soon as it is read.
+OnFact = Callable[[Fact], None]
 
 
 class Reader(NamedTuple):
@@ -47,7 +47,7 @@ class Reader(NamedTuple):
 
 
 _NVIDIA, _RDMA = ("nvidia",), ("rdma",)
-#: In reading order: what waits for a worker comes last.
+#: In reading order: those that wait for a worker come last.
 READERS: Mapping[str, Reader] = {
     "Identity": Reader("system.read_identity.read_identity", has_clock=True),
     "Os": Reader("system.read_os.read_os"),
@@ -77,7 +77,7 @@ READERS: Mapping[str, Reader] = {
     # where jobs keep libraries a file system of the network may hang: then all else has been read
     "Nccl": Reader("nccl.read_nccl.read_nccl"),
 }
-#: What only a change of the host needs: read by ``plan``, ``install`` and ``snapshot save``, where it is named, never by ``check``.
+#: Facts for changes of the host: read by ``plan``, ``install`` and ``snapshot save``, by name, never by ``check``.
 CHANGE_READERS: Mapping[str, Reader] = {
     "Installation": Reader("driver.read_installation.read_installation", ("Packages", "Runtime")),
     "Cuda": Reader("driver.read_cuda.read_cuda", ("Packages",)),
@@ -85,7 +85,7 @@ CHANGE_READERS: Mapping[str, Reader] = {
     "Ancestry": Reader("system.read_os.read_ancestry"),
 }
 ALL_READERS: Mapping[str, Reader] = {**READERS, **CHANGE_READERS}
-#: What the head of every report is made of.
+#: The facts in the head of every report.
 HEAD = ("Identity", "Os", "Platform")
 
 
@@ -118,7 +118,7 @@ def collect(
     source: Source,
     kinds: Iterable[str] = (),
     readers: Mapping[str, Reader] = ALL_READERS,
-    told: Told = lambda _: None,
+    on_fact: OnFact = lambda _: None,
     earlier: "Mapping[str, Earlier] | None" = None,
 ) -> "tuple[HostFacts, dict[str, float]]":
     """The facts of the named types (all that `readers` read for a check when none is named) and of those they are read from; and
@@ -126,7 +126,7 @@ def collect(
     pass of this program, and None where there is no other pass.
     """
     wanted = with_needs(tuple(kinds) or readers.keys() - CHANGE_READERS.keys(), readers)
-    collecting = _Collecting(source, readers, told, earlier)
+    collecting = _Collecting(source, readers, on_fact, earlier)
     try:
         for name in wanted:
             collecting.known(name)
@@ -139,10 +139,10 @@ def collect(
 class _Collecting:
     """The facts of one pass as they come."""
 
-    def __init__(self, source: Source, readers: Mapping[str, Reader], told: Told, earlier: "Mapping[str, Earlier] | None") -> None:
+    def __init__(self, source: Source, readers: Mapping[str, Reader], on_fact: OnFact, earlier: "Mapping[str, Earlier] | None") -> None:
         self.values: dict[str, Any] = {}
         self.timings_ms: dict[str, float] = {}
-        self._source, self._readers, self._told, self._earlier = source, readers, told, earlier
+        self._source, self._readers, self._on_fact, self._earlier = source, readers, on_fact, earlier
         self._new: set[str] = set()
 
     def known(self, kind: "type | str") -> Any:
@@ -161,7 +161,7 @@ class _Collecting:
             asked = self._asked(name)
             self._source.budget.charge_to(before)
             self.timings_ms[name] = round((time.perf_counter() - started) * 1000, 3)
-            self._told(Fact(name, self.values[name], asked, self.timings_ms[name], name in self._new))
+            self._on_fact(Fact(name, self.values[name], asked, self.timings_ms[name], name in self._new))
         return self.values[name]
 
     def _read(self, name: str) -> Any:
@@ -177,7 +177,7 @@ class _Collecting:
         return value if over is None else over  # what was not asked may be anything
 
     def _asked(self, name: str) -> bytes:
-        """What could not be read is read anew each time."""
+        """b"" for a fact with a gap, which is read anew in each pass."""
         if self._earlier is None or isinstance(self.values[name], Unread):
             return b""
         return fact_cache.asked(self._source) if name in self._new else self._earlier[name].asked

@@ -1,4 +1,4 @@
-"""One pass over one host: what it reads, and in which process. A snapshot in this one, others in `collector_process`."""
+"""One pass over one host. A snapshot is read in this process, a live host or image in `collector_process`."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +19,7 @@ from hostagent.sandbox.worker_spec import below
 
 
 class Collected(NamedTuple):
-    """What one pass has read: facts, and milliseconds by fact type; and for the next one, what each was read from."""
+    """Result of one pass: facts, milliseconds by fact type, and for the next pass the questions of each fact."""
 
     facts: HostFacts
     timings_ms: Mapping[str, float]
@@ -27,7 +27,7 @@ class Collected(NamedTuple):
 
 
 def earlier(facts: Iterable[Fact]) -> Mapping[str, Earlier]:
-    """What the next pass may take them for."""
+    """The facts that the next pass may reuse."""
     return {one.name: Earlier(one.value, one.asked) for one in facts if one.asked}
 
 
@@ -38,7 +38,7 @@ class Reading(Protocol):
     started: float
     #: Whether from a snapshot.
     replayed: bool
-    #: Seconds since the epoch: what stands for the host's clock where that could not be read.
+    #: Seconds since the epoch: used where the host's clock could not be read.
     recorded_at: float
     #: By lane, the cage in which its library was asked; complete after `collect`.
     cages: dict[str, Any]
@@ -50,11 +50,11 @@ class Reading(Protocol):
         """Every question that went to the host, with its answer; complete after `collect`, until the pass is closed."""
 
     def collect(self, policy: Policy = NO_POLICY) -> Collected:
-        """The facts, once they have come or the time is up. Call it once. `policy`: the profile's word."""
+        """The facts, once they are read or the time is up. Call it once. `policy`: settings of the profile."""
 
 
 class InProcess:
-    """A pass in this process. A replay cannot hang in the kernel; what it computes ends at the deadline."""
+    """A pass in this process, for a replay: it cannot hang in the kernel, and its computation ends at the deadline."""
 
     def __init__(
         self,
@@ -65,12 +65,12 @@ class InProcess:
         replayed: bool = False,
         recorded_at: float = 0,
     ) -> None:
-        """`kinds`: names of the fact types to read, all when there is none. `recorded_at`: now, unless said."""
+        """`kinds`: names of the fact types to read, all when there is none. `recorded_at`: 0 for now."""
         self._backend = backend
         self._kinds = tuple(kinds)
-        #: Facts of the pass before, None where none comes after.
+        #: Facts of the previous pass; None if no pass follows.
         self.before: Mapping[str, Earlier] | None = None
-        #: Called with each question that was answered; set before `collect`, and None where that is of no interest.
+        #: Called with each answered question; set before `collect`.
         self.on_answer: OnAnswer | None = None
         self.deadline = deadline or within(30)
         self.started = time.perf_counter()
@@ -85,7 +85,7 @@ class InProcess:
         facts: list[Fact] = []
         try:
             with time_limit(self.deadline.left_s, self.deadline.seconds):
-                read.append(Collected(*collect(source, self._kinds, told=facts.append, earlier=self.before), earlier(facts)))
+                read.append(Collected(*collect(source, self._kinds, on_fact=facts.append, earlier=self.before), earlier(facts)))
         except OutOfTime as error:  # before the first reader began, or after the last one
             late = Unread("timeout", str(error))
             read.append(Collected(HostFacts(dict.fromkeys(with_needs(self._kinds or READERS), late), source.kind), {}))
@@ -95,7 +95,7 @@ class InProcess:
         if not self.on_answer:
             return Source(self._backend, policy=lambda: policy, on_answer=self.answers.__setitem__)
         watch = Stopwatch(self.on_answer, heard=self.answers.__setitem__)
-        return Source(Told(self._backend, watch.begin), policy=lambda: policy, on_answer=watch.end)
+        return Source(AnnouncingBackend(self._backend, watch.begin), policy=lambda: policy, on_answer=watch.end)
 
 
 #: Question, "ok" or why it was not answered, and how many seconds that took.
@@ -103,7 +103,7 @@ OnAnswer = Callable[[Question, str, float], None]
 
 
 class Stopwatch:
-    """Measures each question between `begin`, which a `Told` calls, and `end`, which a `Source` calls, and reports it to `on_answer`."""
+    """Measures each question from `begin`, called by an `AnnouncingBackend`, to `end`, called by a `Source`; reports it to `on_answer`."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Stopwatch:
         heard: "Callable[[Question, Answer | Unread], None]" = lambda *_: None,
         measured: Callable[[Question], "float | None"] = lambda _: None,
     ) -> None:
-        """`measured`: what a worker measured, which answers ahead of the question."""
+        """`measured`: time of a worker, which answers ahead of the question."""
         self._on_answer, self._begin, self._heard, self._measured = on_answer, begin, heard, measured
         self._began = 0.0
 
@@ -127,8 +127,8 @@ class Stopwatch:
         self._on_answer(asked, answer.why if isinstance(answer, Unread) else "ok", took_s if measured_s is None else measured_s)
 
 
-class Told:
-    """A backend that says what it is asked before it asks; below `hung` it asks nothing."""
+class AnnouncingBackend:
+    """A backend that calls `before` with each question; paths below `hung` time out without being asked."""
 
     def __init__(
         self,

@@ -5,14 +5,14 @@ It sends::
 
     ("fact", DATA)                   a `hostagent.engine.collect.Fact`; without its value where the parent has that from an earlier pass
     ("cage", LANE, CAGE)             in which a lane's library was asked, see `hostagent.sandbox.library_sandbox`
-    ("refused", MESSAGE, NEXT_STEP)  a ``HostagentError``: what is there is not what was wanted
+    ("refused", MESSAGE, NEXT_STEP)  a ``HostagentError``: the root is not of the wanted kind
     ("crash", DETAIL, LINES)         what happened, and the traceback
     ("imported", NAMES)              modules that it needed and its parent had not
-    ("answered", QUESTION, HOW, S)   where `Forked.on_answer` is set: as that takes it
+    ("answered", QUESTION, HOW, S)   the arguments of `CollectorProcess.on_answer`, where that is set
     ("done",)
 
-by marshal, DATA by pickle: both ends have the same rights. A child that reads an image has fewer, and gets none of its parent's by what
-it sends: from it comes JSON of a bounded size, DATA as `hostagent.engine.fact_data` has it. Answers go to a file in memory
+by marshal, DATA by pickle: both ends have the same rights. A child that reads an image has fewer, and must not gain its parent's by a
+message: it sends JSON of a bounded size, DATA as `hostagent.engine.fact_data` has it. Answers go to a file in memory
 (`hostagent.host.answer_file`): a snapshot is made of them, and a child that hangs in a question is replaced by one that has them.
 """
 
@@ -34,7 +34,7 @@ from hostagent.core.errors import HostagentError
 from hostagent.core.unread import Unread, Why
 from hostagent.core.vocabulary import Kind
 from hostagent.engine.collect import READERS, Fact, collect, with_needs
-from hostagent.engine.collection import Collected, OnAnswer, Stopwatch, Told, earlier
+from hostagent.engine.collection import AnnouncingBackend, Collected, OnAnswer, Stopwatch, earlier
 from hostagent.engine.timeouts import allowed_s
 from hostagent.facts.hostfacts import Earlier, HostFacts
 from hostagent.host.answer_file import AnswerFile, Question
@@ -49,14 +49,14 @@ from hostagent.sandbox.mounts import mount_below
 from hostagent.sandbox.privileges import is_sandbox
 from hostagent.sandbox.worker import HungWorker, Worker
 
-#: Seconds after its deadline that the child gets for what it has read and not sent yet.
+#: Seconds after its deadline that the child gets to send the facts that it has read.
 _GRACE_S = 0.2
 
 #: What the child does first: the root may be on a disk that does not answer.
 _ENTER = "enter"
-#: The part of its time for which a child that works, and does not hang, uses the processor: a host may have 50,000 processes.
+#: Share of its time that a working child spends on the processor, as with 50,000 processes; a hanging one uses less.
 _BUSY = 0.5
-#: Seconds between two looks at a child: it does not say when it begins a question.
+#: Seconds between two polls of a child, which sends no message when it begins a question.
 _LOOK_S = 0.25
 #: Children that are replaced in one pass. Each may have left a process in the kernel.
 _MAX_REPLACED = 3
@@ -65,19 +65,19 @@ _MAX_CAGES = 16
 
 
 class Place(NamedTuple):
-    """What is read, where its ``/`` is for this process, and what is not asked there, for it has been answered before."""
+    """The root to read, its kind, and questions that need not be asked, because they are answered already."""
 
     root: str
     kind: Kind
     known: "Mapping[Question, Answer | Unread]" = MappingProxyType({})
     left: StuckProcesses = StuckProcesses()
-    earlier: "Mapping[str, Earlier] | None" = None  # facts of the pass before, None where none comes after
+    earlier: "Mapping[str, Earlier] | None" = None  # facts of the previous pass; None if no pass follows
 
 
-class Forked:
-    """A pass in a child: whatever hangs or computes, the parent has what came until the deadline, and goes on.
+class CollectorProcess:
+    """A pass in a child: if it hangs or computes for too long, the parent has the facts sent until the deadline, and goes on.
 
-    A question that does not end costs its own answer: the child that hangs in it is left behind, and another one goes on.
+    A question that does not end costs its own answer: the child that hangs in it is abandoned, and another one continues.
     """
 
     replayed = False
@@ -90,7 +90,7 @@ class Forked:
         deadline: Deadline,
         workers: "Callable[[Mapping[str, int]], Sequence[Worker | HungWorker]]" = lambda _: (),
     ) -> None:
-        """`backend` is made in the child, over what `workers` makes, who is told of lanes in which a worker of this pass hangs already."""
+        """`backend` is called in the child, with the result of `workers`, which gets the lanes with a hanging worker of this pass."""
         self._root, self._kind, known, before, self._earlier = place
         self._coding = STRICT if self._kind == "image" else FAST
         self._left_bytes = self._coding.most_total
@@ -109,7 +109,7 @@ class Forked:
         self.left = StuckProcesses({}, {})
         self._word = (-1, -1)  # a pipe to the child, for what only the profile knows
         self._under_way: CurrentQuestion | None = None
-        self._seen = (0.0, 0.0, 0.0)  # a question, by when it began: when it was seen first, and the processor time of the child then
+        self._seen = (0.0, 0.0, 0.0)  # by question and its begin: time of the first poll that saw it, and the child's processor time then
         self._replaced = 0
         self._facts: list[Any] = []  # as they came
         self._problem: Unread | None = None
@@ -118,13 +118,13 @@ class Forked:
         self.recorded_at = time.time()
         self._last: dict[Question, Answer | Unread] = {}  # the question in which it ended
         self.cages: dict[str, Any] = {}
-        self.imported: tuple[str, ...] = ()  # modules: whoever forks again imports them first
-        #: Called with each question that was answered; set before `start`, and None where that is of no interest.
+        self.imported: tuple[str, ...] = ()  # modules to import before the next fork
+        #: Called with each answered question; set before `start`.
         self.on_answer: OnAnswer | None = None
 
     @property
     def answers(self) -> "Mapping[Question, Answer | Unread]":
-        """Read when they are asked for: most runs have no use for them here."""
+        """Read on demand: most runs do not use them here."""
         return {**self._last, **(self._kept.read() if self._kept else {}), **self._known}
 
     def start(self) -> None:
@@ -150,7 +150,7 @@ class Forked:
             self._child.start(lambda send: self._read(send, policy), needed)
         except OSError as error:
             self._problem = Unread("error", f"the reading process cannot start: {error}")
-        for one in self._workers:  # the child listens to them from now on
+        for one in self._workers:  # the child reads from them from now on
             one.hand_over()
 
     def close(self) -> None:
@@ -202,13 +202,13 @@ class Forked:
         return left
 
     def _unshare(self) -> None:
-        """A worker that is forked from here on has not the memory in which the child is believed."""
+        """Unmaps the shared memory, so that no worker forked from now on can write what the parent trusts."""
         if self._under_way:
             self._under_way.close()
         self._under_way = None
 
     def _receive(self, policy: Callable[[], Policy]) -> None:
-        """All that comes until the child is done, dead or late."""
+        """Receives messages until the child is done, dead or late."""
         while self._problem is None and self._refused is None:
             messages: list[bytes] | None = []
             try:
@@ -231,8 +231,8 @@ class Forked:
                 self._replace(hangs, policy)
 
     def _hangs(self) -> Question:
-        """The question under way, where it has taken all its time, and not because the child computes or waits for a processor, which a
-        container may get little of. () where it has not.
+        """The current question, if it has used up its time, and not because the child computes or waits for a processor, of which a
+        container may get little; else ().
         """
         asked, began = self._asked
         now = time.monotonic()
@@ -246,11 +246,11 @@ class Forked:
 
     @property
     def _asked(self) -> OpenQuestion:
-        """The question under way."""
+        """The current question."""
         return self._under_way.get() if self._under_way else NOTHING
 
     def _replace(self, asked: Question, policy: Callable[[], Policy]) -> None:
-        """Leave the child that hangs, and start another that has all the answers and a timeout for that one."""
+        """Abandon the child that hangs, and start another with all the answers and a timeout for the current question."""
         assert self._kept is not None
         left = self._end()
         if asked[0] == _ENTER:
@@ -280,12 +280,12 @@ class Forked:
             self._tell_answer(asked, self._problem)
 
     def _tell_answer(self, asked: Question, answer: Unread) -> None:
-        """Of a question in which the child ended."""
+        """Reports a question in which the child ended."""
         if self.on_answer:
             self.on_answer(asked, answer.why, max(0, time.monotonic() - self._asked[1]))
 
     def _hear(self, message: bytes) -> None:
-        """Raises ``ValueError`` and ``TypeError`` for what no child of ours says."""
+        """Raises ``ValueError`` and ``TypeError`` for a message that no child of ours sends."""
         self._left_bytes -= self._coding.cost(message)
         if self._left_bytes < 0:
             raise ValueError("found too much")
@@ -308,7 +308,7 @@ class Forked:
                 raise ValueError("found no such event")
 
     def _give_up_rights(self) -> dict[str, Any]:
-        """In the child, before the first question. The cages of this pass, by what is in them."""
+        """In the child, before the first question. The sandboxes of this pass, by what runs in them."""
         from hostagent.sandbox import least_privileges
 
         if self._kind != "image":
@@ -316,12 +316,12 @@ class Forked:
             return {}
         from hostagent.domains.packages.read_rpm_copy import start_rpm_helper
 
-        with contextlib.suppress(OSError):  # no process to be had: rpm's answers say so
+        with contextlib.suppress(OSError):  # no process available: rpm's answers say so
             start_rpm_helper(self._root)
         return {"image": least_privileges.image_reader(self._root).plain()}
 
     def _measured(self, asked: Question) -> "float | None":
-        """In the child: what a worker measured."""
+        """In the child: the time of a worker."""
         question = asked[:2] if asked[0] == "read" else asked
         return next((one.took_s[question] for one in self._workers if question in one.took_s), None)
 
@@ -334,7 +334,7 @@ class Forked:
         def tell(*event: Any) -> None:
             send(self._coding.dumps(event))
 
-        def told(fact: Fact) -> None:
+        def send_fact(fact: Fact) -> None:
             if self._coding is FAST:
                 tell("fact", pickle.dumps(tuple(fact if fact.is_new else fact._replace(value=None, asked=b"")), protocol=5))
             else:
@@ -355,8 +355,8 @@ class Forked:
             if self.on_answer:
                 watch = Stopwatch(partial(tell, "answered"), say, heard, self._measured)
                 say, heard = watch.begin, watch.end
-            source = Source(Told(backend, say, self._hung), policy=policy, cached=self._known, on_answer=heard)
-            collect(source, self._kinds, told=told, earlier=self._earlier)
+            source = Source(AnnouncingBackend(backend, say, self._hung), policy=policy, cached=self._known, on_answer=heard)
+            collect(source, self._kinds, on_fact=send_fact, earlier=self._earlier)
             for one in self._workers:
                 if one.sandbox:
                     tell("cage", one.lane.name, one.sandbox)

@@ -1,4 +1,4 @@
-"""Facts meet checks. ``skip`` and ``unknown`` are decided here and nowhere else."""
+"""Runs checks on facts; the one place that decides ``skip`` and ``unknown``."""
 
 # A collection is annotated `tuple[Gpu, ...] | Unread` if it can only excuse: in an image, which has none, and where it is unread,
 # nothing is excused and the check works all the same.
@@ -21,18 +21,18 @@ from hostagent.core.typed import ShapeError
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.core.vocabulary import Severity
 from hostagent.engine.check import Check, NotApplicable
-from hostagent.engine.inputs import Joined, thresholds
+from hostagent.engine.inputs import JoinCache, thresholds
 from hostagent.engine.judgements import WHOLE_HOST, Subject, device, from_finding, judgement, why_unread
 from hostagent.engine.report import Judgement, subject_order
-from hostagent.engine.result_cache import Steady
+from hostagent.engine.result_cache import ResultCache
 from hostagent.engine.root_cause import with_causes
 from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.facts.platform import Part, Platform
 from hostagent.profiles.profile import CheckPolicy, Profile
 
-#: Seconds of processor time for all checks that are left, each time that a check was cut: so often, then the rest is not judged.
+#: Seconds of processor time for the remaining checks after each check that was cut; number of such cuts, then the rest is not judged.
 _REST_S, _MOST_CUT = 1.0, 5
-#: What answers a question that had no answer, by why it had none.
+#: Remedies for a question without an answer, by reason.
 _AGAIN = {
     "denied": (Step("rerun", "Run 'hostagent check' as root on the host."),),
     "timeout": (Step("rerun", "Run 'hostagent check' again when the host is less busy, or with a longer --deadline."),),
@@ -51,8 +51,8 @@ def evaluate(checks: Iterable[Check], facts: HostFacts, profile: Profile, *how: 
 
 
 def concluded(checks: Iterable[Check], judged: Judged, facts: HostFacts) -> tuple[Judgement, ...]:
-    """All judgements, with what one check proves of another, and with their causes. It takes some milliseconds, and no limit holds for it:
-    an ``OutOfTime`` here would cost all that was judged.
+    """All judgements, with proofs of other checks applied, and with their causes. Takes some milliseconds, without a time limit: an
+    ``OutOfTime`` here would lose all judgements.
     """
     ordered = sorted(checks, key=lambda one: one.id)
     return with_causes(ordered, proved(ordered, judged), facts.parents())
@@ -65,15 +65,15 @@ def judge_each(
     *,
     within_s: float = COMPUTING_S,
     origins: Mapping[str, str] = _NO_ORIGINS,
-    steady: Steady | None = None,
+    cache: ResultCache | None = None,
 ) -> Judged:
-    """What each check says of its subjects.
+    """The judgements of each check.
 
-    The check that is under way after `within_s` seconds of processor time is not judged, and the ones after it have a second more, five
-    times at most: so a check without an end costs itself alone. `origins` is the profile's: the layer that set each dotted path. `steady`
-    knows what passes before this one said.
+    The check that runs after `within_s` seconds of processor time is cut and not judged, and those after it get a second more, five times
+    at most: so a check without an end costs only itself. `origins` is the profile's: the layer that set each dotted path. `cache` has
+    judgements of earlier passes.
     """
-    ordered, host = sorted(checks, key=lambda one: one.id), Joined(facts, profile)
+    ordered, host = sorted(checks, key=lambda one: one.id), JoinCache(facts, profile)
     judged: dict[str, tuple[Judgement, ...]] = {}
     for seconds in (within_s, *[_REST_S] * _MOST_CUT):
         left = [one for one in ordered if one.id not in judged]
@@ -84,14 +84,14 @@ def judge_each(
             for one in left:
                 under_way = one
                 judge = partial(_judged, one, host, origins)
-                judged[one.id] = steady.judged(one, profile, judge) if steady else judge()
+                judged[one.id] = cache.judgements(one, profile, judge) if cache else judge()
         if under_way and under_way.id not in judged:
             judged[under_way.id] = (_not_judged(under_way, profile, within_s),)
     return {**judged, **{one.id: (_not_judged(one, profile, within_s),) for one in ordered if one.id not in judged}}
 
 
 def _not_judged(one: Check, profile: Profile, within_s: float) -> Judgement:
-    """For want of time, which says nothing about the host: it counts in a verdict only where the check is critical."""
+    """Unknown for want of time, which says nothing about the host: it counts in a verdict only where the check is critical."""
     policy = profile.checks.get(one.id, _NO_POLICY)
     one = one._replace(severity=policy.severity or _by_axis(one, profile))
     if policy.off:
@@ -110,7 +110,7 @@ def _judged(one: Check, *what: Any) -> tuple[Judgement, ...]:
     return tuple(_judge(one, *what))
 
 
-def _judge(one: Check, host: Joined, origins: Mapping[str, str]) -> Iterator[Judgement]:
+def _judge(one: Check, host: JoinCache, origins: Mapping[str, str]) -> Iterator[Judgement]:
     facts, profile = host.facts, host.profile
     policy = profile.checks.get(one.id, _NO_POLICY)
     one = one._replace(severity=policy.severity or _by_axis(one, profile))
@@ -131,29 +131,29 @@ def _judge(one: Check, host: Joined, origins: Mapping[str, str]) -> Iterator[Jud
 
 
 def _part(one: Check, facts: HostFacts, profile: Profile) -> "tuple[str, Part | None]":
-    """The platform's name, and the part of it that the check judges; None where whose it is was not read, or it is nobody's.
+    """The platform's name, and the part of it that the check judges; None where its owner was not read, or it has none.
 
-    What lies on the host says whose it is, else the profile: of a driver container that is gone nothing is left.
+    The owner follows from files on the host, else from the profile: a driver container that has gone leaves no files.
     """
     platform = facts.of(Platform)
     part = None if isinstance(platform, Unread) or not one.part else platform.part(one.part)
     if isinstance(platform, Unread) or part is None or isinstance(part, Unread) or isinstance(platform.name, Unread):
         return "", None
-    said = {"driver": profile.driver.owner, "toolkit": profile.toolkit.owner}.get(one.part or "", "")
-    if part.owner == "host" and said in OWNERS:
-        part = replace(part, owner=OWNERS[said])
+    owner = {"driver": profile.driver.owner, "toolkit": profile.toolkit.owner}.get(one.part or "", "")
+    if part.owner == "host" and owner in OWNERS:
+        part = replace(part, owner=OWNERS[owner])
     return platform.name or "The provider", part
 
 
 def _gap(one: Check, facts: HostFacts) -> "Unread | None":
-    """Where a platform may keep the part elsewhere, for all one knows, nothing that the check looked at lets it pass."""
+    """Why a pass proves nothing: the platform may keep the part at a place that the check did not look at."""
     platform = facts.of(Platform)
     part = None if isinstance(platform, Unread) or not one.part else platform.part(one.part)
     return part if isinstance(part, Unread) and part.why not in NOT_APPLICABLE else None
 
 
 def _for_owner(judged: Judgement, platform: str, part: Part, name: str) -> Judgement:
-    """The remedy, as its reader may do it."""
+    """The remedy, as the owner of the part allows it."""
     if not judged.remedy or part.owner == "host":
         return judged
     way = tuple(Step("contact_owner", text) for text in owners_way(platform, part.owner, name))
@@ -162,7 +162,7 @@ def _for_owner(judged: Judgement, platform: str, part: Part, name: str) -> Judge
     return replace(judged, remedy=(*way, *own), action=way[0].action)
 
 
-def _each(one: Check, host: Joined, policy: CheckPolicy, origins: Mapping[str, str]) -> Iterator[Judgement]:
+def _each(one: Check, host: JoinCache, policy: CheckPolicy, origins: Mapping[str, str]) -> Iterator[Judgement]:
     is_set, facts = bool(policy.severity), host.facts
     arguments = one.inputs.arguments(host, params(one, policy))
     if one.inputs.subject is None:
@@ -238,7 +238,7 @@ def _paths(arguments: Mapping[str, Any], unread: Unread) -> Iterator[str]:
 
 
 def _by_axis(one: Check, profile: Profile) -> Severity:
-    """What a check weighs where no profile says it of this check: an advisory counts in no verdict."""
+    """The weight of a check without a setting in the profile: an advisory counts in no verdict."""
     if one.axis == "security":
         return "info" if profile.security == "advisory" else profile.security
     return one.severity

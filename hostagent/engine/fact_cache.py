@@ -1,6 +1,6 @@
-"""A fact follows from its answers: where each is as it was in an earlier pass, the fact of that pass is the fact of this one.
+"""Reuses a fact of an earlier pass where all answers that it was read from are unchanged.
 
-Every question is put to the host anew; what is spared is the work of the reader, and a fact on its way between two processes.
+Every question is asked again; saved are the work of the reader, and the transfer of the fact between two processes.
 """
 
 import marshal
@@ -13,24 +13,20 @@ from hostagent.core.unread import Unread
 from hostagent.facts.hostfacts import Earlier
 from hostagent.host.source import Source
 
-#: Of marshal: the last one in which equal values are equal bytes, whoever else refers to them.
+#: Version of marshal: the last one in which equal values are equal bytes, whatever other references there are.
 _VERSION = 2
-#: The question whose answer says what time it is.
+#: The question for the time.
 _CLOCK = ("host",)
 
 
 def asked(source: Source) -> bytes:
-    """The questions of the fact whose turn it is in their order, each with a digest of its answer: of this process and those that it forks
-    alone.
-    """
+    """The questions of the current fact in their order, each with a digest of its answer, valid in this process and those that it forks."""
     questions = tuple(source.budget.share.asked)
     return marshal.dumps([(question, _digest(source, question)) for question in questions])
 
 
 def is_as_it_was(source: Source, before: Earlier) -> bool:
-    """Ask what was asked then. The first answer that differs ends it: up to there the reader would have asked the same, and from there on
-    it asks what it wants.
-    """
+    """Ask the questions of the earlier pass again, up to the first answer that differs: until there the reader would ask the same."""
     is_same = all(_digest(source, question) == digest for question, digest in _rows(before))
     source.budget.share.asked.clear()
     return is_same and source.budget.share.over is None
@@ -42,8 +38,8 @@ def _rows(before: Earlier) -> "Iterable[tuple[tuple[str, ...], int]]":
 
 
 def _digest(source: Source, question: tuple[str, ...]) -> int:
-    """Of the answer: 64 bits, keyed anew by each program that starts, so that nobody can make another answer that has the same. Without
-    the clock, which only `hostagent.engine.collect.Reader.has_clock` takes.
+    """64 bits of the answer, keyed anew by each program that starts, so that no forged answer collides. Without the clock, which only
+    `hostagent.engine.collect.Reader.has_clock` includes.
     """
     answer = source.answer(question)
     if isinstance(answer, dict) and question == _CLOCK:

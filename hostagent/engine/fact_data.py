@@ -1,4 +1,4 @@
-"""Facts as JSON, between the process that reads an image and its parent, which believes them by their shape alone."""
+"""Facts as JSON, from the process that reads an image to its parent, which validates their types."""
 
 import importlib
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ def pack(fact: Fact) -> "list[Any]":
 
 
 def unpack(row: Any) -> Fact:
-    """Raises ``ValueError`` for what `pack` does not make."""
+    """The fact of `pack`. Raises ``ValueError`` for other data."""
     match row:
         case [str(name), str(module), value, float() | int() as took_ms, [*rows]]:
             pass

@@ -1,4 +1,4 @@
-"""What a function takes, by its annotations: resolved once, where a check (later a step of a plan) is declared."""
+"""Inputs of a function by its annotations: resolved once, where a check (later a step of a plan) is declared."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -32,15 +32,15 @@ class Inputs(NamedTuple):
     @property
     def reads_profile(self) -> bool:
         """By itself or by a join."""
-        return bool(self.profile) or any(made_of(join).reads_profile for join in self.joins.values())
+        return bool(self.profile) or any(join_inputs(join).reads_profile for join in self.joins.values())
 
     @property
     def thresholds(self) -> tuple[str, ...]:
         """The names of the Params."""
         return tuple(self.params[1]._fields) if self.params else ()
 
-    def arguments(self, host: "Joined", params: Any = None) -> dict[str, Any]:
-        """What to call the function with, but for its subject. A fact, collection or join that was not read is ``Unread``."""
+    def arguments(self, host: "JoinCache", params: Any = None) -> dict[str, Any]:
+        """The arguments but the subject. A fact, collection or join that was not read is ``Unread``."""
         given: dict[str, Any] = {name: host.facts.of(kind) for name, kind in (*self.facts.items(), *self.collections.items())}
         given |= {name: host.of(kind) for name, kind in self.joins.items()}
         if self.params:
@@ -50,8 +50,8 @@ class Inputs(NamedTuple):
         return given
 
 
-class Joined:
-    """The facts of one host and its profile, with the joins that are made of them: each once, when a function first takes it."""
+class JoinCache:
+    """The facts of one host and its profile, and their joins: each computed once, when a function first takes it."""
 
     def __init__(self, facts: HostFacts, profile: Profile) -> None:
         self.facts = facts
@@ -61,7 +61,7 @@ class Joined:
     def of(self, kind: type[Join]) -> Any:
         """The join; or the ``Unread`` of the first of its inputs that it needs and that was not read."""
         if kind not in self._joins:
-            inputs = made_of(kind)
+            inputs = join_inputs(kind)
             needed = map(self.facts.of, inputs.needed)
             gap = next((value for value in needed if isinstance(value, Unread)), None)
             self._joins[kind] = kind(**inputs.arguments(self)) if gap is None else gap
@@ -75,7 +75,7 @@ def resolve(function: Callable[..., Any]) -> Inputs:
     return _resolved({name: function.__annotations__.get(name) for name in names})
 
 
-def made_of(join: type[Join]) -> Inputs:
+def join_inputs(join: type[Join]) -> Inputs:
     """The inputs of a join: its fields. Raises ``ValueError`` for one that names none, a subject or thresholds."""
     if join not in _OF_JOINS:
         _OF_JOINS[join] = _of_fields(join)
@@ -115,7 +115,7 @@ def _resolved(annotations: Mapping[str, Any]) -> Inputs:
         elif subject_key(kind):
             subjects[name] = kind
         elif isinstance(kind, type) and issubclass(kind, Join):
-            joins[name], read[name] = kind, (made_of(kind).kinds, made_of(kind).needed)
+            joins[name], read[name] = kind, (join_inputs(kind).kinds, join_inputs(kind).needed)
         elif isinstance(kind, type) and is_dataclass(kind):
             facts[name], read[name] = kind, ((kind,), (kind,))
         else:
@@ -142,7 +142,7 @@ def _resolved(annotations: Mapping[str, Any]) -> Inputs:
 
 
 def _in_order(kinds: Iterable[type]) -> tuple[type, ...]:
-    """What a host has one of before what it has several of."""
+    """Single facts before collections."""
     return tuple(sorted(kinds, key=lambda kind: bool(subject_key(kind))))
 
 
@@ -163,9 +163,9 @@ def _is_threshold(kind: Any) -> bool:
 
 
 def thresholds(inputs: Inputs, given: Mapping[str, Any], where: str) -> Any:
-    """The Params: their own defaults, and over them what a profile gives; None where a function takes none.
+    """The Params: their own defaults, and over them the profile's values; None where a function takes none.
 
-    Raises ``ShapeError``, whose message begins with `where`, for what is no threshold or not of its type.
+    Raises ``ShapeError``, with a message that begins with `where`, for a name that is no threshold or a value of another type.
     """
     if not inputs.params:
         if given:

@@ -1,4 +1,4 @@
-"""One judgement: of a check, about a subject, from what the check found or from why it could not look."""
+"""One judgement of a check about a subject: from its finding, or from the ``Unread`` that kept it from judging."""
 
 import re
 from dataclasses import replace
@@ -35,7 +35,7 @@ WHOLE_HOST = Subject("", "", "")
 
 
 def subject_of(facts: HostFacts, key: str) -> Subject:
-    """The subject of that key; one that no fact stands for, such as a GPU that has gone, is a device."""
+    """The subject of that key; one without a fact, such as a GPU that has gone, is a device."""
     one = facts.subject(key)
     if one is None:
         return Subject("device", key, f"device {key}")
@@ -43,8 +43,8 @@ def subject_of(facts: HostFacts, key: str) -> Subject:
 
 
 def device(subject: object, key: str) -> str:
-    """What people call a subject: a GPU by its index in NVML too, which nvidia-smi and logs of jobs go by; a port with its card's address;
-    a runtime by its name.
+    """Display name of a subject: a GPU with its index in NVML, which nvidia-smi and job logs use; a port with its card's address; a
+    runtime by its name.
     """
     if isinstance(subject, Gpu):
         return f"GPU {key}" if isinstance(subject.index, Unread) else f"GPU {subject.index} ({key})"
@@ -53,7 +53,7 @@ def device(subject: object, key: str) -> str:
 
 
 def why_unread(unread: Unread) -> str:
-    """Why nobody could look, as people say it.
+    """The reason of an ``Unread`` as text.
 
     >>> why_unread(Unread("error", "15 GPU is lost (nvmlDeviceGetHandleByIndex)"))
     'NVML error 15, GPU is lost'
@@ -130,7 +130,7 @@ def from_finding(one: Check, subject: Subject, finding: Finding, facts: HostFact
 
 
 def _virtual(facts: HostFacts) -> Virtual:
-    """What is not read is a board of its own."""
+    """The kind of virtual machine; "" where that was not read: the GPU counts as a physical board."""
     platform = facts.of(Platform)
     return "" if isinstance(platform, Unread) or isinstance(platform.virtual, Unread) else platform.virtual
 
@@ -145,14 +145,14 @@ def _filled(step: Step, subject: Subject) -> Step:
 
 
 def _weight(severity: Severity, finding: Finding, is_set: bool) -> Severity:
-    """What the profile sets for a check, nothing raises."""
+    """The weight of a finding; it never exceeds a weight that the profile sets."""
     if finding.at_least and not is_set:
         severity = min(severity, finding.at_least, key=SEVERITIES.index)
     return max(severity, finding.at_most, key=SEVERITIES.index) if finding.at_most else severity
 
 
 def _headline(template: str, finding: Finding, subject: Subject) -> str:
-    """The template with its words filled in at once, so that none is looked for in what was found; else the message."""
+    """The template, filled in one pass so that values are not searched for placeholders; else the message."""
     if not template:
         return _shortened(f"{subject.device}: {finding.message}" if subject.device else finding.message)
     words = {"device": subject.device or "this host", "found": finding.found, "wanted": finding.wanted}

@@ -1,8 +1,8 @@
-"""What the source of a check may say: a pure function of facts, which reaches no host.
+"""Lint for the source of checks: a check is a pure function of facts, and reaches no host.
 
-It keeps honest code honest: slips and short cuts are named, with their line, before anything runs. It is no sandbox. A catalogue is
-code that its profile trusts, and runs with the rights of whoever runs hostagent: who does not trust its author must not name it in a
-profile. What the lint does not look at: how long a check computes, how much memory it takes, what a value leads to at run time.
+It finds mistakes and short cuts, with their line, before anything runs. It is no sandbox: a catalogue is code that its profile trusts,
+and runs with the rights of hostagent; do not name one by an untrusted author in a profile. The lint ignores how long a check computes,
+how much memory it takes, and what a value leads to at run time.
 """
 
 import ast
@@ -11,11 +11,11 @@ import sys
 from collections.abc import Iterator
 from types import ModuleType
 
-#: What the module of a check may import, besides what is pure of a domain: readers (``read_*``), engine, host and sandbox are out of reach.
+#: Modules that a check may import, besides the pure ones of a domain; readers (``read_*``), engine, host and sandbox are forbidden.
 ALLOWED_ROOTS = ("hostagent.check", "hostagent.profile", "hostagent.facts", "hostagent.core.tables")
 _DOMAINS, _READER = "hostagent.domains.", "read_"
 ALLOWED_STDLIB = frozenset({"collections.abc", "itertools", "math", "re", "typing"})
-#: They reach the host, names as texts, or classes and their making; the last four end the run.
+#: They reach the host, names as texts, or classes and their creation; the last four end the run.
 FORBIDDEN_NAMES = frozenset(
     {
         "__import__", "breakpoint", "compile", "copyright", "credits", "delattr", "dir", "eval", "exec", "exit", "getattr", "globals",
@@ -35,20 +35,20 @@ Problems = Iterator[tuple[int, str]]
 
 
 def lint(source: str) -> tuple[str, ...]:
-    """What a check module does that the law forbids, with its line. Raises ``SyntaxError`` and its kin for what is no Python."""
+    """Violations of a check module, with their lines. Raises ``SyntaxError`` and its kin for a source that is no Python."""
     return problems(ast.parse(source))
 
 
 def problems(tree: ast.Module) -> tuple[str, ...]:
-    """The same, of a module that was parsed."""
+    """The same for a parsed module."""
     modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     imported = {(alias.asname or alias.name) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
     inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    found = [problem for node in ast.walk(tree) for problem in (*_said(node, imported), *_led(node, modules, inner))]
+    found = [problem for node in ast.walk(tree) for problem in (*_problems_of(node, imported), *_module_uses(node, modules, inner))]
     return tuple(f"line {line}: {what}" for line, what in sorted(found, key=lambda one: one[0]))
 
 
-def _said(node: ast.AST, imported: set[str]) -> Problems:
+def _problems_of(node: ast.AST, imported: set[str]) -> Problems:
     if isinstance(node, ast.Import):
         yield from _import(node)
     elif isinstance(node, ast.ImportFrom):
@@ -79,7 +79,7 @@ def _import(node: ast.Import) -> Problems:
 
 
 def _from(node: ast.ImportFrom) -> Problems:
-    """A name that is itself a module, or that another module made, is a way out: ``from hostagent.profiles.profile import os``."""
+    """Refuses names that are modules or come from another module: ``from hostagent.profiles.profile import os``."""
     module = node.module or ""
     if not (_is_shared(node) if node.level else _allowed(module)):
         yield node.lineno, f"imports from {'.' * node.level}{module}"
@@ -92,7 +92,7 @@ def _from(node: ast.ImportFrom) -> Problems:
 
 
 def _is_shared(node: ast.ImportFrom) -> bool:
-    """``from ._peers import alike``: what the checks of a family share is in one module with an underscore, in the same folder."""
+    """``from ._peers import alike``: helpers of a family are in modules with an underscore, in the same folder."""
     module = node.module or ""
     return node.level == 1 and module[:1] == "_" and module[:2] != "__" and "." not in module
 
@@ -144,7 +144,7 @@ def _defined(node: "ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef") -> P
 
 
 def _annotated(annotation: "ast.expr | None") -> Problems:
-    """A text there is code that somebody may evaluate, but in a ``Literal``."""
+    """Refuses texts in annotations, which may be evaluated as code, but in a ``Literal``."""
     if annotation is None or (isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) in {"Literal", "typing.Literal"}):
         return
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str) and not _is_type(annotation.value):
@@ -155,7 +155,7 @@ def _annotated(annotation: "ast.expr | None") -> Problems:
 
 
 def _is_type(text: str) -> bool:
-    """``str | Unread``, ``tuple[Gpu, ...]``: names, and what types are made of."""
+    """``str | Unread``, ``tuple[Gpu, ...]``: names, and the operators of types."""
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError):
@@ -164,8 +164,8 @@ def _is_type(text: str) -> bool:
     return all(isinstance(node, _OF_TYPES) for node in ast.walk(tree.body)) and not any(name.startswith("__") for name in names)
 
 
-def _led(node: ast.AST, modules: set[str], inner: set[int]) -> Problems:
-    """A module's public names are asked of the module where it stands, which is never handed on: ``x = re; x.enum.sys``."""
+def _module_uses(node: ast.AST, modules: set[str], inner: set[int]) -> Problems:
+    """Refuses modules as values, because the lint cannot follow them: ``x = re; x.enum.sys``."""
     if id(node) in inner or not isinstance(node, ast.Name | ast.Attribute):
         return
     path = _path(node)
@@ -179,7 +179,7 @@ def _led(node: ast.AST, modules: set[str], inner: set[int]) -> Problems:
 
 
 def _path(node: ast.AST) -> tuple[str, ...]:
-    """The names of ``a.b.c``; () for what does not begin with a name."""
+    """The names of ``a.b.c``; () where it does not begin with a name."""
     if isinstance(node, ast.Attribute):
         before = _path(node.value)
         return (*before, node.attr) if before else ()

@@ -16,7 +16,7 @@ from hostagent.engine.report import SCHEMA_VERSION, HostIdentity, ProfileIdentit
 from hostagent.engine.report.facts import report_facts
 from hostagent.engine.report.grouping import with_headline
 from hostagent.engine.report.times import iso
-from hostagent.engine.result_cache import Steady
+from hostagent.engine.result_cache import ResultCache
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import Kernel
@@ -27,7 +27,7 @@ from hostagent.profiles.profile import Loaded
 
 
 class Prepared(NamedTuple):
-    """What a pass is judged by: made once per profile, used for any number of passes."""
+    """Profile, checks and fact types of a pass: prepared once per profile, used for any number of passes."""
 
     loaded: Loaded
     checks: tuple[Check, ...]
@@ -39,7 +39,7 @@ class Prepared(NamedTuple):
 def prepare(loaded: Loaded, only: Iterable[str] = (), skip: Iterable[str] = ()) -> Prepared:
     """Catalogue and inputs of the profile's checks, of those that `only` names, without those that `skip` names. Raises ``HostagentError``.
 
-    What is odd about the profile is said in ``Prepared.loaded.warnings``.
+    Warnings about the profile are in ``Prepared.loaded.warnings``.
     """
     started = time.perf_counter()
     only, skip = tuple(only), tuple(skip)
@@ -54,12 +54,12 @@ def prepare(loaded: Loaded, only: Iterable[str] = (), skip: Iterable[str] = ()) 
 
 
 def examine(reading: Reading, prepared: Prepared, node_name: str = "") -> Report:
-    """One pass: read the host, judge it by the profile, report. `node_name`: what schedulers call it, "" for its host name."""
+    """One pass: read the host, judge it by the profile, report. `node_name`: its name in schedulers, "" for its host name."""
     return judge(reading.collect(policy_of(prepared)), reading, prepared, node_name)
 
 
 def policy_of(prepared: Prepared) -> Policy:
-    """What reading needs of the profile."""
+    """Settings of the profile that readers need."""
     profile = prepared.loaded.profile
     configz = profile.kubelet.configz
     return Policy(
@@ -70,15 +70,15 @@ def policy_of(prepared: Prepared) -> Policy:
     )
 
 
-def judge(collected: Collected, reading: Reading, prepared: Prepared, node_name: str = "", steady: Steady | None = None) -> Report:
-    """The report on what was read. `steady`: of passes before this one."""
+def judge(collected: Collected, reading: Reading, prepared: Prepared, node_name: str = "", cache: ResultCache | None = None) -> Report:
+    """The report about the collected facts. `cache`: results of earlier passes."""
     started, facts, loaded = time.perf_counter(), collected.facts, prepared.loaded
-    if steady:
-        steady.begin(facts)
-    judged = judge_each(prepared.checks, facts, loaded.profile, origins=loaded.origins, steady=steady)
+    if cache:
+        cache.begin(facts)
+    judged = judge_each(prepared.checks, facts, loaded.profile, origins=loaded.origins, cache=cache)
     judgements = concluded(prepared.checks, judged, facts)
-    tell = partial(report_facts, hcas=loaded.profile.rdma.hcas)
-    told = steady.told(loaded.profile, tell) if steady else tell(facts)
+    compute = partial(report_facts, hcas=loaded.profile.rdma.hcas)
+    host_facts = cache.computed(loaded.profile, compute) if cache else compute(facts)
     took_ms = {**collected.timings_ms, "catalogue": prepared.took_ms, "evaluate": _ms_since(started), "total": _ms_since(reading.started)}
     observed_at = _known(facts, Identity, "now", reading.recorded_at)
     expires = observed_at + loaded.profile.report.valid_for_s
@@ -103,7 +103,7 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared, node_name:
         reading_order=catalogue.reading_order(prepared.checks),
         coverage=coverage(judgements),
         security=security(judgements, loaded.profile.security),
-        facts=told,
+        facts=host_facts,
         cages=reading.cages,
         timings_ms=took_ms,
     )
@@ -123,7 +123,7 @@ def _identity(facts: HostFacts, node_name: str) -> HostIdentity:
 
 
 def _known(facts: HostFacts, kind: type, name: str, unread: Any) -> Any:
-    """A fact for the report's head, and what stands there for one that could not be read."""
+    """A fact for the report's head, or the default where it could not be read."""
     fact = facts.of(kind)
     value = fact if isinstance(fact, Unread) else getattr(fact, name)
     return unread if isinstance(value, Unread) else value

@@ -1,4 +1,4 @@
-"""Who answers what a live host is asked: the lanes, and the domains' own questions. What answers is imported when it is asked."""
+"""Routes questions to a live host: the lanes, and the domains' own questions. A handler is imported with its first question."""
 
 from collections.abc import Sequence
 
@@ -21,14 +21,14 @@ def live_backend(
     deadline: Deadline | None = None,
     kernel: str = "",
 ) -> LiveBackend:
-    """The backend of a real host, with all that the domains answer."""
+    """The backend of a real host, with the questions of all domains."""
     backend = LiveBackend(root, kind, DOMAINS, workers=workers, deadline=deadline)
     backend.kernel = kernel
     return backend
 
 
 def _run(host: LiveBackend, *argv: str) -> "Answer | Unread":
-    """Rpm reads a copy of its database; every other program runs as it is."""
+    """Rpm runs on a copy of its database; every other program runs unchanged."""
     if argv[:2] != ("rpm", "--dbpath"):
         return host.run(*argv)
     from hostagent.domains.packages.read_rpm_copy import ask_rpm

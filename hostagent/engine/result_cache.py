@@ -1,8 +1,7 @@
-"""What a host that does not change need not be judged for again: the daemon's passes put each question anew, and most answers are as they
-were.
+"""Caches results whose facts did not change, between passes of the daemon.
 
-A fact follows from its answers (`fact_cache`), and a check is a pure function of its facts and the profile: of the same ones
-it says the same. What it found fault with is judged again all the same, because its words may be about any other fact, too.
+A fact follows from its answers (`fact_cache`), and a check is a pure function of its facts and the profile. Only passes are cached: the
+texts of a finding may depend on any other fact, too.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,42 +16,42 @@ from hostagent.profiles.profile import Profile
 _QUIET = frozenset({"pass", "skip", "off"})
 
 
-class _Made(NamedTuple):
-    """What came of facts by a profile, and the names of the types of those facts."""
+class _Entry(NamedTuple):
+    """A value computed from facts by a profile, and the names of their types."""
 
     profile: Profile
     kinds: frozenset[str]
     value: Any
 
 
-class Steady:
-    """From one pass to the next."""
+class ResultCache:
+    """Results of earlier passes, by profile."""
 
     def __init__(self) -> None:
         self._profile: Profile | None = None
         self._earlier: Mapping[str, Earlier] = {}
         self._facts = HostFacts({})
-        self._judged: dict[str, _Made] = {}
-        self._told: _Made | None = None
+        self._judged: dict[str, _Entry] = {}
+        self._computed: _Entry | None = None
 
     def earlier(self, profile: Profile) -> Mapping[str, Earlier]:
-        """The facts of the pass before, where it read by this profile, too: what may be asked is the profile's word."""
+        """The facts of the previous pass, if it had this profile, which decides what may be asked."""
         return self._earlier if self._profile is profile else {}
 
     def keep(self, profile: Profile, earlier: Mapping[str, Earlier]) -> None:
-        """The facts of this pass."""
+        """Stores the facts of this pass."""
         self._profile, self._earlier = profile, earlier
 
     def begin(self, facts: HostFacts) -> None:
-        """With a pass that found these: what followed from others is forgotten."""
+        """Starts a pass with these facts: drops results of changed facts."""
         changed = facts.changed(self._facts)
         self._facts = facts
         self._judged = {name: one for name, one in self._judged.items() if changed.isdisjoint(one.kinds)}
-        if self._told and not changed.isdisjoint(self._told.kinds):
-            self._told = None
+        if self._computed and not changed.isdisjoint(self._computed.kinds):
+            self._computed = None
 
-    def judged(self, one: Check, profile: Profile, judge: Callable[[], tuple[Judgement, ...]]) -> tuple[Judgement, ...]:
-        """What `judge` says of this check, or said of the very same facts."""
+    def judgements(self, one: Check, profile: Profile, judge: Callable[[], tuple[Judgement, ...]]) -> tuple[Judgement, ...]:
+        """The result of `judge` for this check, or the cached one of the same facts."""
         before = self._judged.get(one.id)
         if before and before.profile is profile:
             judged: tuple[Judgement, ...] = before.value
@@ -60,13 +59,13 @@ class Steady:
         judgements = judge()
         if all(each.outcome in _QUIET for each in judgements):
             kinds = frozenset(kind.__name__ for kind in (*one.inputs.kinds, Platform))
-            self._judged[one.id] = _Made(profile, kinds, judgements)
+            self._judged[one.id] = _Entry(profile, kinds, judgements)
         return judgements
 
-    def told(self, profile: Profile, tell: Callable[[HostFacts], Any]) -> Any:
-        """What `tell`, by this profile always the same, makes of the facts."""
-        if self._told is None or self._told.profile is not profile:
-            tracked = TrackedFacts(self._facts)
-            value = tell(tracked)
-            self._told = _Made(profile, frozenset(tracked.used), value)
-        return self._told.value
+    def computed(self, profile: Profile, compute: Callable[[HostFacts], Any]) -> Any:
+        """The result of `compute` on the facts, or the cached one; one function per profile."""
+        if self._computed is None or self._computed.profile is not profile:
+            noted = TrackedFacts(self._facts)
+            value = compute(noted)
+            self._computed = _Entry(profile, frozenset(noted.used), value)
+        return self._computed.value

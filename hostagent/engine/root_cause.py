@@ -1,6 +1,6 @@
-"""What is told under what: a reader wants to hear the cause first, and what follows from it under it.
+"""Assigns each finding its root cause, for grouping in reports.
 
-Presentation alone: no outcome, severity or verdict depends on it.
+Only for display: no outcome, severity or verdict depends on it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,18 +20,17 @@ def with_causes(
 ) -> tuple[Judgement, ...]:
     """`judgements` with the cause of each that failed, warned or is unknown. One that has it already keeps it.
 
-    A finding is told under one of the checks that its own names in ``because``: about the same device, else about the one that it is
-    a part of (`parents`: a port's card), else about the whole host; so what concerns the whole host is never told under one device,
-    a port's finding never under another port's. What is unknown is told under the finding that is about the
-    question that had no answer, else under the first unknown that had no answer to it.
+    The cause is a finding of a check in its own ``because``: about the same device, else about the one that it is a part of (`parents`:
+    a port's card), else about the whole host; so a finding about the whole host never has the cause at one device, nor a port's at
+    another port. The cause of an unknown is the finding about the question without an answer, else the first unknown for want of it.
     """
     findings, unknowns = [one for one in judgements if one.outcome in _FOUND], [one for one in judgements if one.outcome == "unknown"]
-    found = _Found(checks, findings, unknowns, parents)
+    all_findings = _Findings(checks, findings, unknowns, parents)
     wrong = (*_FOUND, "unknown")
-    return tuple(one if one.cause.id or one.outcome not in wrong else replace(one, cause=found.cause(one)) for one in judgements)
+    return tuple(one if one.cause.id or one.outcome not in wrong else replace(one, cause=all_findings.cause(one)) for one in judgements)
 
 
-class _Found:
+class _Findings:
     """The findings of one host."""
 
     def __init__(self, checks: Iterable[Check], findings: list[Judgement], unknowns: list[Judgement], parents: Mapping[str, str]) -> None:
@@ -63,6 +62,6 @@ class _Found:
         return Cause(check, subject)
 
     def _places(self, subject: str) -> tuple[str, ...]:
-        """What a finding about `subject` may be told under, the nearest first."""
+        """Subjects of possible causes of a finding about `subject`, the nearest first."""
         parent = self._parents.get(subject, "")
         return (subject, parent, "") if parent else (subject, "")

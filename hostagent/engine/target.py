@@ -1,5 +1,5 @@
-"""Where a command reads a host, and the pass over it. Light: a live pass should start before all else, and the teller of the daemon, which
-reads nothing, has none of what reading needs.
+"""The host that a command reads, and the pass over it. Imports little: a live pass should start before all else, and the publisher of
+the daemon reads no host.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ class Evidence(NamedTuple):
     kernel: str = ""  # the kernel an image will boot
     snapshot: str = ""  # a recorded host
     deadline_s: float = 30
-    host_has: tuple[str, ...] = ("/proc", "/sys")  # what must be there below `host_root`
+    host_has: tuple[str, ...] = ("/proc", "/sys")  # must exist below `host_root`
     environment: Mapping[str, Any] | None = None  # of the job that is judged, see `hostagent.domains.nccl.env_file`
     on_answer: "Callable[[Question, str, float], None] | None" = None  # see `hostagent.engine.collection.Stopwatch`
 
@@ -39,7 +39,7 @@ class Evidence(NamedTuple):
 
     @property
     def known(self) -> "dict[tuple[str, ...], Any]":
-        """What is answered before the host is asked."""
+        """Answers that do not come from the host."""
         return {} if self.environment is None else {("environment",): self.environment}
 
 
@@ -51,11 +51,10 @@ def open_host(
     left: StuckProcesses = NOTHING_LEFT,
     earlier: "Mapping[str, Earlier] | None" = None,
 ) -> "Iterator[Reading]":
-    """One pass over the host of `evidence`, under way when this returns; on leaving, whatever still reads is ended.
+    """Starts a pass over the host of `evidence`; on exit of the context, readers still at work are ended.
 
-    `kinds` are names of fact types (all when none is named): only what they need is read and started. `known`: answers that are there
-    already, by question; nobody is asked these. `left`: what earlier passes left behind. `earlier`: facts of the pass before, {} at the
-    first of several.
+    `kinds` are names of fact types (all when none is named): only their needs are read and started. `known`: answers by question, which
+    are not asked again. `left`: stuck processes of earlier passes. `earlier`: facts of the previous pass, {} in the first of several.
     Raises ``HostagentError`` for a file of another kind, as its pass does for a directory of another kind; ``RuntimeError`` in a
     process with threads.
     """
@@ -68,7 +67,7 @@ def open_host(
 
 
 def _replay(evidence: Evidence, kinds: tuple[str, ...], earlier: "Mapping[str, Earlier] | None") -> "Reading":
-    """Loading counts: somebody else's snapshot may have millions of answers."""
+    """The time for loading counts: a foreign snapshot may have millions of answers."""
     from dataclasses import replace
 
     from hostagent.engine.collection import InProcess
@@ -98,7 +97,7 @@ def _forked(
     earlier: "Mapping[str, Earlier] | None",
 ) -> "Iterator[Reading]":
     from hostagent.engine.collect import READERS, lanes
-    from hostagent.engine.collector_process import Forked, Place
+    from hostagent.engine.collector_process import CollectorProcess, Place
     from hostagent.engine.questions import DOMAINS, live_backend
     from hostagent.host.files import Files
     from hostagent.host.live import LiveBackend, refuse_wrong_root
@@ -123,7 +122,7 @@ def _forked(
             refuse_wrong_root(root, kind, evidence.kernel, evidence.host_has)
         return live_backend(root, kind, workers=started, deadline=deadline, kernel=evidence.kernel)
 
-    reading = Forked(backend, Place(root, kind, known, left, earlier), kinds, deadline, workers)
+    reading = CollectorProcess(backend, Place(root, kind, known, left, earlier), kinds, deadline, workers)
     reading.on_answer = evidence.on_answer
     try:
         reading.start()
@@ -133,7 +132,7 @@ def _forked(
 
 
 def _place(evidence: Evidence) -> tuple[str, Kind]:
-    """An absolute path, because those who read work in ``/``; and what is there."""
+    """An absolute path, because readers work in ``/``; and its kind."""
     if evidence.root:
         return os.path.abspath(evidence.root), "image"
     return (os.path.abspath(evidence.host_root), "host-root") if evidence.host_root else ("/", "live")

@@ -68,7 +68,7 @@ def load_case(path: str, directory: str, checks: Mapping[str, Check]) -> Case:
 
 
 def _profile(overlay: Any) -> Profile:
-    """Most cases lay the same over the default profile: nothing."""
+    """Cached, because most cases have no overlay over the default profile."""
     key = repr(overlay)
     if key not in _PROFILES:
         _PROFILES[key] = load("default", site_file="/nonexistent", overlay=overlay).profile
@@ -98,7 +98,7 @@ def run_case(case: Case, checks: Mapping[str, Check]) -> tuple[Judgement, ...]:
 
 
 def mismatch(case: Case, judgements: tuple[Judgement, ...]) -> str:
-    """Empty when the judgements are those the case expects, else what was found and wanted."""
+    """Empty when the judgements are those that the case expects, else the difference."""
     found = [{key: getattr(one, key) for key in _EXPECTABLE} for one in judgements]
     matches = len(found) == len(case.expect) and all(
         set(want) <= set(_EXPECTABLE) and all(got[key] == str(value) for key, value in want.items())

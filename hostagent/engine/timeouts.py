@@ -1,4 +1,4 @@
-"""How long the process that asks a host is waited for, by the question that is under way."""
+"""Timeouts of the collector process, by its current question."""
 
 import math
 
@@ -8,12 +8,12 @@ from hostagent.host.live import PROGRAM_TIMEOUT_S
 
 #: Seconds that the host gets for one question that the kernel answers: a healthy one takes less than a millisecond.
 _QUESTION_S = 2.0
-#: And for one that a program answers, which has a deadline of its own; starting it reads files.
+#: The same for a program, on top of its own deadline: starting it reads files.
 _PROGRAM_S = 4.0 + PROGRAM_TIMEOUT_S
 
 
 def allowed_s(asked: Question) -> float:
-    """Seconds that a question may take before the child that asks it is left. What has a deadline of its own has that."""
+    """Seconds that a question may take before the child that asks it is abandoned; its own deadline where it has one."""
     method, path = asked[0], asked[1] if len(asked) > 1 else ""
     if DOMAINS.lane_of(method, path):
         return math.inf

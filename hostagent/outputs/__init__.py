@@ -1,4 +1,4 @@
-"""What a report is turned into. Rendering is pure, delivering is I/O; one module a form, imported when asked for."""
+"""Output formats of a report. Rendering is pure, delivering is I/O; one module per format, imported on demand."""
 
 from typing import Any, Literal, get_args
 
@@ -10,7 +10,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 def render(report: Report, form: Format, *, asked: Asked | None = None, **look: Any) -> str:
-    """`report` as text of one of the forms. `asked` is for ``junit``: what fails there; `look` is that of `render_text`, for ``text``."""
+    """`report` in one of the formats. `asked` is for ``junit``: what fails there; `look` is that of `render_text`, for ``text``."""
     if form == "json":
         from hostagent.outputs.json import render_json
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from hostagent.engine.report import Judgement, Report
 
-#: What a check counts as, the worst first; and the order in which people read it.
+#: The outcomes, worst first; and in display order.
 _KINDS = ("failed", "unknown", "to look at", "worth knowing", "passed", "off", "not applicable")
 _SHOWN = ("passed", "failed", "unknown", "to look at", "worth knowing", "not applicable", "off")
 
@@ -17,7 +17,7 @@ def counts(report: Report) -> Mapping[str, int]:
 
 
 def kinds(report: Report) -> Mapping[str, str]:
-    """What each check counts as."""
+    """The outcome of each check: its worst."""
     worst: dict[str, int] = {}
     for one in report.findings:
         worst[one.id] = min(worst.get(one.id, len(_KINDS)), _KINDS.index(_kind(one)))
@@ -40,6 +40,6 @@ def _kind(one: Judgement) -> str:
 
 
 def took(report: Report) -> str:
-    """``0.04 s``, or nothing where nobody measured."""
+    """``0.04 s``, or "" where it was not measured."""
     total = report.timings_ms.get("total")
     return f"{total / 1000:.2f} s" if total is not None else ""

@@ -1,4 +1,4 @@
-"""A report as a tired reader wants it: what happened, what to do, then the findings, equal ones as one."""
+"""A report condensed for people: what happened, what to do, then the findings, equal ones merged."""
 
 # A section lists the first 4 causes of each check and 32 of all, a cause 12 findings of one code; texts are cut at 400
 # characters, names at 100, with their length. Findings that differ only in what was found are one cause of all their devices.
@@ -10,7 +10,7 @@ from hostagent.core.escape import visible
 from hostagent.core.text import counted
 from hostagent.core.vocabulary import Kind, Verdict
 from hostagent.engine.report import PLACEABLE, Judgement, Report
-from hostagent.engine.report.grouping import NOTHING, Group, Told, devices, first_steps, groups, headline, rank_of, steps
+from hostagent.engine.report.grouping import NOTHING, Entry, Group, devices, first_steps, groups, headline, rank_of, steps
 from hostagent.engine.report.host_coverage import gap_in_words, gap_word
 from hostagent.engine.report.inventory import gpus, inventory
 from hostagent.engine.report.times import ago, moment
@@ -19,19 +19,19 @@ from hostagent.outputs.counts import counts
 #: How a verdict is printed.
 WORDS: Mapping[Verdict, str] = {"not_ready": "NOT READY", "ready": "READY", "degraded": "DEGRADED", "unknown": "UNKNOWN"}
 
-#: What was found where there is nothing to add: the message says of what.
+#: Found values that need no subject, because the message has it.
 _ONE_WORD = ("", "none", "0", "missing", "stopped", "off", "disabled", "excluded", "unreadable")
 SAID = frozenset((*_ONE_WORD, "not loaded", "not running", "not installed", "not said", "none held"))
 
 _READ_FROM = {"host-root": "a live host below another root", "image": "an image, which is not running"}
-#: Characters of one text, of a name and a command that a page shows: JSON has them whole.
+#: Characters of one text, of a name and of a command on a page: JSON has them whole.
 _TEXT, _NAME = 400, 100
-#: Causes of one check and of all, and findings of one check under one cause, that are told in full.
+#: Causes of one check and of all, and findings of one check under one cause, that are listed in full.
 _CAUSES, _ALL_CAUSES, _FINDINGS = 4, 32, 12
 
 
 class Observed(Protocol):
-    """What a report, a plan and the map of a host say of when and of what they were made."""
+    """Time and source of a report, a plan or the map of a host."""
 
     @property
     def observed_at(self) -> float: ...
@@ -44,16 +44,16 @@ class Observed(Protocol):
 
 
 class Statement(NamedTuple):
-    """What a verdict says: what happened and what to do first; "" where nothing did."""
+    """A verdict with what happened and what to do first; "" where nothing did."""
 
     verdict: Verdict
-    whose: str  # "for single-node jobs"; "" where both verdicts agree
+    jobs: str  # "for single-node jobs"; "" where both verdicts agree
     what: str
     todo: str
 
     @property
     def words(self) -> str:
-        return f"{WORDS[self.verdict]}{f' {self.whose}' if self.whose else ''}"
+        return f"{WORDS[self.verdict]}{f' {self.jobs}' if self.jobs else ''}"
 
 
 class Section(NamedTuple):
@@ -69,12 +69,12 @@ class Section(NamedTuple):
 
     @property
     def size(self) -> str:
-        checks = {told.finding.id for group in self.groups for told in group.members}
+        checks = {entry.finding.id for group in self.groups for entry in group.members}
         return f"{counted(len(self.groups), 'cause')}, {counted(len(checks), 'check')}"
 
 
 class More(NamedTuple):
-    """Findings of one check that are not told one by one."""
+    """Findings of one check that are not listed one by one."""
 
     id: str
     number: int
@@ -82,7 +82,7 @@ class More(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """One answer that is missing, what could not be checked without it, and how much that counts."""
+    """One missing answer, the checks that need it, and their effect on the verdict."""
 
     reason: str
     ids: tuple[str, ...]
@@ -99,7 +99,7 @@ class Todo(NamedTuple):
 
 
 def short(text: str, most: int = _TEXT) -> str:
-    """`text`, made visible; of what is longer than anybody reads its start and its length."""
+    """`text`, made visible; of a very long one its start and its length."""
     return visible(text) if len(text) <= most else f"{visible(text[:most])}... ({len(text)} characters)"
 
 
@@ -115,28 +115,28 @@ def short_name(text: str) -> str:
 def statements(report: Report) -> tuple[Statement, ...]:
     """One where both verdicts agree, else one per verdict."""
     single, multi = report.verdict.single_node, report.verdict.multi_node
-    told = groups(report)
+    causes = groups(report)
     if report.partial or single == multi:
-        return (_statement(report, told, single, "by the selected checks" if report.partial else ""),)
-    node = tuple(group for group in told if _scopes(group) == {"node"})
-    return (_statement(report, node, single, "for single-node jobs"), _statement(report, told, multi, "for multi-node jobs"))
+        return (_statement(report, causes, single, "by the selected checks" if report.partial else ""),)
+    node = tuple(group for group in causes if _scopes(group) == {"node"})
+    return (_statement(report, node, single, "for single-node jobs"), _statement(report, causes, multi, "for multi-node jobs"))
 
 
 def _scopes(group: Group) -> set[str]:
-    return {one.scope for one in (*(told.finding for told in group.members), *group.unknown)}
+    return {one.scope for one in (*(entry.finding for entry in group.members), *group.unknown)}
 
 
-def _statement(report: Report, told: Iterable[Group], verdict: Verdict, whose: str) -> Statement:
+def _statement(report: Report, causes: Iterable[Group], verdict: Verdict, jobs: str) -> Statement:
     if verdict == "ready":
-        return Statement(verdict, whose, f"{counted(counts(report)['passed'], 'check')} passed", "")
-    first = next((group for group in told if group.rank < NOTHING), None)
+        return Statement(verdict, jobs, f"{counted(counts(report)['passed'], 'check')} passed", "")
+    first = next((group for group in causes if group.rank < NOTHING), None)
     if first is None:
-        return Statement(verdict, whose, why_nothing(report), "")
-    return Statement(verdict, whose, short(headline(first)), short(" ".join(step.text for step in first_steps(report, first))))
+        return Statement(verdict, jobs, why_nothing(report), "")
+    return Statement(verdict, jobs, short(headline(first)), short(" ".join(step.text for step in first_steps(report, first))))
 
 
 def why_nothing(report: Report) -> str:
-    """Why there is no verdict though nothing was found."""
+    """The reason for a verdict without findings."""
     if not report.partial:
         return "Nothing was checked"
     applies = {one.severity for one in report.findings if one.outcome not in ("skip", "off")}
@@ -144,7 +144,7 @@ def why_nothing(report: Report) -> str:
 
 
 def is_quiet(report: Report) -> bool:
-    """Ready for every job: a reader wants no more than that."""
+    """Whether it is ready for every job: then a short report is enough."""
     return report.verdict.single_node == report.verdict.multi_node == "ready"
 
 
@@ -166,7 +166,7 @@ def gpu_lines(report: Report) -> tuple[str, ...]:
 
 
 def read_line(report: Observed, now: float = 0) -> str:
-    """When and of what the report was made, and how long before `now`: on top, so that nobody takes an old one for today's."""
+    """Time and source of the report, and its age at `now`: on top, so that an old one is not mistaken for a new one."""
     kind = "a made-up host" if report.simulated else _READ_FROM.get(report.read_from, "")
     when = moment(report.observed_at)
     if report.replayed and not report.simulated and now >= report.observed_at:
@@ -177,7 +177,7 @@ def read_line(report: Observed, now: float = 0) -> str:
 
 
 def remarks(report: Report) -> tuple[str, ...]:
-    """What a reader must know before believing the verdict."""
+    """Limits of the verdict."""
     lines = []
     if report.read_from == "image" and not report.host.kernel and not report.partial:
         lines.append("this image has no kernel below /lib/modules: the driver's module, and what must match it, were not checked")
@@ -193,7 +193,7 @@ def remarks(report: Report) -> tuple[str, ...]:
 
 
 def cage_lines(report: Report) -> tuple[str, ...]:
-    """In which cage each lane's library was asked, or an image read, and which parts of one the kernel lacks."""
+    """The sandbox of each driver library, or of an image, and its parts that the kernel lacks."""
     lines = []
     for lane, cage in report.cages.items():
         rights = ", ".join(cage["capabilities"]) or "none"
@@ -214,7 +214,7 @@ def todo(report: Report) -> tuple[Todo, ...]:
 
 
 def sections(report: Report) -> tuple[Section, ...]:
-    """What was found, in reading order; sections without a cause are left out."""
+    """The findings, in display order, without sections that have no cause."""
     found = [group for group in groups(report) if group.cause.finding.outcome != "unknown"]
     noted = [group for group in found if group.rank == NOTHING]
     made = (
@@ -227,7 +227,7 @@ def sections(report: Report) -> tuple[Section, ...]:
 
 
 def first_causes(all_of_them: Sequence[Group]) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
-    """(told in full, the rest): the first that each check tells, until there are many."""
+    """(listed in full, the rest): the first causes of each check, up to a total."""
     seen: dict[str, int] = {}
     first: list[Group] = []
     rest: list[Group] = []
@@ -238,11 +238,11 @@ def first_causes(all_of_them: Sequence[Group]) -> tuple[tuple[Group, ...], tuple
     return tuple(first), tuple(rest)
 
 
-def first_findings(group: Group) -> tuple[tuple[Told, ...], tuple[Told, ...]]:
-    """(told in full, the rest): of findings with one code of one check the first."""
+def first_findings(group: Group) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
+    """(listed in full, the rest): the first findings of each code of a check."""
     seen: dict[tuple[str, str], int] = {}
-    first: list[Told] = []
-    rest: list[Told] = []
+    first: list[Entry] = []
+    rest: list[Entry] = []
     for one in group.members:
         key = (one.finding.id, one.finding.code)
         seen[key] = seen.get(key, 0) + 1
@@ -250,9 +250,9 @@ def first_findings(group: Group) -> tuple[tuple[Told, ...], tuple[Told, ...]]:
     return tuple(first), tuple(rest)
 
 
-def more(rest: Iterable[Told]) -> tuple[More, ...]:
-    """One line per check of what is not told one by one."""
-    by_id: dict[str, list[Told]] = {}
+def more(rest: Iterable[Entry]) -> tuple[More, ...]:
+    """One line per check for findings that are not listed one by one."""
+    by_id: dict[str, list[Entry]] = {}
     for one in rest:
         by_id.setdefault(one.finding.id, []).append(one)
     return tuple(
@@ -261,7 +261,7 @@ def more(rest: Iterable[Told]) -> tuple[More, ...]:
 
 
 def gaps(report: Report) -> tuple[Gap, ...]:
-    """What could not be checked, one entry per missing answer, those that stop jobs first."""
+    """Unknown checks, one entry per missing answer, those that stop jobs first."""
     by_reason: dict[str, list[Judgement]] = {}
     for one in sorted((one for one in report.findings if one.outcome == "unknown"), key=_gap_order):
         by_reason.setdefault(one.unread or one.message, []).append(one)
@@ -273,7 +273,7 @@ def gaps(report: Report) -> tuple[Gap, ...]:
 
 
 def _gap_order(one: Judgement) -> tuple[int, str, str]:
-    """Whatever order the findings come in."""
+    """The key for an order that does not depend on that of the findings."""
     return rank_of(one), one.id, one.subject
 
 
@@ -281,21 +281,21 @@ def _gap(ones: list[Judgement], clean: Mapping[str, Mapping[str, bool]]) -> Gap:
     ids, named = dict.fromkeys(one.id for one in ones), dict.fromkeys(one.device for one in ones if one.device)
     of_devices = [clean.get(name, {}) for name in dict.fromkeys(one.id for one in ones if one.device)]
     others = set.intersection(*map(set, of_devices)) if of_devices else set[str]()
-    passed = sum(any(found[device] for found in of_devices) for device in others)  # what only skipped has shown nothing
+    passed = sum(any(found[device] for found in of_devices) for device in others)  # checks that were only skipped prove nothing
     return Gap(short(ones[0].message), tuple(ids), tuple(named), passed, rank_of(ones[0]))
 
 
 def gap_line(gap: Gap) -> str:
     """``26 checks of GPU 4 (0000:9d:00.0): NVML error 15, GPU is lost. The other 7 passed what applies to them.``"""
     checks = short_name(gap.ids[0]) if len(gap.ids) == 1 else f"{len(gap.ids)} checks"
-    whose = f" of {short(devices(gap.devices))}" if gap.devices else ""
+    jobs = f" of {short(devices(gap.devices))}" if gap.devices else ""
     others = f". The other {gap.others} passed {'it' if len(gap.ids) == 1 else 'what applies to them'}" if gap.others else ""
-    return f"{checks}{whose}: {gap.reason}{others}"
+    return f"{checks}{jobs}: {gap.reason}{others}"
 
 
-def told_line(told: Told) -> str:
-    """``message (found X, wanted Y)``, without what the message says already."""
-    one = told.finding
+def entry_line(entry: Entry) -> str:
+    """``message (found X, wanted Y)``, without values that the message has already."""
+    one = entry.finding
     pairs = ((label, text) for label, text in (("found", one.found), ("wanted", one.wanted)) if text and text not in one.message)
     is_said = one.found in SAID or one.found in one.message
     added = "" if is_said else ", ".join(f"{label} {short(text)}" for label, text in pairs)

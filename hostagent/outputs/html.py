@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from hostagent.core.text import counted
 from hostagent.core.vocabulary import Outcome, Verdict
 from hostagent.engine.report import Report
-from hostagent.engine.report.grouping import Group, Told, concerned, devices, headline
+from hostagent.engine.report.grouping import Entry, Group, concerned, devices, headline
 from hostagent.engine.report.inventory import GPU_FIELDS, gpus, inventory
 from hostagent.outputs import digest
 from hostagent.outputs.counts import kinds, summary
@@ -18,21 +18,21 @@ from hostagent.outputs.markup import escaped
 from hostagent.outputs.stylesheet import STYLE
 from hostagent.outputs.tables import rows
 
-#: By how much a cause counts: its colour.
+#: Colours of causes, by rank.
 _COLOURS = ("bad", "unknown", "warn", "note")
 _VERDICTS: dict[Verdict, str] = {"not_ready": "bad", "unknown": "unknown", "degraded": "warn", "ready": "good"}
-#: Steps, commands of one step, and missing answers that are seen without opening a fold.
+#: Steps, commands of one step, and missing answers that are visible without opening a fold.
 _FIRST = 12
-#: The second lock, behind the escaping of every text: a browser runs and fetches nothing here.
+#: Content-Security-Policy, a second defence after escaping: a browser runs and fetches nothing here.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _GPU_HEADS = {"index": "GPU", "pci": "Address", "name": "Model", "memory": "Memory", "uuid": "UUID", "serial": "Serial"}
-#: A command in the middle of a sentence, as our texts write them.
+#: A command within a sentence, in quotes.
 _QUOTED = re.compile(r"(?<!\w)'([^'\s][^']{0,200})'(?!\w)")
 _NO_ANCHOR = re.compile(r"[^A-Za-z0-9_.:-]+")
 
 
 def render_html(report: Report) -> str:
-    """No script, nothing fetched; every text of the host escaped. Links lead to places of the page alone."""
+    """No script, nothing fetched; every text of the host escaped. All links are within the page."""
     anchors = _Anchors()
     found = "".join(_section(section, anchors) for section in digest.sections(report))
     tables = (
@@ -52,7 +52,7 @@ def render_html(report: Report) -> str:
 
 
 class _Anchors:
-    """Places of the page, each with a name of its own: a check's second finding is ``gpu.xid-2``."""
+    """Anchors of the page, with unique names: a check's second finding is ``gpu.xid-2``."""
 
     def __init__(self) -> None:
         self._taken: dict[str, int] = {}
@@ -64,15 +64,15 @@ class _Anchors:
 
 
 def _header(report: Report) -> str:
-    told = "".join(map(_statement, digest.statements(report)))
+    text = "".join(map(_statement, digest.statements(report)))
     remarks = "; ".join((digest.read_line(report), *digest.remarks(report)))
-    return f'{told}<p class="quiet">{escaped(short_name(report.host.hostname))}, {escaped(remarks)}</p>\n'
+    return f'{text}<p class="quiet">{escaped(short_name(report.host.hostname))}, {escaped(remarks)}</p>\n'
 
 
 def _statement(one: digest.Statement) -> str:
-    whose = f'<span class="whose">{escaped(one.whose)}</span>' if one.whose else ""
+    jobs = f'<span class="whose">{escaped(one.jobs)}</span>' if one.jobs else ""
     badge = f'<strong class="badge {_VERDICTS[one.verdict]}"><span>{WORDS[one.verdict]}</span></strong>'
-    return f'<div class="statement">{badge}{whose}\n<h1>{escaped(digest.sentence(one.what))}</h1></div>\n'
+    return f'<div class="statement">{badge}{jobs}\n<h1>{escaped(digest.sentence(one.what))}</h1></div>\n'
 
 
 def _todo(steps: Sequence[digest.Todo]) -> str:
@@ -91,7 +91,7 @@ def _partly(parts: Sequence[str], word: str) -> str:
 
 
 def prose(text: str) -> str:
-    """A sentence whose commands in quotes can be copied."""
+    """A sentence with quoted commands as code to copy."""
     plain = _QUOTED.split(text)
     return "".join(f'<code class="run">{escaped(part)}</code>' if at % 2 else escaped(part) for at, part in enumerate(plain))
 
@@ -109,8 +109,8 @@ def _host(report: Report) -> str:
         ("System", ", ".join(part for part in system if part)),
         ("Profile", report.profile.name),
     )
-    told = "".join(f"<dt>{label}</dt><dd>{escaped(short(text))}</dd>\n" for label, text in pairs if text)
-    return f'<section class="facts">\n<dl class="host">\n{told}</dl>\n{_gpus(report)}</section>\n'
+    text = "".join(f"<dt>{label}</dt><dd>{escaped(short(text))}</dd>\n" for label, text in pairs if text)
+    return f'<section class="facts">\n<dl class="host">\n{text}</dl>\n{_gpus(report)}</section>\n'
 
 
 def _gpus(report: Report) -> str:
@@ -146,7 +146,7 @@ def _group(group: Group, anchors: _Anchors) -> str:
     body = _findings(first, group, anchors)
     if rest:
         body += _folded(counted(len(rest), "more finding"), _findings(rest, group, anchors))
-    evidence = dict.fromkeys(line for told in group.members for line in told.finding.evidence)
+    evidence = dict.fromkeys(line for entry in group.members for line in entry.finding.evidence)
     if evidence:
         lines = "\n".join(escaped(line) for line in evidence)
         body += _folded(f"Evidence, {counted(len(evidence), 'line')}", f"<pre>{lines}</pre>\n")
@@ -155,15 +155,15 @@ def _group(group: Group, anchors: _Anchors) -> str:
     return f'<article class="{_COLOURS[group.rank]}" id="{anchor}">\n{head}{body}{why}</article>\n'
 
 
-def _findings(told: Iterable[Told], group: Group, anchors: _Anchors) -> str:
-    return f"<table>\n<tbody>\n{''.join(_finding(one, group, anchors) for one in told)}</tbody>\n</table>\n"
+def _findings(entries: Iterable[Entry], group: Group, anchors: _Anchors) -> str:
+    return f"<table>\n<tbody>\n{''.join(_finding(one, group, anchors) for one in entries)}</tbody>\n</table>\n"
 
 
-def _finding(told: Told, group: Group, anchors: _Anchors) -> str:
-    anchor = anchors.of(told.finding.id)
-    where = f"{short(devices(told.devices))}: " if told.devices and told.devices != concerned(group) else ""
-    name = f'<a href="#{anchor}"><code>{escaped(short_name(told.finding.id))}</code></a>'
-    return f'<tr id="{anchor}"><td>{name}</td><td>{escaped(where + digest.told_line(told))}</td></tr>\n'
+def _finding(entry: Entry, group: Group, anchors: _Anchors) -> str:
+    anchor = anchors.of(entry.finding.id)
+    where = f"{short(devices(entry.devices))}: " if entry.devices and entry.devices != concerned(group) else ""
+    name = f'<a href="#{anchor}"><code>{escaped(short_name(entry.finding.id))}</code></a>'
+    return f'<tr id="{anchor}"><td>{name}</td><td>{escaped(where + digest.entry_line(entry))}</td></tr>\n'
 
 
 def _gaps(missing: Sequence[digest.Gap]) -> str:
@@ -176,13 +176,13 @@ def _gaps(missing: Sequence[digest.Gap]) -> str:
 
 def _gap(gap: digest.Gap) -> str:
     names = ", ".join(f"<code>{escaped(short_name(name))}</code>" for name in gap.ids)
-    told = f"<p>{escaped(digest.gap_line(gap))}.</p>\n"
+    text = f"<p>{escaped(digest.gap_line(gap))}.</p>\n"
     which = _folded("Which", f"<p>{names}</p>\n") if len(gap.ids) > 1 else ""
-    return f'<article class="{_COLOURS[gap.rank]}">\n{told}{which}</article>\n'
+    return f'<article class="{_COLOURS[gap.rank]}">\n{text}{which}</article>\n'
 
 
 def _table(report: Report, outcome: Outcome, kind: str, words: tuple[str, str]) -> str:
-    """What it holds for. The heading counts each check as the last line does; those of a worse `kind` on another device it counts apart."""
+    """A table of checks. The heading counts each check as the last line does, and separately those of a worse `kind` on another device."""
     made, (title, meaning) = rows(report, outcome), words
     if not made:
         return ""

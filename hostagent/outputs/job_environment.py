@@ -1,4 +1,4 @@
-"""What ``hostagent nccl env`` prints: exports for a shell, a Kubernetes ``env:`` list, lines of a conf file, or JSON with the reasons."""
+"""Output of ``hostagent nccl env``: exports for a shell, a Kubernetes ``env:`` list, lines of a conf file, or JSON with the reasons."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,7 +21,7 @@ def fitted(environment: Environment, form: Form) -> Environment:
 
 
 def render_environment(environment: Environment, form: Form, node: str = "") -> str:
-    """One text; "" where nothing is emitted, but in JSON. `node`: with what is that node's own; "" what all have in common."""
+    """One text; "" where nothing is emitted, but in JSON. `node`: with that node's own settings; "" for only the common ones."""
     if form == "json":
         from hostagent.outputs.json import render_json
 
@@ -34,7 +34,7 @@ def render_environment(environment: Environment, form: Form, node: str = "") -> 
 
 
 def _body(environment: Environment, form: Form, variables: tuple[Variable, ...]) -> Iterator[str]:
-    """Each with its reason above it."""
+    """Each setting with its reason above it."""
     if form == "yaml":
         yield "env:" if variables else "env: []"
     for one in variables:

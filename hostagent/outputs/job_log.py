@@ -1,4 +1,4 @@
-"""What ``hostagent nccl explain`` prints: the verdict, why, what to do, the lines that prove it, then the connections."""
+"""Output of ``hostagent nccl explain``: verdict, reasons, steps, evidence, connections."""
 
 from dataclasses import replace
 from typing import Literal, get_args
@@ -54,24 +54,24 @@ def _add_steps(page: Page, steps: tuple[Step, ...]) -> None:
 
 
 def _add_causes(page: Page, explanation: Explanation, code: str) -> None:
-    """What hosts say of it, alike ones once; what explains several findings stands under the first."""
+    """Causes of hosts, equal ones once; a cause of several findings is listed under the first."""
     alike: dict[HostCause, list[str]] = {}
     for host in explanation.host:
         for one in host.causes:
             if one.codes[0] == code:
-                alike.setdefault(_said(one), []).append(host.hostname)
+                alike.setdefault(_merge_key(one), []).append(host.hostname)
     for one, hosts in alike.items():
         page.add(f"On {_names(hosts)}, {REASONS.get(code, 'this may explain it')}: {one.headline or one.message} ({one.id}).", "  ")
         _add_steps(page, one.remedy)
 
 
-def _said(one: HostCause) -> HostCause:
-    """What a device has is told by its headline, what the host has by what was found."""
+def _merge_key(one: HostCause) -> HostCause:
+    """The cause reduced to the displayed parts: the headline for a device, the message for the host."""
     return replace(one, codes=(), message="") if one.devices else replace(one, codes=(), headline="")
 
 
 def _add_hosts(page: Page, explanation: Explanation) -> None:
-    """What the hosts do not say, and hosts that the log does not name."""
+    """Hosts without an explanation, and hosts that the log does not name."""
     codes = {one.code for one in explanation.findings}
     silent = [one.hostname for one in explanation.host if not one.causes] if codes & EXPLAINING.keys() else []
     if silent:
@@ -86,7 +86,7 @@ def _add_hosts(page: Page, explanation: Explanation) -> None:
 
 def _names(hosts: list[str]) -> str:
     """
-    As a sentence names them.
+    Names for a sentence.
 
     >>> _names(["a"]), _names(["a", "", "c", "d", "e"])
     ('a', 'a, a host without a name, c and 2 more')
@@ -108,7 +108,7 @@ def _add_table(page: Page, channels: tuple[ChannelEnd, ...]) -> None:
 
 
 def _extent(explanation: Explanation) -> str:
-    """How much of the job the log shows."""
+    """The part of the job that the log covers."""
     parts = [
         f"NCCL {explanation.nccl_version}",
         f"network {explanation.network}",

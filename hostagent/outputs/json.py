@@ -1,4 +1,4 @@
-"""A report, the map of a host, a plan, what a log says or a job is given, as JSON: one document that validates against its schema."""
+"""JSON documents that validate against their schemas: report, topology, plan, explanation of a log, settings of a job."""
 
 import contextlib
 import json
@@ -7,12 +7,12 @@ from typing import Any
 
 from hostagent.core.typed import plain
 
-#: What the text of half a surrogate pair contains; that of a whole pair, too.
+#: Part of the escape of half a surrogate pair, and of a whole pair.
 _HALVES = "\\ud"
 
 
 def render_json(document: Any, indent: int | None = 2) -> str:
-    """ASCII, so that no terminal and no locale can spoil it; keys in the order of the schema. Without `indent` it is one line."""
+    """ASCII, independent of terminal and locale; keys in the order of the schema. Without `indent` it is one line."""
     data = plain(document)
     separators = (",", ":") if indent is None else None
     with contextlib.suppress(ValueError):  # NaN, infinity

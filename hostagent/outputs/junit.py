@@ -18,7 +18,7 @@ _KINDS = (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
 
 
 class _Case(NamedTuple):
-    """A test case: what became of it ("" passed), and its lines."""
+    """A test case: its result ("" passed), and its lines."""
 
     family: str
     name: str
@@ -27,10 +27,10 @@ class _Case(NamedTuple):
 
 
 def render_junit(report: Report, asked: Asked) -> str:
-    """What sets the exit code is a failure, or an error where it could not be checked; what did not apply is skipped.
+    """A finding that sets the exit code is a failure, or an error where it is unknown; a check that does not apply is skipped.
 
-    JUnit has no word for a warning: what was found and does not set the exit code passes, and says so in ``system-out``. Where nothing
-    was checked that counts, the verdict itself is a case, an error, because such a run fails, too. What could not be looked at is skipped.
+    JUnit has no warnings: findings that do not set the exit code pass, with their text in ``system-out``. Where no check that counts was
+    judged, the verdict itself is an error, because such a run fails, too.
     """
     findings = sorted(report.findings, key=lambda one: (_family(one), one.id, one.subject))
     cases = [_case(one, asked) for one in findings]
@@ -83,14 +83,14 @@ def _kind(one: Judgement, asked: Asked) -> str:
 def _outcome(one: Judgement, kind: str) -> str:
     if kind == "skipped":
         return f'<skipped message="{escaped(one.message)}"/>'
-    told = (*_told(one),) if kind else (f"{one.severity} {one.outcome}: {one.message}", *_told(one))
-    body = "\n".join(escaped(line) for line in told)
+    lines = (*_lines(one),) if kind else (f"{one.severity} {one.outcome}: {one.message}", *_lines(one))
+    body = "\n".join(escaped(line) for line in lines)
     if kind:
         return f'<{kind} type="{escaped(one.code)}" message="{escaped(one.headline or one.message)}">{body}</{kind}>'
     return f"<system-out>{body}</system-out>"
 
 
-def _told(one: Judgement) -> tuple[str, ...]:
+def _lines(one: Judgement) -> tuple[str, ...]:
     pairs = (
         ("message", one.message if one.headline else ""),
         ("severity", one.severity),

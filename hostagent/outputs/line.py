@@ -22,17 +22,17 @@ _CUT = "..."
 def render_line(report: Report, scope: str = "single_node") -> str:
     """``NOT READY: GPU 4 (0000:9d:00.0) has fallen off the PCIe bus. Drain the node. Reboot the node.``
 
-    At most 200 characters, the same from run to run: no times, no counters, no serial numbers. `scope`: whose verdict it begins with.
+    At most 200 characters, the same from run to run: no times, no counters, no serial numbers. `scope`: the verdict that it begins with.
     """
     verdicts = {name: getattr(report.verdict, name) for name in _NAMES}
     head = f"{WORDS[verdicts[scope]]} by the selected checks" if report.partial else both(verdicts, scope, gap_word(report))
     first = first_that_counts(report)
-    told = " ".join((sentence(report.headline), *(step.text for step in first_steps(report, first)))) if first else _nothing(report)
-    return one_line(f"{head}: {told}")
+    text = " ".join((sentence(report.headline), *(step.text for step in first_steps(report, first)))) if first else _nothing(report)
+    return one_line(f"{head}: {text}")
 
 
 def both(verdicts: Mapping[str, Verdict], scope: str = "single_node", gap: str = "") -> str:
-    """The verdict of the scope, the other one where that differs, and how little was looked at (`gap`) where that was not all.
+    """The verdict of the scope, the other one where that differs, and the coverage (`gap`) where that is not full.
 
     >>> both({"single_node": "ready", "multi_node": "not_ready"}), both({"single_node": "ready", "multi_node": "not_ready"}, "multi_node")
     ('READY (multi-node: NOT READY)', 'NOT READY (single-node: READY)')
@@ -51,7 +51,7 @@ def one_line(text: str) -> str:
 
 
 def for_nagios(line: str) -> str:
-    """What stands behind a bar is performance data there.
+    """Without bars: Nagios reads text after one as performance data.
 
     >>> for_nagios("DEGRADED: Look at 'dmesg | tail'.")
     "DEGRADED: Look at 'dmesg / tail'."
@@ -60,7 +60,7 @@ def for_nagios(line: str) -> str:
 
 
 def _cut(line: str) -> str:
-    """At most `_CHARS`, whole words where there are any: what is cut ends in three dots, which every terminal has."""
+    """At most `_CHARS`, cut after a whole word where possible; a cut text ends in three ASCII dots, for every terminal."""
     if len(line) <= _CHARS:
         return line
     start = line[: _CHARS - len(_CUT)]

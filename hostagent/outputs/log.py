@@ -1,4 +1,4 @@
-"""What the daemon says on standard error: one line an event, for people and for programs that collect logs."""
+"""The daemon's log on standard error: one line per event, for people and log collectors."""
 
 import json
 import time
@@ -16,14 +16,14 @@ FORMATS: tuple[Format, ...] = ("text", "json")
 class Log:
     """`put` takes one line. Text is ``key=value`` with quotes where a value needs them (logfmt), JSON one object a line.
 
-    With `once` there are warnings alone, in text as other commands print them: a person waits for one pass.
+    With `once` only warnings, as text like those of other commands: a person waits for one pass.
     """
 
     def __init__(self, form: str, put: Callable[[str], Any], *, once: bool = False) -> None:
         self._form, self._put, self._once = form, put, once
 
     def through(self, clean: Callable[[str], str]) -> "Log":
-        """The same, of whose lines each passes `clean`."""
+        """The same log with each line passed through `clean`."""
         put = self._put
         return Log(self._form, lambda line: put(clean(line)), once=self._once)
 

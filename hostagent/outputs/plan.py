@@ -17,9 +17,7 @@ _LINES, _PACKAGES, _NAMES = 120, 40, 24
 
 
 def render_plan(document: Document, form: Format, *, colour: bool = False, width: int = 100, advise: bool = True) -> str:
-    """Text or JSON. `colour`, `width` and `advise` (says how to carry it out) are for the text: sentences are wrapped, commands and diffs
-    stand as they are.
-    """
+    """Text or JSON. `colour`, `width` and `advise` (how to apply it) are for text: sentences are wrapped, commands and diffs are not."""
     if form == "json":
         from hostagent.outputs.json import render_json
 
@@ -53,7 +51,7 @@ def _add_head(page: Page, document: Document) -> None:
 
 
 def headline(document: Document) -> str:
-    """What comes of the plan, on one line."""
+    """The result of the plan, on one line."""
     number = counted(len(document.todo), "step")
     if document.refusals:
         more = len(document.refusals) - 1
@@ -79,7 +77,7 @@ def _parts(document: Document) -> str:
 
 
 def _beside(document: Document) -> tuple[str, ...]:
-    """Parts that are there only where somebody asks for them, and that the plan has steps of."""
+    """Optional parts that the plan has steps of."""
     parts = {step.part for step in document.steps}
     return tuple(one for one in ("cuda", "docker") if one in parts)
 
@@ -103,8 +101,8 @@ def _add_result(page: Page, document: Document) -> None:
     page.heading("HOW IT ENDED", "BLOCKS JOBS" if result.outcome == "failed" else "TO LOOK AT")
     parts = (result.outcome.upper(), f"run {result.run}" if result.run else "", f"exit {result.exit}")
     page.add(", ".join(filter(None, parts)), "  ")
-    for told in filter(None, (result.message, *result.notes)):
-        page.add(digest.sentence(digest.short(told)), "  ", "    ")
+    for text in filter(None, (result.message, *result.notes)):
+        page.add(digest.sentence(digest.short(text)), "  ", "    ")
     for step in result.steps:
         page.add(f"{step.id}: {f'failed: {digest.short(step.problem)}' if step.problem else f'{step.seconds:.1f} s'}", "  ", "    ")
 
@@ -175,10 +173,10 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _add_list(page: Page, title: str, sentences: Iterable[str]) -> None:
-    told = tuple(sentences)
-    if told:
+    lines = tuple(sentences)
+    if lines:
         page.heading(title)
-    for one in told:
+    for one in lines:
         page.add(digest.sentence(digest.short(one)), "  ", "    ")
 
 

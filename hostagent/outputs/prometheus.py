@@ -11,7 +11,7 @@ from hostagent.engine.report.host_coverage import coverage_of_report
 from hostagent.outputs.digest import short
 
 Sample = tuple[Mapping[str, str], float]
-#: Outcomes of which single judgements are worth a series each.
+#: Outcomes with a series for each judgement.
 NOT_WELL = ("fail", "warn", "unknown")
 
 
@@ -19,8 +19,8 @@ def render_prometheus(report: Report, *, named: bool = False) -> str:
     """Text exposition format. A scope is ready (1) when its verdict lets a job be placed: ready or degraded. `named`: a device that is not
     well is named by PCI address and UUID, which is more series than a text file should have, and a number that identifies the board.
     """
-    told = report.coverage
-    coverage = (("judged", told.judged), ("unknown", told.unknown), ("skipped", told.skipped), ("off", told.off))
+    total = report.coverage
+    coverage = (("judged", total.judged), ("unknown", total.unknown), ("skipped", total.skipped), ("off", total.off))
     profile = {"name": report.profile.name, "hash": report.profile.hash}
     seen = coverage_of_report(report)
     families = [
@@ -46,7 +46,7 @@ def render_prometheus(report: Report, *, named: bool = False) -> str:
 
 
 def _verdicts(report: Report) -> tuple[str, ...]:
-    """Not of a partial report: the checks that were asked for alone cannot say whether a job may be placed."""
+    """Verdicts; none of a partial report, because selected checks do not decide whether a job may be placed."""
     scopes = (("single_node", report.verdict.single_node), ("multi_node", report.verdict.multi_node))
     ready = [({"scope": name}, verdict in PLACEABLE) for name, verdict in scopes]
     each = [({"scope": name, "verdict": word}, word == verdict) for name, verdict in scopes for word in VERDICTS]
@@ -54,7 +54,7 @@ def _verdicts(report: Report) -> tuple[str, ...]:
 
 
 def _judgements(report: Report, *, named: bool) -> list[Sample]:
-    """What is well is counted over all devices."""
+    """Series of judgements; healthy ones are counted over all devices."""
     known = uuids(report.facts)
     counts: Counter[tuple[str, ...]] = Counter()
     for one in report.findings:

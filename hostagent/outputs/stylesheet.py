@@ -1,4 +1,4 @@
-"""How the page of HTML looks: at a desk, on a phone, in the dark, on paper. Colour says how much something counts, and nothing else."""
+"""CSS of the HTML page: for desktop, phone, dark mode and print. Colour shows only severity."""
 
 STYLE = """
 :root { color-scheme: light dark; --bad: #b3142b; --warn: #875700; --unknown: #6a3fa0; --good: #1b6e2f; --note: #59606a;

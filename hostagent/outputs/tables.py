@@ -1,4 +1,4 @@
-"""What a report lists and nobody reads first: what passed, what does not apply, what is turned off."""
+"""The secondary lists of a report: checks that passed, do not apply, or are turned off."""
 
 from typing import NamedTuple
 
@@ -6,8 +6,8 @@ from hostagent.engine.report import Judgement, Report
 from hostagent.outputs.digest import short, short_name
 
 
-class Row(NamedTuple):
-    """A check, what is said of it, and of how many devices of all that it looked at."""
+class CheckRow(NamedTuple):
+    """A check, its text, and the number of devices that it applies to, of all judged ones."""
 
     id: str
     text: str
@@ -15,8 +15,8 @@ class Row(NamedTuple):
     of: int
 
 
-def rows(report: Report, outcome: str) -> tuple[Row, ...]:
-    """One per check and text. A check that passed says its title."""
+def rows(report: Report, outcome: str) -> tuple[CheckRow, ...]:
+    """One per check and text; the text of a passed check is its title."""
     looked_at: dict[str, int] = {}
     alike: dict[tuple[str, str], int] = {}
     for one in report.findings:
@@ -24,7 +24,7 @@ def rows(report: Report, outcome: str) -> tuple[Row, ...]:
         if one.outcome == outcome:
             key = (one.id, one.message)
             alike[key] = alike.get(key, 0) + 1
-    return tuple(Row(short_name(name), short(text), number, looked_at[name]) for (name, text), number in alike.items())
+    return tuple(CheckRow(short_name(name), short(text), number, looked_at[name]) for (name, text), number in alike.items())
 
 
 def reasons(report: Report, outcome: str) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from hostagent.core.text import counted
 from hostagent.engine.report import Report
-from hostagent.engine.report.grouping import Told, concerned, devices, headline
+from hostagent.engine.report.grouping import Entry, concerned, devices, headline
 from hostagent.engine.report.inventory import inventory
 from hostagent.outputs import digest, tables
 from hostagent.outputs.counts import summary
@@ -19,21 +19,21 @@ from hostagent.outputs.page import Page
 _STEPS, _ROWS, _NAMES, _COMMANDS = 16, 12, 24, 8
 #: Columns that ids of one cause are filled up to.
 _ID = 28
-#: Characters of a command that anybody types or copies.
+#: Characters of a command that a person may type or copy.
 _COMMAND = 1000
 
 
 def render_text(report: Report, *, colour: bool = False, width: int = 100, verbose: bool = False, now: float = 0) -> str:
-    """Lines of at most `width` columns, except for words that are longer and commands, which stand as they are to be copied.
+    """Lines of at most `width` columns, except for longer words, and for commands, which are unwrapped so that they can be copied.
 
-    `verbose` adds evidence, ids, GPUs, what passed or did not apply; nothing is capped then but texts that nobody reads to their end.
-    `now`: seconds since the epoch, to say how old a recording is; 0 for saying nothing of it.
+    `verbose` adds evidence, ids, GPUs, and checks that passed or did not apply; only very long texts are capped then.
+    `now`: seconds since the epoch, for the age of a recording; 0 to omit it.
     """
     page = Page(colour, width)
     for one in digest.statements(report):
         parts = (short(inventory(report)), one.what) if one.verdict == "ready" else (f"{digest.sentence(one.what)} {one.todo}",)
-        told = "; ".join(part for part in parts if part)
-        page.add(f"{one.words}  {told}".rstrip(), style=one.verdict)
+        text = "; ".join(part for part in parts if part)
+        page.add(f"{one.words}  {text}".rstrip(), style=one.verdict)
     remarks = (digest.read_line(report, now), *digest.remarks(report))
     if digest.is_quiet(report) and not verbose:
         _add_quiet(page, report, remarks)
@@ -43,12 +43,12 @@ def render_text(report: Report, *, colour: bool = False, width: int = 100, verbo
 
 
 def _add_quiet(page: Page, report: Report, remarks: Iterable[str]) -> None:
-    """A healthy host in a few lines: what counts in no verdict is named, not told."""
+    """A healthy host in a few lines: causes that count in no verdict are only named."""
     page.add(short("; ".join(remarks)))
     for section in digest.sections(report):
         more = len(section.groups) - 1
-        told = f"{short(headline(section.groups[0]))}{f', and {more} more (-v)' if more else ''}"
-        page.add(f"{section.title}  {told}", then="  ")
+        text = f"{short(headline(section.groups[0]))}{f', and {more} more (-v)' if more else ''}"
+        page.add(f"{section.title}  {text}", then="  ")
     _add_gaps(page, digest.gaps(report), verbose=False)
     _add_list(page, "TURNED OFF", tables.reasons(report, "off"), verbose=False)
 
@@ -61,13 +61,13 @@ def _add_all(page: Page, report: Report, remarks: Iterable[str], *, verbose: boo
     for line in digest.gpu_lines(report) if verbose else ():
         page.add(line, "  ", "    ")
     _add_steps(page, report, verbose=verbose)
-    told = digest.sections(report)
-    for section in told:
+    sections = digest.sections(report)
+    for section in sections:
         if section.counts or verbose:
             _add_section(page, section, verbose=verbose)
     gaps, before = digest.gaps(report), len(page.lines)
     if not verbose:
-        _add_notes(page, [section for section in told if not section.counts], gaps)
+        _add_notes(page, [section for section in sections if not section.counts], gaps)
     after = len(page.lines)
     if verbose or len(gaps) > 1:
         _add_gaps(page, gaps, verbose=verbose)
@@ -76,9 +76,9 @@ def _add_all(page: Page, report: Report, remarks: Iterable[str], *, verbose: boo
         page.heading("PASSED")
         page.add(", ".join(tables.passed(report)), "  ")
         _add_list(page, "NOT APPLICABLE", tables.reasons(report, "skip"), verbose=True)
-    if len(page.lines) > after or after == before:  # notes of a line each, and what was counted, are one block
+    if len(page.lines) > after or after == before:  # one-line notes and the counts are one block
         page.lines.append("")
-    why = f"Why: hostagent checks show {digest.short_name(told[0].groups[0].cause.finding.id)}" if told else ""
+    why = f"Why: hostagent checks show {digest.short_name(sections[0].groups[0].cause.finding.id)}" if sections else ""
     _add_last(page, f"{summary(report)}.", why)
 
 
@@ -105,26 +105,26 @@ def _add_section(page: Page, section: digest.Section, *, verbose: bool) -> None:
     page.heading(f"{section.title} ({section.size})", section.title)
     causes, rest = (section.groups, ()) if verbose else digest.first_causes(section.groups)
     for group in causes:
-        whose = concerned(group)
-        if whose:
-            page.add(short(devices(whose)), "  ")
-        indent = "    " if whose else "  "
+        affected = concerned(group)
+        if affected:
+            page.add(short(devices(affected)), "  ")
+        indent = "    " if affected else "  "
         members, left = (group.members, ()) if verbose else digest.first_findings(group)
-        widest = min(max(len(told.finding.id) for told in members), _ID)
-        for told in members:
-            where = f"{short(devices(told.devices))}: " if told.devices and told.devices != whose else ""
-            name, text = digest.short_name(told.finding.id), f"{where}{digest.told_line(told)}"
+        widest = min(max(len(entry.finding.id) for entry in members), _ID)
+        for entry in members:
+            where = f"{short(devices(entry.devices))}: " if entry.devices and entry.devices != affected else ""
+            name, text = digest.short_name(entry.finding.id), f"{where}{digest.entry_line(entry)}"
             fits = len(indent) + len(name) + 2 + len(text) <= page.width  # a column is not worth a line
             is_wide = len(indent) + widest + 2 + len(text) > page.width
             page.add(f"{name}  {text}" if fits and is_wide else f"{name:<{widest}}  {text}", indent, "        ")
-            for line in told.finding.evidence if verbose else ():
+            for line in entry.finding.evidence if verbose else ():
                 page.add(short(line), "        ", "            ")
         _add_more(page, left, indent)
-    _add_more(page, [told for group in rest for told in group.members], "  ")
+    _add_more(page, [entry for group in rest for entry in group.members], "  ")
 
 
 def _add_notes(page: Page, sections: Sequence[digest.Section], gaps: Sequence[digest.Gap]) -> None:
-    """What takes a line: each cause that counts in no verdict, and an answer that is missing, where it is the only one."""
+    """One-line notes: each cause that counts in no verdict, and a missing answer, where it is the only one."""
     if sections or len(gaps) == 1:
         page.lines.append("")
     for section in sections:
@@ -135,7 +135,7 @@ def _add_notes(page: Page, sections: Sequence[digest.Section], gaps: Sequence[di
         page.add(f"NOT CHECKED  {digest.gap_line(gaps[0])}", then="  ", style="NOT CHECKED")
 
 
-def _add_more(page: Page, rest: Iterable[Told], indent: str) -> None:
+def _add_more(page: Page, rest: Iterable[Entry], indent: str) -> None:
     rows = digest.more(rest)
     for one in rows[:_ROWS]:
         where = f": {short(devices(one.devices))}" if one.devices else ""
@@ -163,14 +163,14 @@ def _add_list(page: Page, title: str, reasons: Sequence[tuple[str, tuple[str, ..
     page.heading(title)
     shown = reasons if verbose else reasons[:_ROWS]
     for message, names in shown:
-        told = names if verbose else names[:_NAMES]
-        left = f" and {len(names) - len(told)} more" if len(told) < len(names) else ""
-        page.add(f"{message}: {', '.join(told)}{left}", "  ", "      ")
+        listed = names if verbose else names[:_NAMES]
+        more = f" and {len(names) - len(listed)} more" if len(listed) < len(names) else ""
+        page.add(f"{message}: {', '.join(listed)}{more}", "  ", "      ")
     _add_rest(page, len(reasons) - len(shown), "reason", "  ")
 
 
 def _add_last(page: Page, counts: str, why: str) -> None:
-    """On one line where both fit: a command is not torn."""
+    """On one line where both fit, so that no command is wrapped."""
     if why and len(counts) + len(why) < page.width:
         page.add(f"{counts} {why}")
     else:

@@ -1,4 +1,4 @@
-"""What crashed in a run, for standard error: the report itself has it as the evidence of its findings."""
+"""Tracebacks of a run's crashes for standard error; the report has them as evidence of its findings."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from hostagent.engine.report import Report
 
 
 def tracebacks(report: Report) -> Iterator[str]:
-    """One text a crash, of several lines and with where to report it; nothing where nothing crashed.
+    """One text per crash, of several lines, with the address for bug reports; none without a crash.
 
     A reader that crashed leaves one traceback for all the checks that it stopped.
     """

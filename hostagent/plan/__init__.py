@@ -1,1 +1,1 @@
-"""What would have to change on a host, and in which order: pure, out of facts, offers and a profile."""
+"""The changes that a host needs, in order: pure, from facts, offers and a profile."""

@@ -1,4 +1,4 @@
-"""What a part says of its one transaction: packages and space, by the package manager's own answer."""
+"""Packages and space of a part's transaction, by the package manager's own answer."""
 
 from collections.abc import Iterable
 
@@ -6,13 +6,13 @@ from hostagent.core.unread import need
 from hostagent.plan.model import Given, Part, PlannedPackage
 from hostagent.plan.offers import Transaction
 
-#: What the address of a repository of NVIDIA's with the driver has, on the network or unpacked from its package.
+#: Part of the address of NVIDIA's repository with the driver, on the network or unpacked from its package.
 _CUDA_ADDRESSES = ("/compute/cuda/repos/", "/nvidia-driver-local-repo", "/cuda-repo-")
 _TOOLKIT_ADDRESS = "/libnvidia-container/"
 
 
 def moved_by(given: Given, argv: tuple[str, ...], part: Part) -> "tuple[PlannedPackage, ...] | None":
-    """All that comes, changes and goes; None where nobody was asked yet, () where the package manager refuses."""
+    """Packages that are installed, changed and removed; None before the question, () where the package manager refuses."""
     answer = given.offers.transactions.get(argv)
     if answer is None:
         return None
@@ -32,7 +32,7 @@ def moved_by(given: Given, argv: tuple[str, ...], part: Part) -> "tuple[PlannedP
 
 
 def named(given: Given, part: Part, packages: Iterable[tuple[str, str]], origin: str) -> tuple[PlannedPackage, ...]:
-    """What a part names itself, before anybody was asked. Raises ``UnreadError``."""
+    """The packages that a part names itself, before the question. Raises ``UnreadError``."""
     have = {one.name: one.version for one in need(need(given.view.installation).packages) if one.state == "installed"}
     return tuple(
         PlannedPackage(name, part, have.get(name), version or "*", origin) for name, version in packages if have.get(name) != version
@@ -46,7 +46,7 @@ def space_of(answer: "Transaction | None") -> tuple[tuple[str, int], ...]:
 
 
 def origin_of(given: Given, url: str) -> str:
-    """Whose repository this address is."""
+    """The origin of the repository at this address."""
     repositories = given.profile.install.repositories
     if is_cuda(url, (repositories.cuda.url,)):
         return "cuda"
@@ -68,7 +68,7 @@ def is_cuda(url: str, mirrors: Iterable[str]) -> bool:
 
 
 def is_toolkit(url: str, mirrors: Iterable[str]) -> bool:
-    """The same of the toolkit's."""
+    """The same for the toolkit's repository."""
     return _TOOLKIT_ADDRESS in url or _plain(url) in {_plain(one) for one in mirrors if one}
 
 

@@ -1,7 +1,7 @@
-"""argv of apt and dpkg: the very same words when a transaction is asked about, downloaded and done.
+"""argv of apt and dpkg: the same for the simulation, the download and the transaction.
 
-Sources: apt-get(8), apt.conf(5), apt-mark(8), dpkg(1), tried with apt 2.6 and 3.0. Nobody answers questions: a changed configuration
-file stays as the administrator has it. Options stand before the verb, so that what is asked and what is done differ by one word.
+Sources: apt-get(8), apt.conf(5), apt-mark(8), dpkg(1), tried with apt 2.6 and 3.0. They run without questions: a changed configuration
+file stays as the administrator has it. Options precede the verb, so that simulation and transaction differ by one word.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ def options(lock_timeout_s: int) -> tuple[str, ...]:
 def install(versions: Versions, removed: Iterable[str], lock_timeout_s: int) -> tuple[str, ...]:
     """One transaction: each package at its version, the highest one where that is "", without the packages of `removed`.
 
-    Holds do not forbid it and are gone afterwards: who calls puts them back.
+    Holds do not forbid it and are lifted by it: the caller restores them.
 
     >>> install([("nvidia-modprobe", "580.142-1")], ["nvidia-dkms-570"], 120)[-4:]
     ('--allow-change-held-packages', 'install', 'nvidia-modprobe=580.142-1', 'nvidia-dkms-570-')
@@ -33,17 +33,17 @@ def install(versions: Versions, removed: Iterable[str], lock_timeout_s: int) -> 
 
 
 def reinstall(versions: Versions, removed: Iterable[str], lock_timeout_s: int) -> tuple[str, ...]:
-    """The same, also of packages that are at their version already: their scripts run again."""
+    """The same, also for packages at their version already: their scripts run again."""
     return _with(_REINSTALL, install(versions, removed, lock_timeout_s))
 
 
 def simulated(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """What tells what `argv` would do, and does nothing."""
+    """Simulates `argv`, and changes nothing."""
     return _with(_SIMULATE, argv)
 
 
 def downloaded(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """What fetches the packages of `argv`, and installs none.
+    """Downloads the packages of `argv`, and installs none.
 
     >>> downloaded(install([("dkms", "")], (), 120))[-3:]
     ('--download-only', 'install', 'dkms')
@@ -52,7 +52,7 @@ def downloaded(argv: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def refresh(lock_timeout_s: int) -> tuple[str, ...]:
-    """Reads the repositories; fails where one of them cannot be read, instead of going on with what an earlier refresh left."""
+    """Reads the repositories; fails where one cannot be read, instead of using the lists of an earlier refresh."""
     return (*options(lock_timeout_s), "-o", "APT::Update::Error-Mode=any", "update")
 
 
@@ -65,12 +65,12 @@ def unhold(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def configure() -> tuple[str, ...]:
-    """Ends what an interrupted run of dpkg left."""
+    """Completes an interrupted run of dpkg."""
     return ("dpkg", "--force-confdef", "--force-confold", "--configure", "-a")
 
 
 def fix_broken(lock_timeout_s: int) -> tuple[str, ...]:
-    """Puts dependencies right that an interrupted run left unmet."""
+    """Completes dependencies that an interrupted run left unmet."""
     return (*options(lock_timeout_s), "--no-install-recommends", "--fix-broken", "install")
 
 

@@ -1,4 +1,4 @@
-"""Facts, offers and a profile to a plan: the deciders, one after the other."""
+"""Builds a plan from facts, offers and a profile: runs the deciders, one after the other."""
 
 # What forbids any change ends the plan first, with nothing chosen or asked; else driver, toolkit, the steps of each part, then
 # what forbids this plan. A decider that lets an UnreadError out is refused (plan.unread). Deciders are a parameter, so that tests
@@ -38,7 +38,7 @@ _NOTHING = Choices(DriverChoice(wanted=False), ToolkitChoice(wanted=False))
 
 
 class Deciders(NamedTuple):
-    """Who decides what, in the order in which they are asked."""
+    """The functions that decide, in the order in which they run."""
 
     refused_before: Callable[[Given], tuple[Refusal, ...]] = refused_before
     choose_driver: Callable[[Given], tuple[DriverChoice, Portion]] = choose
@@ -58,7 +58,7 @@ OURS = Deciders()
 
 
 def make(given: Given, deciders: Deciders = OURS) -> Plan:
-    """Call it again with the answers to `Plan.questions` until there are none."""
+    """The plan. Call it again with the answers to `Plan.questions` until there are none."""
     before = joined(*_guarded(lambda: Portion(refusals=deciders.refused_before(given)), Portion()))
     if before.refusals:
         return _plan(given, _NOTHING, before)
@@ -69,7 +69,7 @@ def make(given: Given, deciders: Deciders = OURS) -> Plan:
 
 
 def joined(*portions: Portion) -> Portion:
-    """All of them as one. What two of them say in the same words is said once; space at one path adds up."""
+    """All portions as one, without duplicates; space at one path adds up."""
     space: dict[str, int] = {}
     for path, needed in chain.from_iterable(one.space for one in portions):
         space[path] = space.get(path, 0) + needed
@@ -89,7 +89,7 @@ def _distinct(several: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
 
 
 def _chosen(given: Given, deciders: Deciders) -> tuple[Choices, Portion]:
-    """A part that nobody asks for stays as it is."""
+    """The choices; a part that is not requested stays as it is."""
     driver, toolkit, cuda, docker = _NOTHING
     portions = []
     if given.asked.asks("driver"):
@@ -107,7 +107,7 @@ def _chosen(given: Given, deciders: Deciders) -> tuple[Choices, Portion]:
 
 
 def _steps(given: Given, choices: Choices, deciders: Deciders) -> list[Portion]:
-    """In the order in which they are done."""
+    """The steps in the order in which they are done."""
     parts: list[Callable[[], Portion]] = [lambda: deciders.repository_steps(given, choices)]
     if given.asked.asks("driver"):
         parts.append(lambda: deciders.driver_steps(given, choices.driver))
@@ -121,7 +121,7 @@ def _steps(given: Given, choices: Choices, deciders: Deciders) -> list[Portion]:
 
 
 def _guarded(decide: Callable[[], T], otherwise: T) -> tuple[T, Portion]:
-    """What cannot be decided without a fact that was not read is refused, never left out."""
+    """The result of a decider; a refusal where it needs an unread fact."""
     try:
         return decide(), Portion()
     except UnreadError as error:
@@ -154,7 +154,7 @@ def _moved(packages: tuple[PlannedPackage, ...]) -> tuple[PlannedPackage, ...]:
 
 
 def _irreversible(portion: Portion, todo: tuple[PlanStep, ...]) -> tuple[str, ...]:
-    """What fetches changes nothing that had to be taken back."""
+    """Changes without undo; fetching steps change nothing to undo."""
     lasting = (step for step in todo if step.undo.kind == "none" and step.kind not in ("refresh", "download"))
     reasons = tuple(f"{step.title}: {step.undo.why}" for step in lasting if step.undo.why)
     return _distinct((portion.irreversible, reasons)) if todo else ()

@@ -13,7 +13,7 @@ from hostagent.plan.repositories.fetching import installed
 from hostagent.plan.transactions import commands
 
 _FOLDER = "/usr/local/cuda-"
-#: What stands for the version in the name of a package: cuda-toolkit-13-0.
+#: The version in the name of a package: cuda-toolkit-13-0.
 _IN_NAME = re.compile(r"-(\d+)-(\d+)$")
 
 
@@ -53,16 +53,16 @@ def cuda_steps(given: Given, choice: CudaChoice) -> Portion:
 
 
 def _name(given: Given) -> str:
-    """The package of one minor version: a toolkit of another lies beside it."""
+    """The package of one minor version; toolkits of other ones may stay installed."""
     fields = wish(given.profile.cuda.install).prefix.split(".")[:2]
     return given.asked.renamed.cuda or f"cuda-toolkit-{'-'.join(fields)}"
 
 
 def _paths(given: Given) -> tuple[str, ...]:
-    """The folder of the version that is wanted, and of the one that a package is named for."""
+    """The folders of the wanted version, and of the version in the package's name."""
     minor = ".".join(wish(given.profile.cuda.install).prefix.split(".")[:2])
-    said = _IN_NAME.search(given.asked.renamed.cuda)
-    return tuple(dict.fromkeys((f"{_FOLDER}{minor}", *((f"{_FOLDER}{said[1]}.{said[2]}",) if said else ()))))
+    version = _IN_NAME.search(given.asked.renamed.cuda)
+    return tuple(dict.fromkeys((f"{_FOLDER}{minor}", *((f"{_FOLDER}{version[1]}.{version[2]}",) if version else ()))))
 
 
 def _plain(written: str) -> str:
@@ -71,7 +71,7 @@ def _plain(written: str) -> str:
 
 
 def _fits(given: Given, written: str) -> bool:
-    """Whether a package's version is wanted: of its own name by ``cuda.install``, of a name that somebody gave by ``cuda.toolkit``."""
+    """Whether a package's version is wanted: by ``cuda.install`` with its own name, by ``cuda.toolkit`` with a requested name."""
     policy, version = given.profile.cuda, upstream(written)
     if isinstance(version, Unread) or not satisfies(version, policy.toolkit):
         return False

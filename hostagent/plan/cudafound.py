@@ -1,4 +1,4 @@
-"""Whether a CUDA toolkit on the host is the one that is wanted, and the transaction that brings it."""
+"""Whether the host has the wanted CUDA toolkit, and the transaction for it."""
 
 # The distribution's own toolkit (/usr/lib/cuda) counts only where /usr/local/cuda leads to it.
 
@@ -9,14 +9,14 @@ from hostagent.plan.model import CudaChoice
 from hostagent.plan.transactions import Commands
 from hostagent.plan.view import View
 
-#: Of the packages of a toolkit, the one that has its compiler.
+#: The package of a toolkit that has its compiler.
 _COMPILER = "cuda-nvcc-"
 
 
 def found_version(view: View, constraint: str, paths: tuple[str, ...]) -> str:
-    """Of the toolkit that satisfies it, where programs look for one: in these folders, then where /usr/local/cuda leads; "" for none.
+    """Version of the toolkit that satisfies it, at the usual places: these folders, then the target of /usr/local/cuda; "" for none.
 
-    One whose version or compiler was not read is none. Raises ``UnreadError``.
+    One with an unread version or compiler does not count. Raises ``UnreadError``.
     """
     cuda = need(view.cuda)
     toolkits = need(cuda.toolkits)
@@ -26,7 +26,7 @@ def found_version(view: View, constraint: str, paths: tuple[str, ...]) -> str:
 
 
 def _is_at(one: CudaToolkit, path: str) -> bool:
-    """The folder of a major version is a link to that of a minor one."""
+    """Whether it is at the path; the folder of a major version is a link to that of a minor one."""
     return one.path == path or ("." not in path and one.path.startswith(f"{path}."))
 
 
@@ -43,7 +43,7 @@ def is_there(view: View, choice: CudaChoice) -> bool:
 
 
 def transaction(command: Commands, choice: CudaChoice, view: View, *, installed: bool) -> tuple[str, ...]:
-    """What brings the toolkit; where its package is `installed`, those that have its files once more. Raises ``UnreadError``."""
+    """The transaction for the toolkit; where its package is `installed`, a reinstallation of its files. Raises ``UnreadError``."""
     if not installed:
         return command.install(choice.packages)
     names = {name for name, _ in choice.packages}

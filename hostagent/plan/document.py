@@ -1,4 +1,4 @@
-"""The document of ``hostagent plan``: what is published, kept with a run, and carried out by ``playbooks/apply.yaml``."""
+"""The document of ``hostagent plan``: printed, kept with a run, and applied by ``playbooks/apply.yaml``."""
 
 # `-o FILE` is 0600, because the document holds whole files; `files[].diff` is for people and has no secrets (they are removed
 # before the diff is made; a change of a secret alone is named by its settings). A reboot that is due is in the plan even where
@@ -21,7 +21,7 @@ from hostagent.plan.model import FileDiff, Part, Plan, PlannedPackage, PlanStep,
 from hostagent.plan.view import View
 
 SCHEMA_VERSION = 1
-#: What systemctl does to a unit, in words of the document; whatever else it is asked for (daemon-reload) is no change of a unit.
+#: Changes of a unit by systemctl, as the document names them; other verbs (daemon-reload) are none.
 _CHANGES: Mapping[str, UnitChange] = {
     "enable": "enabled",
     "disable": "disabled",
@@ -30,7 +30,7 @@ _CHANGES: Mapping[str, UnitChange] = {
     "mask": "masked",
     "unmask": "unmasked",
 }
-#: Packages that are CUDA's and Docker's own: all else that comes with them has versions of its own.
+#: Packages that are CUDA's and Docker's own; their dependencies have versions of their own.
 _CUDA = re.compile(r"cuda(?:-toolkit)?(?:-[0-9]+)*")
 _DOCKER = re.compile(r"docker|docker\.io|docker-ce|moby-engine")
 #: Programs that change a unit, by the last part of their path.
@@ -39,12 +39,12 @@ _SYSTEMCTL = "systemctl"
 
 @frozen
 class UndoDocument:
-    """How a rollback takes a step back."""
+    """How a rollback undoes a step."""
 
     kind: UndoKind
-    """Which way; none where it cannot be taken back."""
+    """The method; none where it cannot be undone."""
     why: str
-    """Why that way."""
+    """Why that method."""
     do: tuple[Any, ...]
     """Its own operations, where it needs some."""
 
@@ -56,21 +56,21 @@ class StepDocument:
     id: str
     """The step: stable, for programs."""
     part: Part
-    """What it changes."""
+    """The part that it changes."""
     kind: StepKind
-    """How it changes it."""
+    """The kind of change."""
     title: str
-    """What it does, for people."""
+    """Its description, for people."""
     why: str
     """Why, for people."""
     state: StepState
-    """Whether the host already is as the step leaves it."""
+    """Whether the host already has the state after this step."""
     probe: str
-    """How hostagent sees that it is: completes "done when"."""
+    """The condition for that: completes "done when"."""
     do: tuple[Any, ...]
     """Operations, one after the other. The one key of each names its kind."""
     undo: UndoDocument
-    """How rollback takes it back."""
+    """How rollback undoes it."""
     checks: tuple[str, ...]
     """The checks that it makes pass."""
     restarts: tuple[str, ...]
@@ -84,7 +84,7 @@ class PackageDocument:
     name: str
     """Its name."""
     part: Part
-    """What it is a part of."""
+    """The part that it belongs to."""
     before: str | None = field(metadata={"key": "from"})
     """The version that is installed; null where it is not."""
     after: str | None = field(metadata={"key": "to"})
@@ -100,7 +100,7 @@ class ServiceDocument:
     unit: str
     """Its name, without .service."""
     change: UnitChange
-    """What becomes of it."""
+    """The change of its state."""
 
 
 @frozen
@@ -132,18 +132,18 @@ class ResultDocument:
     exit: int
     """The exit code of hostagent."""
     run: int | None
-    """The number of the run, which rollback takes back; null where none was begun."""
+    """The number of the run, which rollback undoes; null where none was begun."""
     message: str
-    """The same for people, in one sentence; empty where there is nothing to say."""
+    """The same for people, in one sentence; may be empty."""
     notes: tuple[str, ...]
-    """What else there is to say, for people."""
+    """Further notes, for people."""
     steps: tuple[StepResult, ...]
     """The steps that began, in the order in which they did."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """`Plan` as it is published. What stands in a report, too, is as it stands there."""
+    """`Plan` as JSON. Fields that a report has, too, are as in the report."""
 
     schema_version: int
     tool: Tool
@@ -159,7 +159,7 @@ class Document:
     only: tuple[str, ...]
     """The parts that were asked for with --only; none is all of them."""
     extras: tuple[str, ...] = field(metadata={"key": "with"})
-    """What was asked for with --with."""
+    """The parts that were asked for with --with."""
     upgrade: bool
     """Whether the newest version was asked for, even where what is installed satisfies the profile."""
     in_use: bool
@@ -171,7 +171,7 @@ class Document:
     refusals: tuple[Refusal, ...]
     """Why install changes nothing on this host. Empty where it does."""
     steps: tuple[StepDocument, ...]
-    """What leads to the wanted state, in the order in which it is done."""
+    """The steps to the wanted state, in the order in which they are done."""
     packages: tuple[PackageDocument, ...]
     """The packages that change, NVIDIA's first."""
     files: tuple[FileDiff, ...]
@@ -183,11 +183,11 @@ class Document:
     reboot: Reboot
     """Whether the host has to be rebooted afterwards; hostagent does not."""
     irreversible: tuple[str, ...]
-    """What rollback does not take back."""
+    """Changes that rollback does not undo."""
     space: tuple[SpaceDocument, ...]
     """How much space must be free."""
     result: ResultDocument | None
-    """How the plan was carried out; null where it was not: of 'plan' and of 'install --dry-run'."""
+    """The result of install; null for 'plan' and 'install --dry-run'."""
 
     @property
     def todo(self) -> tuple[StepDocument, ...]:
@@ -224,7 +224,7 @@ def document(plan: Plan, report: Report) -> Document:
 
 
 def version_of(part: str, changes: "Iterable[tuple[str, str | None]]") -> str:
-    """What a part of a plan comes to, of its packages as (name, version): what most of its own get, "" where none of them comes.
+    """The version of a part after the plan, by its packages as (name, version): that of most of its own, "" where there are none.
 
     >>> several = [("gcc-14", "14.2.0-19"), ("cpp-14", "14.2.0-19"), ("libcuda1", "590.48.01-1"), ("dkms", None)]
     >>> version_of("driver", several), version_of("driver", several[:2])
@@ -238,7 +238,7 @@ def version_of(part: str, changes: "Iterable[tuple[str, str | None]]") -> str:
 
 
 def _is_own(part: str, name: str, version: str) -> bool:
-    """Whether a package is what the part is about, and not what it needs."""
+    """Whether a package belongs to the part itself, and is not only a dependency."""
     if part == "toolkit":
         return name in TOOLKIT_PACKAGES
     if part in ("cuda", "docker"):
@@ -250,7 +250,7 @@ def _is_own(part: str, name: str, version: str) -> bool:
 
 
 def _is_nvidias(one: PlannedPackage) -> bool:
-    """A list that is cut has to show these."""
+    """Whether it is NVIDIA's: a list that is cut must show these."""
     name, version = one.name.partition(":")[0], one.after or one.before or ""
     return one.origin in ("cuda", "toolkit") or "nvidia" in name or any(_is_own(part, name, version) for part in ("driver", "toolkit"))
 
@@ -280,7 +280,7 @@ def _package(one: PlannedPackage) -> PackageDocument:
 
 
 def _restarted(steps: Iterable[PlanStep], services: tuple[ServiceDocument, ...]) -> tuple[str, ...]:
-    """By the steps' own word, and what stops and starts again."""
+    """Units that steps declare as restarted, and those that are stopped and started."""
     stopped, started = ([one.unit for one in services if one.change == change] for change in ("stopped", "started"))
     again = (unit for unit in started if unit in stopped)
     return tuple(dict.fromkeys((*(_unit(unit) for step in steps for unit in step.restarts), *again)))
@@ -291,18 +291,18 @@ def _changed(services: tuple[ServiceDocument, ...], restarts: tuple[str, ...]) -
 
 
 def _may_run(view: View, name: str) -> bool:
-    """Whether to stop it is a change: not where the facts show that there is no such unit, or that it does not run."""
+    """Whether stopping the unit changes anything: not where the facts show that it does not exist or run."""
     unit = view.services if isinstance(view.services, Unread) else view.services.unit(name)
     return isinstance(unit, Unread) or (unit.exists and (isinstance(unit.active, Unread) or unit.active))
 
 
 def _unit(name: str) -> str:
-    """As reports write it: with its suffix only where it is no service."""
+    """Its name as in reports: with a suffix only where it is no service."""
     return name.removesuffix(".service")
 
 
 def _services(steps: Iterable[PlanStep]) -> Iterator[ServiceDocument]:
-    """As the steps' own commands say: ``systemctl enable --now a.service b.service``."""
+    """Units of the steps' own commands: ``systemctl enable --now a.service b.service``."""
     for argv in (one.argv for step in steps for one in step.do if isinstance(one, Run)):
         if argv[0].rpartition("/")[2] != _SYSTEMCTL:
             continue

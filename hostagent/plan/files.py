@@ -1,4 +1,4 @@
-"""What a plan changes in files: a unified diff, or the names of the settings where the file's text was not read."""
+"""Changes of files by a plan: a unified diff, or the names of the settings where the file's text was not read."""
 
 import difflib
 import json
@@ -12,14 +12,14 @@ from hostagent.plan.model import FileDiff, Key, PlanStep, Remove, Write
 from hostagent.plan.view import View
 
 _NONE = "/dev/null"
-#: Stands for the name of a setting that is no secret while secrets are looked for: no text of a host has it.
+#: Placeholder for the name of a setting that is no secret during the search for secrets: no text of a host has it.
 _PUBLIC = "\ue000"
-#: Names of settings that one file has at most in a plan.
+#: Most names of settings of one file in a plan.
 _KEYS = 40
 
 
 def changed_files(view: View, steps: Iterable[PlanStep]) -> tuple[FileDiff, ...]:
-    """One of each file that the steps write or remove, in the order in which they do; what stays as it is is none."""
+    """One for each file that the steps write or remove, in their order; without unchanged files."""
     last: dict[str, Write | Key | Remove] = {one.path: one for step in steps for one in step.do if isinstance(one, Write | Key | Remove)}
     found = (_changed(view, one) for one in last.values())
     return tuple(one for one in found if one is not None)
@@ -40,7 +40,7 @@ def _changed(view: View, operation: Write | Key | Remove) -> FileDiff | None:
 
 
 def _keys(operation: Write | Remove) -> tuple[str, ...]:
-    """Of what has no diff, or one that shows secrets alone."""
+    """Names of settings for a file without a diff, or with one of secrets only."""
     return operation.keys or tuple(names(operation.path, operation.content)) if isinstance(operation, Write) else ("removed",)
 
 
@@ -54,7 +54,7 @@ def _text(view: View, path: str) -> str | Unread | None:
 
 
 def unified(path: str, before: str | None, after: str | None) -> str:
-    r"""Without secrets: a person reads it, and hands it on. None is no file.
+    r"""The diff without secrets, because people share it. None is no file.
 
     >>> print(unified("/etc/a", "x = 1\npassword = \"p\"\n", "x = 2\npassword = \"p\"\n"), end="")
     --- /etc/a
@@ -71,7 +71,7 @@ def unified(path: str, before: str | None, after: str | None) -> str:
 
 
 def _shown(text: str) -> str:
-    """A repository's gpgkey is the address of a public key, whatever its name says."""
+    """Keeps a repository's gpgkey, which is the address of a public key and no secret."""
     return without_secrets(text.replace("gpgkey", _PUBLIC)).replace(_PUBLIC, "gpgkey")
 
 
@@ -95,7 +95,7 @@ def _parsed(path: str, content: str) -> Any:
             import tomlkit
 
             return tomlkit.parse(content).unwrap()
-    except ValueError:  # of another form: its words then
+    except ValueError:  # another form: its words then
         pass
     return {}
 
@@ -109,7 +109,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[str]:
 
 
 def _words(content: str) -> Iterator[str]:
-    """Of ``Name: value``, ``name = value`` and ``word …`` lines."""
+    """Names in ``Name: value``, ``name = value`` and ``word …`` lines."""
     for line in content.splitlines():
         if line and not line[0].isspace() and line[0] not in "#;[/":
             yield line.replace("=", " ").replace(":", " ").split(maxsplit=1)[0] if line.strip(" =:") else line

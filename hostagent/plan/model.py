@@ -1,4 +1,4 @@
-"""The nouns of a plan. Everything here is data; what a step does is typed operations that a playbook carries out."""
+"""The data types of a plan. A step consists of typed operations that a playbook carries out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,17 +18,17 @@ Asking = Literal["driver", "toolkit", "runtime"]
 
 @dataclass(frozen=True)
 class DockerAsked:
-    """What ``setup`` wants for TAO's Docker backends: Docker's engine, of the distribution, and who may use it."""
+    """Request of ``setup`` for TAO's Docker backends: Docker's engine of the distribution, and the user that may use it."""
 
     install: bool = True  # False: Docker is not installed where it is missing
     configure: bool = True  # False: its configuration stays as it is
-    package: str = ""  # stands for the distribution's name of it; "" that name
-    user: str = ""  # comes into group docker; "" nobody
+    package: str = ""  # replaces the distribution's name of it; "" for that name
+    user: str = ""  # is added to the group docker; "" for no user
 
 
 @dataclass(frozen=True)
 class Renamed:
-    """Package names that stand for those of the tables, "" for the tables' own: the driver's meta package, its kernel module, CUDA's."""
+    """Package names that replace those of the tables, "" for the tables' own: the driver's meta package, its kernel module, CUDA's."""
 
     driver: str = ""
     module: str = ""
@@ -37,17 +37,17 @@ class Renamed:
 
 @dataclass(frozen=True)
 class Asked:
-    """What the command line asks for beside the profile."""
+    """Request of the command line, in addition to the profile."""
 
     only: tuple[Asking, ...] = ()  # () all three
     extras: tuple[Extra, ...] = ()
     upgrade: bool = False
     in_use: bool = False
-    #: Ids of the steps of a run that did not end: it began them for reasons that the facts may no longer show.
+    #: Ids of the steps of an unfinished run: it began them for reasons that the facts may no longer show.
     continued: tuple[str, ...] = ()
-    #: Packages that were held before that run: it may have lifted the hold and not put it back.
+    #: Packages that were held before that run, which may have lifted the hold and not restored it.
     held: tuple[str, ...] = ()
-    docker: DockerAsked | None = None  # None: Docker itself is nobody's matter here
+    docker: DockerAsked | None = None  # None: Docker itself is not requested
     renamed: Renamed = Renamed()
 
     def asks(self, part: Asking) -> bool:
@@ -55,7 +55,7 @@ class Asked:
 
 
 class Given(NamedTuple):
-    """All that a plan is made of."""
+    """All inputs of a plan."""
 
     view: View
     profile: Profile
@@ -75,7 +75,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Write:
-    """A whole text file, root's. `keys`: what it sets, in words; `content` is "" in a plan of a snapshot, which has no whole file."""
+    """A whole text file, root's. `keys`: names of its settings; `content` is "" in a plan of a snapshot, which has no whole file."""
 
     path: str
     content: str
@@ -109,8 +109,8 @@ OPERATIONS = {"run": Run, "write": Write, "key": Key, "remove": Remove}
 
 @dataclass(frozen=True)
 class Undo:
-    """How a rollback takes a step back: ``restore`` its files from their copies, ``packages`` by the one inverse transaction, ``marks``
-    and ``units`` as the state before says, ``run`` these operations; ``none`` with the reason in `why`.
+    """How a rollback undoes a step: ``restore`` its files from their copies, ``packages`` by the one inverse transaction, ``marks`` and
+    ``units`` to the recorded state, ``run`` these operations; ``none`` with the reason in `why`.
     """
 
     kind: UndoKind
@@ -120,13 +120,13 @@ class Undo:
 
 @dataclass(frozen=True)
 class Probe:
-    """Whether a step has been done: a pure function of the facts, and what it looks at in words."""
+    """Whether a step has been done: a pure function of the facts, and its condition as text."""
 
     words: str  # completes "done when …": "/etc/apt/preferences.d/hostagent pins 580.178.04"
     holds: Callable[[View], bool] = field(compare=False, repr=False)
 
     def done(self, view: View) -> bool:
-        """What could not be read is not done."""
+        """Whether it is done; False where a fact could not be read."""
         try:
             return self.holds(view)
         except UnreadError:
@@ -145,7 +145,7 @@ class PlanStep:
     probe: Probe
     do: tuple[Operation, ...]
     undo: Undo
-    checks: tuple[str, ...] = ()  # ids that it makes pass
+    checks: tuple[str, ...] = ()  # ids of checks that it makes pass
     restarts: tuple[str, ...] = ()  # units that it restarts
 
 
@@ -161,7 +161,7 @@ class PlannedPackage:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why nothing is done. `id` starts with ``plan.``; the other names are a finding's."""
+    """Why install changes nothing. `id` starts with ``plan.``; the other names are those of a finding."""
 
     id: str
     """The precondition that does not hold: stable, for programs."""
@@ -175,11 +175,11 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Portion:
-    """What one decider adds to the plan. Steps are in the order in which they are done."""
+    """The part of the plan of one decider. Steps are in the order in which they are done."""
 
     steps: tuple[PlanStep, ...] = ()
     refusals: tuple[Refusal, ...] = ()
-    questions: tuple[Question, ...] = ()  # whose answers it still needs: the plan is not resolved
+    questions: tuple[Question, ...] = ()  # questions without an answer yet: the plan is not resolved
     packages: tuple[PlannedPackage, ...] = ()
     irreversible: tuple[str, ...] = ()  # sentences
     reboot: tuple[str, ...] = ()  # reasons, sentences; () where none is needed for this portion
@@ -188,9 +188,9 @@ class Portion:
 
 @dataclass(frozen=True)
 class DriverChoice:
-    """What the plan does about the driver. ``packages`` are (name, version as the package manager writes it; "" not resolved)."""
+    """The choice of the driver. ``packages`` are (name, version as the package manager writes it; "" not resolved)."""
 
-    wanted: bool  # False: it stays as it is, or is not ours; the rest is then what is installed
+    wanted: bool  # False: it stays as it is, or is not ours; the rest then describes the installed one
     origin: Literal["cuda", "distribution"] = "cuda"
     flavour: Literal["open", "proprietary"] = "open"
     delivery: Literal["precompiled", "dkms"] = "dkms"
@@ -218,13 +218,13 @@ class CudaChoice:
     version: str = ""  # 13.0.2; the profile's own 13.0 while it is not resolved
     packages: tuple[tuple[str, str], ...] = ()
     constraint: str = ""  # what it has to meet
-    paths: tuple[str, ...] = ()  # where it counts, beside what /usr/local/cuda leads to
+    paths: tuple[str, ...] = ()  # where it counts, in addition to the target of /usr/local/cuda
 
 
 @dataclass(frozen=True)
 class DockerChoice:
-    """Docker's engine, a transaction of its own; `wanted` False where one is there, or nobody asks for it. A version is "": what the
-    package manager chooses by its own pins.
+    """Docker's engine, a transaction of its own; `wanted` False where one is installed, or none is requested. A version is "": the package
+    manager chooses it by its own pins.
     """
 
     wanted: bool
@@ -239,7 +239,7 @@ class Choices(NamedTuple):
 
 
 def plain_operation(operation: Operation) -> dict[str, Any]:
-    """As the document has it: one key names the kind."""
+    """The operation as in the document: one key names the kind."""
     from dataclasses import asdict
 
     return {type(operation).__name__.lower(): asdict(operation)}
@@ -247,14 +247,14 @@ def plain_operation(operation: Operation) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FileDiff:
-    """`diff` is unified, "" where the file's text was not read: then `keys` names what is set."""
+    """`diff` is unified, "" where the file's text was not read: then `keys` has the names of its settings."""
 
     path: str
     """Its path on the host."""
     diff: str = ""
     """A unified diff without secrets; empty where the file's text was not read."""
     keys: tuple[str, ...] = ()
-    """Without a diff: the names of what is set."""
+    """Without a diff: the names of the settings."""
 
 
 @dataclass(frozen=True)
@@ -267,7 +267,7 @@ class Reboot:
 
 @dataclass(frozen=True)
 class Plan:
-    """What `hostagent.plan.build` makes of ``Given``; `hostagent.plan.document` says it as JSON."""
+    """Result of `hostagent.plan.build` for ``Given``; `hostagent.plan.document` makes the JSON."""
 
     view: View = field(repr=False, compare=False)
     profile: Profile = field(repr=False, compare=False)

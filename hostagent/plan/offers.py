@@ -1,4 +1,4 @@
-"""What repositories have and what a transaction would do, as the real package manager answers. Data: who asks it is `hostagent.install`."""
+"""Contents of repositories and effects of transactions, as the real package manager reports them to `hostagent.install`. Data only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from hostagent.core.unread import Unread
 
 
 class Question(NamedTuple):
-    """``candidates``: which versions there are of the packages named in `words`; ``transaction``: what this argv would do."""
+    """``candidates``: versions of the packages named in `words`; ``transaction``: effects of this argv."""
 
     kind: Literal["candidates", "transaction"]
     words: tuple[str, ...]
@@ -38,7 +38,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Transaction:
-    """`error`: the package manager's own words where it refuses, "" where it would do it."""
+    """`error`: the package manager's own message where it refuses, "" where it would do it."""
 
     moved: tuple[Moved, ...] = ()
     download_bytes: int = 0
@@ -57,7 +57,7 @@ class RefreshFault:
 
 @dataclass(frozen=True)
 class Offers:
-    """Answers by question. ``NOT_ASKED`` is what a snapshot and a made tree have."""
+    """Answers by question; ``NOT_ASKED`` for a snapshot and a simulated tree."""
 
     asked: bool = False
     candidates: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)  # newest first; () none

@@ -1,4 +1,4 @@
-"""Preconditions: each is a refusal while nothing has been touched."""
+"""Preconditions: each that does not hold is a refusal, before any change."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -33,22 +33,22 @@ _AFTER: tuple[tuple[str, Callable[[Given, Choices], Iterator[Refusal]]], ...] = 
 
 
 def refused_before(given: Given) -> tuple[Refusal, ...]:
-    """What forbids any change to this host, whatever would be chosen: no question is asked and nothing is chosen then."""
-    return _once([_told(what, partial(look, given)) for what, look in _BEFORE])
+    """Refusals of any change to this host, before questions are asked and choices are made."""
+    return _once([_refusals_of(what, partial(look, given)) for what, look in _BEFORE])
 
 
 def refused_after(given: Given, choices: Choices, portion: Portion) -> tuple[Refusal, ...]:
-    """What forbids this plan: space, a module in use, locks, Secure Boot, what a transaction would remove. `portion` is all of it."""
+    """Refusals of this plan: space, a module in use, locks, Secure Boot, removals by a transaction. `portion` is the whole plan."""
     if all(step.probe.done(given.view) for step in portion.steps):
         return ()
     if given.offers.fault is not None:
         return tuple(of_fault(given, given.offers.fault))
-    looks = [_told(what, partial(look, given, choices)) for what, look in _AFTER]
-    return _once([*looks, _told("free space", partial(of_space, given, portion))])
+    looks = [_refusals_of(what, partial(look, given, choices)) for what, look in _AFTER]
+    return _once([*looks, _refusals_of("free space", partial(of_space, given, portion))])
 
 
-def _told(what: str, look: Callable[[], Iterator[Refusal]]) -> list[Refusal]:
-    """What was refused before a fact that could not be read, and that fact."""
+def _refusals_of(what: str, look: Callable[[], Iterator[Refusal]]) -> list[Refusal]:
+    """Refusals up to the first fact that could not be read, and one for that."""
     found: list[Refusal] = []
     try:
         found.extend(look())
@@ -58,8 +58,8 @@ def _told(what: str, look: Callable[[], Iterator[Refusal]]) -> list[Refusal]:
 
 
 def _once(groups: list[list[Refusal]]) -> tuple[Refusal, ...]:
-    """Each once: several preconditions may need one fact that was not read."""
-    told: dict[tuple[str, str], Refusal] = {}
+    """Without duplicates: several preconditions may need the same unread fact."""
+    once: dict[tuple[str, str], Refusal] = {}
     for one in chain.from_iterable(groups):
-        told.setdefault((one.id, one.message), one)
-    return tuple(told.values())
+        once.setdefault((one.id, one.message), one)
+    return tuple(once.values())

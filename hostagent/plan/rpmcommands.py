@@ -1,4 +1,4 @@
-"""argv of dnf, zypper and tdnf: what a plan of such a host says, with versions as rpm prints them (version-release).
+"""argv of dnf, zypper and tdnf, with versions as rpm prints them (version-release).
 
 Sources: dnf(8) and its versionlock plugin, zypper(8), tdnf's own help; NVIDIA Driver Installation Guide, release 620. Read 2026-11.
 """
@@ -9,8 +9,8 @@ Versions = Iterable[tuple[str, str]]
 
 
 def install(program: str, versions: Versions, removed: Iterable[str]) -> tuple[str, ...]:
-    """One transaction, as `hostagent.plan.aptcommands.install` has it. dnf takes packages that conflict with the new ones away by itself
-    (``--allowerasing``), tdnf what they obsolete: neither has a word for it in the same transaction.
+    """One transaction, as in `hostagent.plan.aptcommands.install`. dnf removes packages that conflict with the new ones by itself
+    (``--allowerasing``), tdnf those that they obsolete: neither has a syntax for removals in the same transaction.
 
     >>> install("dnf", [("kmod-nvidia-open-dkms", "3:580.142-1.el9")], ())[-2:]
     ('install', 'kmod-nvidia-open-dkms-3:580.142-1.el9')
@@ -29,14 +29,14 @@ def install(program: str, versions: Versions, removed: Iterable[str]) -> tuple[s
 
 
 def reinstall(program: str, versions: Versions) -> tuple[str, ...]:
-    """Packages that are at their version already: their scripts run again."""
+    """For packages at their version already: their scripts run again."""
     if program == "zypper":
         return (*_zypper(), "install", "--force", *(f"{name}={version}" if version else name for name, version in versions))
     return (program, "-y", "reinstall", *(f"{name}-{version}" if version else name for name, version in versions))
 
 
 def downloaded(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """What fetches the packages of `argv`, and installs none."""
+    """Downloads the packages of `argv`, and installs none."""
     word = "--download-only" if argv[0] == "zypper" else "--downloadonly"
     verb = "reinstall" if "reinstall" in argv else "install"
     at = argv.index(verb) + (argv[0] == "zypper")

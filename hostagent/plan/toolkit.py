@@ -26,7 +26,7 @@ _CANDIDATES = Question("candidates", _NAMES)
 
 
 def choose_toolkit(given: Given) -> tuple[ToolkitChoice, Portion]:
-    """What this host needs, and what of that is refused or still has to be asked. Raises ``UnreadError``."""
+    """The choice for this host, with refusals or open questions. Raises ``UnreadError``."""
     if not is_hosts(given):
         return ToolkitChoice(wanted=False), Portion()
     found = need(need(given.view.toolkit).packages)
@@ -47,12 +47,12 @@ def choose_toolkit(given: Given) -> tuple[ToolkitChoice, Portion]:
 
 
 def _kept(given: Given, version: str, found: tuple[Package, ...]) -> ToolkitChoice:
-    """What is installed."""
+    """The choice to keep the installed packages."""
     return ToolkitChoice(not _is_held(given), version, tuple((one.name, one.version) for one in found))
 
 
 def _unresolved(target: Wish) -> ToolkitChoice:
-    """Before the repositories are asked."""
+    """The choice before the repositories are asked."""
     version, written = (f"{target.prefix}.*",) * 2 if target.is_open else (target.prefix, f"{target.prefix}-*")
     return ToolkitChoice(True, version, tuple((name, written) for name in _NAMES))
 
@@ -74,7 +74,7 @@ def is_hosts(given: Given) -> bool:
 
 
 def toolkit_steps(given: Given, choice: ToolkitChoice) -> Portion:
-    """Packages, hold, the units that refresh CDI specifications. Raises ``UnreadError``."""
+    """Packages, hold, units that refresh CDI specifications. Raises ``UnreadError``."""
     if not choice.version:
         return Portion()
     units = unit_steps(given, choice)
@@ -126,7 +126,7 @@ def _unpackaged(given: Given) -> str:
 
 
 def _target(given: Given, found: tuple[Package, ...]) -> Wish:
-    """What to install: the version of the packages that are there where only some of the four are, and the profile takes it."""
+    """The version to install: that of the installed packages where only some of the four are there, and the profile accepts it."""
     versions = {need(one.upstream) for one in found}
     version = next(iter(versions), "")
     is_kept = len(versions) == 1 and satisfies(version, given.profile.toolkit.version) and not given.asked.upgrade
@@ -134,7 +134,7 @@ def _target(given: Given, found: tuple[Package, ...]) -> Wish:
 
 
 def _newest(given: Given, target: Wish) -> str:
-    """The newest that all four packages have, as the package manager writes it; "" where there is none."""
+    """The newest version of all four packages, as the package manager writes it; "" where there is none."""
     offered = [{one.version for one in given.offers.candidates[name]} for name in _NAMES]
     common = [one for one in set.intersection(*offered) if _is_meant(given, one, target)]
     newest = next(iter(common), "")
@@ -201,7 +201,7 @@ def _hold_step(given: Given, choice: ToolkitChoice) -> tuple[PlanStep, ...]:
 
 
 def _lifted(given: Given, choice: ToolkitChoice) -> set[str]:
-    """What is held, or was before a run that did not end, and the transaction moves: that lifts the hold. Raises ``UnreadError``."""
+    """Packages with a hold, now or before an unfinished run, that the transaction moves, which lifts it. Raises ``UnreadError``."""
     answer = given.offers.transactions.get(_argv(given, choice))
     moved = {one.name.partition(":")[0] for one in answer.moved if one.after} if answer else set[str]()
     held = {one.name for one in need(need(given.view.installation).packages) if one.held}
@@ -209,7 +209,7 @@ def _lifted(given: Given, choice: ToolkitChoice) -> set[str]:
 
 
 def _held_before(given: Given) -> set[str]:
-    """A run that did not end: what is still there of what was held before it, without the driver's. Raises ``UnreadError``."""
+    """Installed packages, without the driver's, that were held before an unfinished run. Raises ``UnreadError``."""
     have = {one.name for one in need(need(given.view.installation).packages) if one.state == "installed"}
     return {name for name in given.asked.held if name in have and not driver_part(name)}
 
@@ -221,8 +221,8 @@ def _held(view: View, names: tuple[str, ...]) -> bool:
 
 
 def _is_held(given: Given) -> bool:
-    """Whether nothing has to be done for it: held, or neither held nor upgraded by itself. What our own pin alone keeps is what a run left
-    that did not end. Raises ``UnreadError``.
+    """Whether no hold has to be set: held, or neither held nor upgraded by itself. Packages that only our own pin keeps are the remains of
+    an unfinished run. Raises ``UnreadError``.
     """
     found = need(need(given.view.toolkit).packages)
     packages = need(given.view.packages)
@@ -254,7 +254,7 @@ def _unnamed(found: tuple[Package, ...]) -> Refusal:
 
 
 def _missing(given: Given, target: Wish) -> Refusal:
-    """Of which packages, and what there is of those."""
+    """Refusal with the packages that no repository has at this version, and the versions that there are."""
     offered = {name: tuple(dict.fromkeys(one.version for one in given.offers.candidates[name])) for name in _NAMES}
     lacking = [name for name in _NAMES if not any(_is_meant(given, one, target) for one in offered[name])]
     which = ", ".join(lacking) if len(lacking) < len(_NAMES) else "the toolkit"

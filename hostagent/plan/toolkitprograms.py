@@ -1,4 +1,4 @@
-"""Programs of the toolkit on the disk: a database of packages that says installed is no proof of them."""
+"""Programs of the toolkit on the disk: the package database is no proof of them."""
 
 from hostagent.core.unread import need
 from hostagent.domains.packages.tables.names import TOOLKIT_BASE
@@ -10,13 +10,13 @@ _NEEDED = ("nvidia-container-runtime", "nvidia-ctk")
 
 
 def has_programs(view: View) -> bool:
-    """Those that every way needs, and they can be executed. Raises ``UnreadError``."""
+    """Whether the programs for every kind of access exist and are executable. Raises ``UnreadError``."""
     there = {path.rpartition("/")[2] for path, is_executable in need(need(view.toolkit).binaries) if is_executable}
     return there.issuperset(_NEEDED)
 
 
 def transaction(commands: Commands, choice: ToolkitChoice, view: View, *, installed: bool) -> tuple[str, ...]:
-    """What brings the toolkit; where its packages are `installed`, the one whose programs are gone. Raises ``UnreadError``."""
+    """The transaction for the toolkit; a reinstallation where its packages are `installed` without programs. Raises ``UnreadError``."""
     if installed and not has_programs(view):
         return commands.reinstall(one for one in choice.packages if one[0] == TOOLKIT_BASE)
     return commands.install(choice.packages)

@@ -8,7 +8,7 @@ from hostagent.plan.view import View
 
 
 def unit_steps(given: Given, choice: ToolkitChoice) -> tuple[PlanStep, ...]:
-    """Enabled in an image, too, where the packages enable nothing. A masked one stays masked. Raises ``UnreadError``."""
+    """Enables them, in an image too, where the packages' scripts do not. A masked one stays masked. Raises ``UnreadError``."""
     if given.profile.runtime.access == "handler" or compare_upstream(choice.version, REFRESH_SINCE) < 0:
         return ()
     if not choice.wanted and not _exist(given.view):

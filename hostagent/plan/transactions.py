@@ -26,7 +26,7 @@ class Commands(NamedTuple):
         return rpmcommands.install(self.program, versions, removed)
 
     def reinstall(self, versions: Versions) -> tuple[str, ...]:
-        """Packages that are at their version already: their scripts run again."""
+        """For packages at their version already: their scripts run again."""
         if self.is_apt:
             return aptcommands.reinstall(versions, (), self.lock_timeout_s)
         return rpmcommands.reinstall(self.program, versions)

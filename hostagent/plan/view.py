@@ -1,4 +1,4 @@
-"""The facts that a plan is made of, each the fact or why there is none."""
+"""The facts that a plan needs, each the fact or ``Unread``."""
 
 from dataclasses import dataclass
 

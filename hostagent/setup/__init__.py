@@ -1,4 +1,4 @@
-"""The drop-in for TAO's ``setup-nvidia-gpu-host.sh``: what is asked, what a host's facts and tools say, lines and exit code. Pure."""
+"""The drop-in for TAO's ``setup-nvidia-gpu-host.sh``: request, facts and tools of the host, lines and exit code. Pure."""
 
-#: Names of the fact types that the lines need beside those of a whole check.
+#: Fact types that the lines need in addition to those of a whole check.
 KINDS = ("Cuda", "Ancestry")

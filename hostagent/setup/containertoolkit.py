@@ -4,27 +4,27 @@ from hostagent.core.unread import Unread
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.toolkit import Toolkit
 from hostagent.setup import versions
-from hostagent.setup.found import Found, differs, failed, told_by
+from hostagent.setup.found import PartState, differs, failed, tool_line
 from hostagent.setup.request import Request
 from hostagent.setup.tool_output import Answered
 
 _PART, _PACKAGE = "NVIDIA Container Toolkit", "nvidia-container-toolkit"
-#: dpkg's words for a package whose files are all there and configured.
+#: dpkg's states of a package that is unpacked and configured.
 _INSTALLED = ("installed", "triggers-pending", "triggers-awaited")
 
 
-def container_toolkit(request: Request, facts: HostFacts, tools: tuple[Answered, ...]) -> Found:
+def container_toolkit(request: Request, facts: HostFacts, tools: tuple[Answered, ...]) -> PartState:
     version, state = _host(facts)
     tool = next((one for one in tools if any(map(versions.read, one.versions))), None)
-    told = versions.lowest(filter(None, map(versions.read, tool.versions))) if tool else ""
+    reported = versions.lowest(filter(None, map(versions.read, tool.versions))) if tool else ""
     if version:
         warnings = [f"{_PART}: the package {_PACKAGE} is {state}"] if state else []
-        if tool and not versions.same(told, version):
-            warnings.append(differs(_PART, version, tool, told))
-        return Found(not state and _satisfies(request, version), version, (), tuple(warnings))
+        if tool and not versions.same(reported, version):
+            warnings.append(differs(_PART, version, tool, reported))
+        return PartState(not state and _satisfies(request, version), version, (), tuple(warnings))
     if tool is None:
-        return Found(False, "", (), tuple(line for one in tools for line in failed(_PART, one)))
-    return Found(_satisfies(request, told), told, (told_by(_PART, tool, told),))
+        return PartState(False, "", (), tuple(line for one in tools for line in failed(_PART, one)))
+    return PartState(_satisfies(request, reported), reported, (tool_line(_PART, tool, reported),))
 
 
 def _satisfies(request: Request, version: str) -> bool:
@@ -33,7 +33,7 @@ def _satisfies(request: Request, version: str) -> bool:
 
 
 def _host(facts: HostFacts) -> tuple[str, str]:
-    """Its version, "" where the host shows none; and dpkg's word where it is not wholly installed."""
+    """Its version, "" where the host has none; and dpkg's state where it is not wholly installed."""
     toolkit = facts.of(Toolkit)
     if isinstance(toolkit, Unread):
         return "", ""

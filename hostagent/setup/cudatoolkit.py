@@ -1,4 +1,4 @@
-"""The CUDA toolkit whose nvcc the script would ask: at NVIDIA_CUDA_PATH, then /usr/local/cuda, then on the caller's PATH."""
+"""The CUDA toolkit with the nvcc that the script would run: at NVIDIA_CUDA_PATH, then /usr/local/cuda, then on the caller's PATH."""
 
 import posixpath
 
@@ -6,7 +6,7 @@ from hostagent.core.unread import Unread
 from hostagent.facts.cuda import Cuda, CudaToolkit
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.setup import versions
-from hostagent.setup.found import Found, differs, failed, told_by
+from hostagent.setup.found import PartState, differs, failed, tool_line
 from hostagent.setup.request import Request
 from hostagent.setup.tool_output import Answered
 
@@ -14,36 +14,36 @@ _PART = "CUDA Toolkit"
 _DEFAULT = "/usr/local/cuda"
 
 
-def cuda_toolkit(request: Request, facts: HostFacts, tool: "Answered | None") -> Found:
-    told = versions.lowest(map(versions.read, tool.versions)) if tool else ""
+def cuda_toolkit(request: Request, facts: HostFacts, tool: "Answered | None") -> PartState:
+    reported = versions.lowest(map(versions.read, tool.versions)) if tool else ""
     for place in _places(request):
         one = _at(facts, place)
         is_asked = tool is not None and _is_below(tool.path, place, one)
         if one is not None and one.nvcc is True and versions.read(one.version):
-            return _by_host(request, one, tool if is_asked else None, told)
+            return _by_host(request, one, tool if is_asked else None, reported)
         if tool is not None and is_asked:
-            return _by_tool(request, tool, told)
+            return _by_tool(request, tool, reported)
     if tool is not None and request.generation == "B":
-        return _by_tool(request, tool, told)
-    return Found(False, "", (), _why_none(request, facts))
+        return _by_tool(request, tool, reported)
+    return PartState(False, "", (), _why_none(request, facts))
 
 
-def _by_host(request: Request, one: CudaToolkit, tool: "Answered | None", told: str) -> Found:
-    """Said as nvcc says it, where that is enough: 13.0 of 13.0.2."""
+def _by_host(request: Request, one: CudaToolkit, tool: "Answered | None", reported: str) -> PartState:
+    """The state by the host's facts; the version as nvcc prints it, where that is enough: 13.0 of 13.0.2."""
     whole = versions.read(one.version)
     short = versions.release(whole)
     satisfied = _satisfies(request, whole)
     shown = short if _satisfies(request, short) == satisfied else whole
     warnings = failed(_PART, tool)
-    if tool and told and not versions.same(versions.release(told), short):
-        warnings = (differs(_PART, f"{short} at {one.path}", tool, told),)
-    return Found(satisfied, shown, (), warnings)
+    if tool and reported and not versions.same(versions.release(reported), short):
+        warnings = (differs(_PART, f"{short} at {one.path}", tool, reported),)
+    return PartState(satisfied, shown, (), warnings)
 
 
-def _by_tool(request: Request, tool: Answered, told: str) -> Found:
-    if not told:
-        return Found(False, "", (), failed(_PART, tool))
-    return Found(_satisfies(request, told), told, (told_by(_PART, tool, told),))
+def _by_tool(request: Request, tool: Answered, reported: str) -> PartState:
+    if not reported:
+        return PartState(False, "", (), failed(_PART, tool))
+    return PartState(_satisfies(request, reported), reported, (tool_line(_PART, tool, reported),))
 
 
 def _satisfies(request: Request, version: str) -> bool:
@@ -54,7 +54,7 @@ def _satisfies(request: Request, version: str) -> bool:
 
 
 def _places(request: Request) -> tuple[str, ...]:
-    """Of generation A the path alone."""
+    """Places to look at; for generation A only the path."""
     own = posixpath.normpath(request.cuda_path) if request.cuda_path else ""
     return tuple(dict.fromkeys(one for one in ((own,) if request.generation == "A" else (own, _DEFAULT)) if one))
 
@@ -76,7 +76,7 @@ def _is_below(path: str, place: str, one: "CudaToolkit | None") -> bool:
 
 
 def _why_none(request: Request, facts: HostFacts) -> tuple[str, ...]:
-    """A gap is said: it is not the same as none."""
+    """Reports "unknown", not "not installed", for unread facts."""
     cuda = facts.of(Cuda)
     gap = cuda if isinstance(cuda, Unread) else cuda.toolkits
     if isinstance(gap, Unread):

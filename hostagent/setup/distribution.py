@@ -1,4 +1,4 @@
-"""Which family of distributions the host is of, and its package manager, in the script's words."""
+"""The host's family of distributions, and its package manager, as the script names them."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Families of distributions as TAO's host set-up tells them apart, by os-release's ID, else by ID_LIKE.
+"""Families of distributions as in TAO's host set-up, by os-release's ID, else by ID_LIKE.
 
 Source: setup-nvidia-gpu-host.sh of NVIDIA-TAO/tao-skill-bank. Read 2026-11.
 """

@@ -19,16 +19,16 @@ class Docker(NamedTuple):
 
 
 def docker(facts: HostFacts, tool: "Answered | None") -> Docker:
-    """What dockerd's merged configuration says, where a dockerd is here and will have read it."""
+    """By dockerd's merged configuration, where a dockerd is installed and has read it."""
     runtime = _runtime(facts)
     is_there = runtime is not None or (tool is not None and bool(tool.path))
-    told = _NAME in tool.versions if tool is not None and tool.path and not tool.problem else None
+    reported = _NAME in tool.versions if tool is not None and tool.path and not tool.problem else None
     host = _configured(runtime) if runtime is not None else None
     if host is None:
-        infos = (f"{_PART}: the runtime {_NAME} is what {says(tool)} says",) if told and tool else ()
-        return Docker(is_there, bool(told), infos, (*failed(_PART, tool), *_unsettled(runtime)) if told is None else ())
-    if tool is not None and told is not None and told != host:
-        wrong = f"found {'' if host else 'no '}runtime {_NAME} in the configuration, {says(tool)} says {'one' if told else 'none'}"
+        infos = (f"{_PART}: the runtime {_NAME} is what {says(tool)} says",) if reported and tool else ()
+        return Docker(is_there, bool(reported), infos, (*failed(_PART, tool), *_unsettled(runtime)) if reported is None else ())
+    if tool is not None and reported is not None and reported != host:
+        wrong = f"found {'' if host else 'no '}runtime {_NAME} in the configuration, {says(tool)} says {'one' if reported else 'none'}"
         return Docker(is_there, host, (), (f"{_PART}: {wrong}; the host counts",))
     return Docker(is_there, host, (), failed(_PART, tool))
 
@@ -40,7 +40,7 @@ def _runtime(facts: HostFacts) -> "Runtime | None":
 
 
 def _configured(one: Runtime) -> "bool | None":
-    """None where the host does not say it: dockerd may not have read its newest file, or whether it runs was not read."""
+    """None where it is unknown: dockerd may not have read its newest file, or its state was not read."""
     if isinstance(one.handlers, Unread) or isinstance(one.state, Unread):
         return None
     if one.state != "accepted" or not any(handler.name == _NAME for handler in one.handlers):

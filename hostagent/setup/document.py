@@ -1,4 +1,4 @@
-"""What ``hostagent setup --json`` prints: the report of a check, and one more object, ``setup``."""
+"""Output of ``hostagent setup --json``: the report of a check, and one more object, ``setup``."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,11 +26,11 @@ class SetUp:
     """The object ``setup``."""
 
     generation: Generation
-    """Which generation of the script was stood in for: A wants exactly these versions, B at least these."""
+    """The generation of the script: A wants exactly these versions, B at least these."""
     backend: Backend
     """Where TAO's jobs are to run."""
     minimums: Wanted
-    """What was wanted."""
+    """The wanted versions."""
     lines: tuple[str, ...]
     """The lines of standard output without --json, in their order."""
     exit: int

@@ -8,51 +8,51 @@ from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Platform
 from hostagent.setup import versions
-from hostagent.setup.found import Found, differs, failed, told_by
+from hostagent.setup.found import PartState, differs, failed, tool_line
 from hostagent.setup.request import Request
 from hostagent.setup.tool_output import Answered
 
 _PART = "NVIDIA driver"
-#: NVML's code where its library could not be loaded: hostagent could not ask, which says nothing of the GPUs.
+#: NVML's code where its library could not be loaded, which proves nothing about the GPUs.
 _NO_LIBRARY = 12
 
 
 class _Host(NamedTuple):
-    """What the host says itself. `visible` None: it does not say whether a GPU can be used."""
+    """The state by hostagent's own facts. `visible` None: unknown whether a GPU can be used."""
 
     version: str
     visible: bool | None
     silent: tuple[str, ...] = ()
 
 
-def driver(request: Request, facts: HostFacts, tool: "Answered | None") -> Found:
-    """Every GPU is looked at: the lowest version counts, and one that does not answer has none."""
+def driver(request: Request, facts: HostFacts, tool: "Answered | None") -> PartState:
+    """The lowest version of all GPUs counts, and a GPU that does not answer has none."""
     host = _host(facts)
     if host.visible is None:
         return _by_tool(request, host, tool)
-    told = versions.lowest(map(versions.read, tool.versions)) if tool else ""
+    reported = versions.lowest(map(versions.read, tool.versions)) if tool else ""
     satisfied = host.visible and not host.silent and _satisfies(request, host.version)
     warnings = list(_silent(host.silent))
-    if tool and told and not versions.same(told, host.version):
-        warnings.append(differs(_PART, host.version or "no driver that serves a GPU", tool, told))
+    if tool and reported and not versions.same(reported, host.version):
+        warnings.append(differs(_PART, host.version or "no driver that serves a GPU", tool, reported))
     elif host.visible:
         warnings += failed(_PART, tool)
-    return Found(satisfied, host.version, (), tuple(warnings))
+    return PartState(satisfied, host.version, (), tuple(warnings))
 
 
-def _by_tool(request: Request, host: _Host, tool: "Answered | None") -> Found:
-    told = versions.lowest(map(versions.read, tool.versions)) if tool else ""
-    if tool is None or not told:
-        return Found(False, host.version, (), failed(_PART, tool))
-    version = host.version or told
+def _by_tool(request: Request, host: _Host, tool: "Answered | None") -> PartState:
+    reported = versions.lowest(map(versions.read, tool.versions)) if tool else ""
+    if tool is None or not reported:
+        return PartState(False, host.version, (), failed(_PART, tool))
+    version = host.version or reported
     warnings = [*_silent(tool.silent)]
-    if host.version and not versions.same(host.version, told):
-        warnings.append(differs(_PART, host.version, tool, told))
+    if host.version and not versions.same(host.version, reported):
+        warnings.append(differs(_PART, host.version, tool, reported))
     if not tool.gpus:
         warnings.append(f"{_PART}: {tool.tool} -L shows no GPU")
     satisfied = tool.gpus > 0 and not tool.silent and _satisfies(request, version)
     what = f"a GPU with {version}" if tool.gpus else version
-    return Found(satisfied, version, (told_by(_PART, tool, what),), tuple(warnings))
+    return PartState(satisfied, version, (tool_line(_PART, tool, what),), tuple(warnings))
 
 
 def _satisfies(request: Request, version: str) -> bool:
@@ -86,7 +86,7 @@ def _live(driver: Driver) -> "str | Unread":
 
 
 def _is_silent(gpu: Gpu) -> bool:
-    """One that the driver has, and NVML does not serve. An excluded one is nobody's."""
+    """Whether the driver has the GPU, but NVML does not serve it; an excluded GPU does not count."""
     if gpu.excluded is True:
         return False
     return gpu.lost is True or (_text(gpu.bound_to) == "nvidia" and gpu.in_nvml is not True)

@@ -1,4 +1,4 @@
-"""How an installation ended, as lines behind those of the script: callers know two exit codes for it, and look for words."""
+"""The result of an installation as lines after those of the script: callers know two exit codes, and search for texts."""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
@@ -15,7 +15,7 @@ _BELOW = " " * 9
 
 
 class Why(NamedTuple):
-    """One reason why it did not end well, and the first thing to do about it."""
+    """One reason of a failure, and the first step to fix it."""
 
     headline: str
     step: str

@@ -1,4 +1,4 @@
-"""What hostagent knows beyond the script: the causes of its report as lines. They change no verdict."""
+"""Findings beyond those of the script: the causes of the report as lines. They do not affect the result."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,15 +8,15 @@ from hostagent.engine.report import Report
 from hostagent.engine.report.grouping import NOTHING, Group, groups, headline
 from hostagent.setup.line import Line
 
-#: Causes that are told one by one.
+#: Causes that are listed one by one.
 _MOST = 24
 _LONGEST = 200
 
 
 def beyond(report: Report) -> tuple[Line, ...]:
-    """Causes that count as WARN, others as INFO; all advisories, and all that could not be judged, as one INFO each."""
-    told = groups(report)
-    found = [group for group in told if group.cause.finding.outcome != "unknown"]
+    """Causes that count as WARN, others as INFO; all advisories, and all unknowns, as one INFO each."""
+    causes = groups(report)
+    found = [group for group in causes if group.cause.finding.outcome != "unknown"]
     fitness = [group for group in found if group.cause.finding.axis != "security"]
     lines = [Line("INFO" if group.rank == NOTHING else "WARN", cut(headline(group), _LONGEST)) for group in fitness[:_MOST]]
     if len(fitness) > _MOST:
@@ -32,7 +32,7 @@ def _advisories(several: Sequence[Group]) -> Iterable[Line]:
 
 
 def _unjudged(report: Report) -> Iterable[Line]:
-    """By what could not be answered: one answer may leave many checks open."""
+    """Unknowns by missing answer, because many checks may lack the same one."""
     unknown = [one for one in report.findings if one.outcome == "unknown"]
     if unknown:
         checks, gaps = len({one.id for one in unknown}), len({one.unread or one.message for one in unknown})

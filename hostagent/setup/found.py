@@ -1,12 +1,12 @@
-"""What counts of a part of the host: what hostagent reads itself, else what the tool that the script would ask answers."""
+"""State of a part of the host: from hostagent's facts, else from the tool that the script would run."""
 
 from typing import NamedTuple
 
 from hostagent.setup.tool_output import Answered
 
 
-class Found(NamedTuple):
-    """One part, as it counts here."""
+class PartState(NamedTuple):
+    """The state of one part."""
 
     satisfied: bool
     shown: str = ""  # the version that was found, as a line says it; "" none
@@ -15,19 +15,19 @@ class Found(NamedTuple):
 
 
 def says(tool: Answered) -> str:
-    """Which program it is: its name, and where the caller's PATH has it."""
+    """The name of the program, and its path by the caller's PATH."""
     return f"{tool.tool} ({tool.path})" if tool.path and tool.path != tool.tool else tool.tool
 
 
-def told_by(part: str, tool: Answered, what: str) -> str:
-    """The line that names the tool whose answer counts."""
+def tool_line(part: str, tool: Answered, what: str) -> str:
+    """The line that names the tool as the source."""
     return f"{part}: {what} is what {says(tool)} says, nothing that hostagent reads itself shows it"
 
 
 def failed(part: str, tool: "Answered | None") -> tuple[str, ...]:
-    """A tool that is there and has no answer to give."""
+    """The line about a tool that exists and gave no answer."""
     return (f"{part}: {says(tool)} gave no answer: {tool.problem}",) if tool and tool.path and tool.problem else ()
 
 
-def differs(part: str, host: str, tool: Answered, told: str) -> str:
-    return f"{part}: found {host} on the host itself, {says(tool)} says {told}; the host counts"
+def differs(part: str, host: str, tool: Answered, reported: str) -> str:
+    return f"{part}: found {host} on the host itself, {says(tool)} says {reported}; the host counts"

@@ -1,4 +1,4 @@
-"""The script's hints: they are its output, word for word, because callers may look for them."""
+"""The script's hints, word for word, because callers may search for them."""
 
 from hostagent.setup.distribution import Distribution
 from hostagent.setup.line import Line
@@ -10,7 +10,7 @@ _DOCKER_PACKAGE = "docker.io"
 
 
 def docker_hint(request: Request, system: Distribution) -> tuple[Line, ...]:
-    """What to do where Docker is not installed."""
+    """The hint where Docker is not installed."""
     rerun = "Rerun with --install (not --skip-docker-install) to install"
     finish = "and finish the NVIDIA runtime wiring."
     texts = {
@@ -28,12 +28,12 @@ def docker_hint(request: Request, system: Distribution) -> tuple[Line, ...]:
 
 
 def docker_package(request: Request) -> str:
-    """The name that the script's variables give Docker's package on Debian's family."""
+    """The name of Docker's package on Debian's family, by the script's variables."""
     return request.names("debian").docker or _DOCKER_PACKAGE
 
 
 def closing_hint(request: Request, system: Distribution) -> tuple[Line, ...]:
-    """What a check that found something missing ends with: an empty line, then what to do."""
+    """The end of a check with missing parts: an empty line, then what to do."""
     if system.installs:
         what = "install the pinned runtime" if request.generation == "A" else "install or update the runtime"
         return Line("", ""), Line("", f"Run with --install --yes after user approval to {what}.")

@@ -1,4 +1,4 @@
-"""What Kubernetes has to give away: this node's, where its name is known. It sets no exit code."""
+"""Allocatable GPUs of Kubernetes: of this node, where its name is known. Does not affect the exit code."""
 
 # kubectl's answer for this node, else for all; else what the kubelet has given to its device plug-ins' devices.
 
@@ -13,7 +13,7 @@ _RESOURCE = "nvidia.com/gpu"
 
 
 def kubernetes(facts: HostFacts, tool: "Answered | None") -> tuple[tuple[Line, ...], tuple[Line, ...]]:
-    """The script's line, and what is known beyond it."""
+    """The script's line, and further notes."""
     if tool is not None and tool.path and not tool.problem:
         where = f"on node {tool.versions[0]}" if tool.versions else "over all nodes"
         known = Line("INFO", f"Kubernetes: {says(tool)} counts {tool.gpus} {_RESOURCE} allocatable {where}")
@@ -35,7 +35,7 @@ def _reports(has_some: bool) -> Line:
 
 
 def _devices(facts: HostFacts) -> "int | None":
-    """None where no kubelet of this host says it."""
+    """Number of devices; None where no kubelet of this host shows it."""
     kubelet = facts.of(Kubelet)
     if isinstance(kubelet, Unread) or not isinstance(kubelet.unit, str) or not kubelet.unit or isinstance(kubelet.given, Unread):
         return None

@@ -1,4 +1,4 @@
-"""What the script says where it does not install: its output, word for word, because callers may look for it.
+"""The script's output where it does not install, word for word, because callers may search for it.
 
 Two things are left out: Docker where the backend needs none, and a tip about other skills that 7.0 ends with.
 """
@@ -8,7 +8,7 @@ from hostagent.setup.distribution import Distribution
 from hostagent.setup.hints import CUDA_GUIDE, TOOLKIT_GUIDE
 from hostagent.setup.request import Request
 
-#: Where it may not install, and whoever calls it cannot become root without being asked for a password.
+#: Where it may not install, and the caller cannot become root without a password.
 NO_ROOT = "MISSING: passwordless sudo/root is required for runtime installation."
 ABORTED = "Aborted."
 _GUIDES = (
@@ -23,7 +23,7 @@ _MODEL = (
 
 
 def by_hand(request: Request, system: Distribution) -> tuple[str, ...]:
-    """Of a distribution of another family: what it needs, and who says how."""
+    """For a distribution of another family: the requirements, and the documentation for them."""
     driver, cuda, toolkit = request.minimums
     is_exact = request.generation == "A"
     package = request.names(system.family).cuda or tao.CUDA_PACKAGE.format(cuda.replace(".", "-"))

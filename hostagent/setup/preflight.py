@@ -1,7 +1,7 @@
-"""What TAO's launch preflight wants to be told of a target that it does not run on.
+"""Arguments of TAO's launch preflight about a target that it does not run on.
 
 Source: check_tao_launch_preflight.py of NVIDIA-TAO/tao-skill-bank: ``--gpu-arch SM``, ``--target-gpu-count N`` and
-``--target-gpu-memory-gb G``, which is in GiB, once per GPU or once for all. Read 2026-11. Its other options say what a job wants.
+``--target-gpu-memory-gb G``, which is in GiB, once per GPU or once for all. Read 2026-11. Its other options are about a job.
 """
 
 import re
@@ -15,7 +15,7 @@ _MIB, _MIB_PER_GIB = 2**20, 1024
 
 
 def preflight(facts: HostFacts) -> tuple[str, ...]:
-    """One option with its value each: no value has a blank, so ``$(…)`` hands them on. What is not known of every GPU is left out."""
+    """Options with their values, without blanks so that ``$(…)`` works. Values that are not known of every GPU are left out."""
     gpus = facts.of(Gpu)
     served = () if isinstance(gpus, Unread) else tuple(one for one in gpus if one.in_nvml is True and one.lost is not True)
     if not served:

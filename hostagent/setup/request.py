@@ -1,4 +1,4 @@
-"""What is asked of ``hostagent setup``: the script's flags and variables, in its two generations."""
+"""The request to ``hostagent setup``: the script's flags and variables, in its two generations."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ DOCKER: tuple[Backend, ...] = ("docker", "local-docker")
 OK, MISSING, USAGE = 0, 1, 2
 
 _MINIMUM = re.compile(r"[0-9]+(?:[.][0-9]+)*")
-#: Of 7.0: an upstream version as a package has it, with what makes it a candidate.
+#: In 7.0: an upstream version as in a package, with its suffix for candidates.
 _PINNED = re.compile(r"[0-9]+(?:[.][0-9]+)*(?:[~.+-]?rc[.]?[0-9]*)?")
 #: The minimums' flags, in the order of `Minimums`.
 FLAGS = ("--min-driver-version", "--min-cuda-version", "--min-container-toolkit-version")
@@ -24,8 +24,8 @@ _EXACT_FLAG = "--exact"
 
 
 class RequestError(Exception):
-    """Flags, variables or a file that say what cannot be done; `code` is the script's. `message` is the script's own line where it has
-    one, `detail` what it leaves open.
+    """Flags, variables or a file with an invalid request; `code` is the script's. `message` is the script's own line where it has one,
+    `detail` adds to it.
     """
 
     def __init__(self, message: str, code: int = USAGE, *, detail: str = "") -> None:
@@ -34,7 +34,7 @@ class RequestError(Exception):
 
 
 class Minimums(NamedTuple):
-    """Generation A: what it must be, generation B: what it must be at least; as written, "1.19.0-1" without its revision."""
+    """Exact versions in generation A, minimums in B; as written, "1.19.0-1" without its revision."""
 
     driver: str
     cuda: str
@@ -42,7 +42,7 @@ class Minimums(NamedTuple):
 
 
 class Flags(NamedTuple):
-    """What the command line says; None where it says nothing."""
+    """Flags of the command line; None where they are not set."""
 
     backend: str = "docker"
     exact: bool = False
@@ -64,7 +64,7 @@ class Names:
 
 @dataclass(frozen=True)
 class Request:
-    """All that the lines and the plan depend on, beside the host."""
+    """All that the lines and the plan depend on, in addition to the host."""
 
     generation: Generation
     backend: Backend
@@ -81,34 +81,34 @@ class Request:
         return self.backend in DOCKER
 
     def names(self, family: str) -> Names:
-        """Of a host of the family debian, rhel or suse: a variable says nothing about the packages of another one."""
-        said = self.variables
+        """Names for a host of the family debian, rhel or suse: each variable is about the packages of one family."""
+        variables = self.variables
         is_rhel, is_debian = family == "rhel", family == "debian"
         return Names(
-            driver=said.get(f"NVIDIA_DRIVER_PACKAGE_{family.upper()}", ""),
-            module=said.get("NVIDIA_DRIVER_KMOD_RHEL", "") if is_rhel else "",
-            cuda=said.get("NVIDIA_CUDA_PACKAGE", ""),
-            docker=(said.get("DOCKER_PACKAGE_DEBIAN") or said.get("DOCKER_PACKAGE", "")) if is_debian else "",
+            driver=variables.get(f"NVIDIA_DRIVER_PACKAGE_{family.upper()}", ""),
+            module=variables.get("NVIDIA_DRIVER_KMOD_RHEL", "") if is_rhel else "",
+            cuda=variables.get("NVIDIA_CUDA_PACKAGE", ""),
+            docker=(variables.get("DOCKER_PACKAGE_DEBIAN") or variables.get("DOCKER_PACKAGE", "")) if is_debian else "",
         )
 
 
 def request_of(flags: Flags, environment: Mapping[str, str], required: tuple[str, str, str] = ("", "", "")) -> Request:
-    """What flags, variables and a model's file (`required`, "" where it says nothing) ask for together. Raises ``RequestError``.
+    """The request of flags, variables and a model's file (`required`, "" where it has no value). Raises ``RequestError``.
 
     A minimum is that of its flag, else of the file, else of its variable, else the generation's own. A variable that is empty is not set,
     as for the script.
     """
     known = (*tao.MINIMUM_VARIABLES, tao.BRANCH_VARIABLE, tao.TOOLKIT_VARIABLE, *tao.VARIABLES)
-    said = {name: environment[name] for name in known if environment.get(name)}
-    generation = _generation(flags, said, required)
-    minimums = _exactly(said) if generation == "A" else _at_least(flags, said, required)
+    variables = {name: environment[name] for name in known if environment.get(name)}
+    generation = _generation(flags, variables, required)
+    minimums = _exactly(variables) if generation == "A" else _at_least(flags, variables, required)
     user = environment.get("SUDO_USER", "")
     return Request(
         generation=generation,
         backend=_backend(flags.backend),
         minimums=minimums,
-        cuda_path=said.get("NVIDIA_CUDA_PATH") or tao.CUDA_PATH.format(minimums.cuda),
-        variables=said,
+        cuda_path=variables.get("NVIDIA_CUDA_PATH") or tao.CUDA_PATH.format(minimums.cuda),
+        variables=variables,
         install_docker=flags.install_docker,
         configure_docker=flags.configure_docker,
         join_docker=flags.join_docker,
@@ -116,19 +116,19 @@ def request_of(flags: Flags, environment: Mapping[str, str], required: tuple[str
     )
 
 
-def _generation(flags: Flags, said: Mapping[str, str], required: tuple[str, str, str]) -> Generation:
+def _generation(flags: Flags, variables: Mapping[str, str], required: tuple[str, str, str]) -> Generation:
     named = [flag for flag, value in zip(FLAGS, flags.minimums, strict=True) if value is not None]
     if flags.exact:
         if named or any(required):
             other = named[0] if named else "--requirements"
             raise RequestError(f"found {_EXACT_FLAG} and {other}, wanted one of them: exact versions have no minimums")
         return "A"
-    is_bounded = named or any(required) or any(name in said for name in tao.MINIMUM_VARIABLES)
-    return "A" if not is_bounded and (tao.BRANCH_VARIABLE in said or tao.TOOLKIT_VARIABLE in said) else "B"
+    is_bounded = named or any(required) or any(name in variables for name in tao.MINIMUM_VARIABLES)
+    return "A" if not is_bounded and (tao.BRANCH_VARIABLE in variables or tao.TOOLKIT_VARIABLE in variables) else "B"
 
 
-def _exactly(said: Mapping[str, str]) -> Minimums:
-    branch, package = said.get(tao.BRANCH_VARIABLE, tao.EXACT.driver), said.get(tao.TOOLKIT_VARIABLE, tao.EXACT.toolkit)
+def _exactly(variables: Mapping[str, str]) -> Minimums:
+    branch, package = variables.get(tao.BRANCH_VARIABLE, tao.EXACT.driver), variables.get(tao.TOOLKIT_VARIABLE, tao.EXACT.toolkit)
     if not _MINIMUM.fullmatch(branch):
         raise _unnumbered(branch, tao.BRANCH_VARIABLE)
     toolkit = package.rpartition("-")[0] or package
@@ -137,10 +137,10 @@ def _exactly(said: Mapping[str, str]) -> Minimums:
     return Minimums(branch, tao.EXACT.cuda, toolkit)
 
 
-def _at_least(flags: Flags, said: Mapping[str, str], required: tuple[str, str, str]) -> Minimums:
+def _at_least(flags: Flags, variables: Mapping[str, str], required: tuple[str, str, str]) -> Minimums:
     found = []
     for number, variable in enumerate(tao.MINIMUM_VARIABLES):
-        value, origin = said.get(variable, tao.MINIMUMS[number]), variable
+        value, origin = variables.get(variable, tao.MINIMUMS[number]), variable
         if required[number]:
             value, origin = required[number], "--requirements"
         given = flags.minimums[number]

@@ -1,4 +1,4 @@
-"""What a TAO model needs of its host: ``runtime_requirements.gpu_host`` of its ``skill_info.yaml``, as YAML or JSON."""
+"""Host requirements of a TAO model: ``runtime_requirements.gpu_host`` of its ``skill_info.yaml``, as YAML or JSON."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _KEYS = ("min_driver_version", "min_cuda_version", "min_container_toolkit_versio
 
 
 def parse_requirements(data: bytes, name: str) -> tuple[str, str, str]:
-    """Driver, CUDA toolkit and Container Toolkit at least, "" for what it leaves open. `name`: of the file. Raises ``RequestError``.
+    """Minimums of driver, CUDA toolkit and Container Toolkit, "" for none. `name`: of the file. Raises ``RequestError``.
 
     A version is taken as it is written, for 13.10 is no number: as one it would be 13.1.
 
@@ -26,7 +26,7 @@ def parse_requirements(data: bytes, name: str) -> tuple[str, str, str]:
     outer = _section(document, _OUTER, name, _OUTER)
     inner = _section(outer, _INNER, name, f"{_OUTER}.{_INNER}")
     unknown = [key for key in inner if str(key).startswith("min_") and key not in _KEYS]
-    if unknown:  # a minimum that nobody looks at is no minimum
+    if unknown:  # an unknown minimum would be ignored
         raise _wrong(name, f"{unknown[0]!r:.60} below {_INNER}", f"{', '.join(_KEYS)}{did_you_mean(unknown[0], _KEYS)}")
     driver, cuda, toolkit = (_version(inner.get(key), written.get((_OUTER, _INNER, key), ""), key, name) for key in _KEYS)
     return driver, cuda, toolkit

@@ -1,4 +1,4 @@
-"""The bash file that stands in the place of TAO's script: its text, and how it is known again."""
+"""The bash file that replaces TAO's script: its text, and its recognition."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ FOLDERS = (
     "skills/platform/tao-setup-nvidia-gpu-host/scripts",
 )
 NAME = "setup-nvidia-gpu-host.sh"
-#: What a file that is not ours is kept as.
+#: Name of the backup of a file that is not ours.
 KEPT = f"{NAME}.orig"
 
 _ABOUT = b"# hostagent in the place of TAO's setup-nvidia-gpu-host.sh; 'hostagent setup --remove-shim' takes it away.\n"
@@ -35,7 +35,7 @@ exit 1
 
 
 class Before(NamedTuple):
-    """What was there before the shim. `kept`: another file. `made`: directories that were made for it, from its own upwards."""
+    """State before the shim. `kept`: a backup of another file. `made`: number of directories created for it, from its own upwards."""
 
     kept: bool
     made: int = 0
@@ -47,14 +47,14 @@ class Before(NamedTuple):
 
 
 def shim(words: Sequence[str], gone: str, before: Before, *, exact: bool) -> bytes:
-    """`words` start hostagent, behind them comes what it is asked; `gone` is said where the first is no program any more."""
+    """`words` start hostagent, and the arguments follow them; `gone` is printed where the first is no program any more."""
     body = _BODY.format(words=" ".join(map(shlex.quote, words)), gone=shlex.quote(gone), exact=" --exact" if exact else "")
     parts = (b"#!/usr/bin/env bash\n", _ABOUT, f"# Before it: {before}.\n".encode(), body.encode("utf-8", "surrogateescape"))
     return b"".join((*parts[:3], f"# sha256 of all other lines: {_digest(*parts)}\n".encode(), parts[3]))
 
 
 def recognised(data: bytes) -> Before | None:
-    """What a shim says was there before it; None for any other file, and for a shim that somebody has changed.
+    """The state before a shim, from its text; None for any other file, and for a shim that was changed.
 
     >>> recognised(shim(["/opt/python"], "It has gone.", Before(kept=False, made=2), exact=True))
     Before(kept=False, made=2)

@@ -1,7 +1,7 @@
-"""What NVIDIA's TAO asks of a GPU host, in the two generations of its ``setup-nvidia-gpu-host.sh``.
+"""Requirements of NVIDIA's TAO for a GPU host, in the two generations of its ``setup-nvidia-gpu-host.sh``.
 
 Sources: NVIDIA/skills, tao-setup-nvidia-gpu-host (7.0: exactly these); NVIDIA-TAO/tao-skill-bank, platform/tao-setup-nvidia-gpu-host
-(7.1: at least these). Read 2026-11. The built-in profiles tao-7.0 and tao-7.1 ask for the same; a test holds that.
+(7.1: at least these). Read 2026-11. The built-in profiles tao-7.0 and tao-7.1 require the same; a test verifies that.
 """
 
 from typing import NamedTuple

@@ -1,11 +1,11 @@
-"""What the tools of this machine answered, as the script would have asked them."""
+"""Outputs of this machine's tools, run as the script would run them."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Answered:
-    """One tool. `version` "" where it was not there, failed, hung, or said no version; `problem` says which, "" for none."""
+    """One tool. `versions` is empty where it is missing, failed, hung, or printed no version; `problem` says which, "" for none."""
 
     tool: str  # nvidia-smi
     path: str = ""  # where the caller's PATH has it, "" nowhere
@@ -17,7 +17,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Tools:
-    """() and None where nobody was asked: a snapshot, another root."""
+    """All tools; () and None where none was run: a snapshot, another root."""
 
     driver: Answered | None = None  # nvidia-smi
     cuda: Answered | None = None  # nvcc; `path` is the one that counts

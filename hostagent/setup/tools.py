@@ -1,4 +1,4 @@
-"""What the script asks of the tools of this machine, and what their answers say."""
+"""Runs of this machine's tools, as the script runs them, and the parsing of their output."""
 
 # All tools start at once before the pass, five seconds, 4 MiB; never with --from, --root or --host-root. Variables go to sudo as
 # arguments, without a shell.
@@ -21,16 +21,16 @@ _DRIVER = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 _TOOLKIT, _RUNTIME, _RESOURCE = "nvidia-container-toolkit", "nvidia", "nvidia.com/gpu"
 #: Digits of a number of GPUs.
 _MAX_DIGITS = 9
-#: Characters of what a tool says of its failure.
+#: Characters of a tool's error message.
 _MAX_COMPLAINT = 160
-#: What dpkg-query(1) and rpm(8) exit with where there is no such package.
+#: Exit code of dpkg-query(1) and rpm(8) where there is no such package.
 _NO_PACKAGE = 1
 _SAID_NOTHING = "it printed no version"
-#: Words of ``${db:Status-Status}`` (dpkg-query(1)) of a package that is not there, or not whole.
+#: Values of ``${db:Status-Status}`` (dpkg-query(1)) of a package that is missing or not whole.
 _GONE = re.compile(r"(?:not-installed|config-files|half-installed|unpacked|half-configured)\b")
 
 
-#: Nothing can be made below it. Debian's rpm makes ~/.rpmdb when it is asked, and kubectl ~/.kube/cache.
+#: A home where nothing can be created. Debian's rpm creates ~/.rpmdb for a query, and kubectl ~/.kube/cache.
 _NOWHERE = "/dev/null"
 
 
@@ -41,19 +41,19 @@ class Ask(NamedTuple):
     arguments: tuple[str, ...]
     places: tuple[str, ...] = ()
     only_places: bool = False
-    as_root_too: bool = False  # where it fails, once more by sudo where that asks for no password
-    variables: tuple[tuple[str, str], ...] = ()  # in place of the caller's: so that it leaves nothing in the caller's home
+    as_root_too: bool = False  # if it fails, run it again by sudo, if that needs no password
+    variables: tuple[tuple[str, str], ...] = ()  # replaces the caller's, so that it creates nothing there
 
 
-class Said(NamedTuple):
-    """What came of it: `path` is "" where the tool was not found, `answer` exit_code, stdout and stderr, or why there is none."""
+class ToolOutput(NamedTuple):
+    """Result of one run: `path` is "" where the tool was not found, `answer` exit_code, stdout and stderr, or why there is none."""
 
     path: str
     answer: "Mapping[str, Any] | Unread"
 
 
 def asks(request: Request) -> dict[str, Ask]:
-    """What is asked for the lines of `request`, by name; all of it can be asked at once."""
+    """The runs for the lines of `request`, by name; all can run at once."""
     exact = request.generation == "A"
     found = {
         "gpus": Ask("nvidia-smi", ("-L",)),
@@ -77,26 +77,26 @@ def _compilers(request: Request) -> tuple[str, ...]:
     return (own,) if request.generation == "A" else (own, "/usr/local/cuda/bin/nvcc")
 
 
-def answered(said: Mapping[str, Said], names: Iterable[str] = ()) -> Tools:
-    """The answers to `asks`. `names`: what this machine may be called as a Kubernetes node, the likeliest first."""
-    if not said:
+def answered(runs: Mapping[str, ToolOutput], names: Iterable[str] = ()) -> Tools:
+    """The parsed results of `asks`. `names`: possible names of this machine as a Kubernetes node, the likeliest first."""
+    if not runs:
         return Tools()
-    docker, kubernetes = said.get("docker"), said.get("kubernetes")
+    docker, kubernetes = runs.get("docker"), runs.get("kubernetes")
     return Tools(
-        driver=_driver(said["gpus"], said["driver"]),
-        cuda=_one("nvcc", said["cuda"], _release),
+        driver=_driver(runs["gpus"], runs["driver"]),
+        cuda=_one("nvcc", runs["cuda"], _release),
         toolkit=(
-            _installed("dpkg-query", said["dpkg"], said["dpkg-state"]),
-            _installed("rpm", said["rpm"]),
-            _one("nvidia-ctk", said["ctk"], _spoken),
+            _installed("dpkg-query", runs["dpkg"], runs["dpkg-state"]),
+            _installed("rpm", runs["rpm"]),
+            _one("nvidia-ctk", runs["ctk"], _spoken),
         ),
         docker=_docker(docker) if docker else None,
         kubernetes=_kubernetes(kubernetes, tuple(names)) if kubernetes else None,
     )
 
 
-def _driver(listed: Said, queried: Said) -> Answered:
-    """Of every GPU that answers. One without a version, like ``[N/A]``, is named; where the list fails no GPU is visible."""
+def _driver(listed: ToolOutput, queried: ToolOutput) -> Answered:
+    """Versions of every GPU that answers. One without a version, like ``[N/A]``, is named; where the list fails no GPU is visible."""
     gpus = [line.partition(":")[0] for line in _output(listed).splitlines() if line.startswith("GPU ")]
     failed = _problem(queried)
     lines = [] if failed else [line.strip() for line in _output(queried).splitlines() if line.strip()]
@@ -113,22 +113,22 @@ def _named(gpus: Sequence[str], number: int) -> str:
     return gpus[number] if number < len(gpus) else f"GPU {number}"
 
 
-def _one(tool: str, said: Said, parsed: Any) -> Answered:
-    problem = _problem(said)
-    version = "" if problem else parsed(_output(said))
-    return Answered(tool, said.path, (version,) if version else (), problem or ("" if version else _SAID_NOTHING))
+def _one(tool: str, run: ToolOutput, parsed: Any) -> Answered:
+    problem = _problem(run)
+    version = "" if problem else parsed(_output(run))
+    return Answered(tool, run.path, (version,) if version else (), problem or ("" if version else _SAID_NOTHING))
 
 
-def _installed(tool: str, said: Said, state: "Said | None" = None) -> Answered:
-    """Of a package manager: that a package is not there is an answer, too."""
+def _installed(tool: str, run: ToolOutput, state: "ToolOutput | None" = None) -> Answered:
+    """The answer of a package manager: a missing package is an answer, too."""
     is_gone = state is not None and bool(_GONE.match(_output(state)))
-    if is_gone or (not isinstance(said.answer, Unread) and said.answer["exit_code"] == _NO_PACKAGE):
-        return Answered(tool, said.path)
-    return _one(tool, said, _package)
+    if is_gone or (not isinstance(run.answer, Unread) and run.answer["exit_code"] == _NO_PACKAGE):
+        return Answered(tool, run.path)
+    return _one(tool, run, _package)
 
 
 def _release(text: str) -> str:
-    """The release that the compiler says.
+    """The release in the compiler's output.
 
     >>> _release("Cuda compilation tools, release 13.0, V13.0.88")
     '13.0'
@@ -138,7 +138,7 @@ def _release(text: str) -> str:
 
 
 def _package(text: str) -> str:
-    """Of a package manager: its first line has a version, or none.
+    """The version in a package manager's first line, or "".
 
     >>> _package("1.19.0-1"), _package("2:1.19.0~rc.1-1"), _package("package nvidia-container-toolkit is not installed")
     ('1.19.0', '1.19.0~rc.1', '')
@@ -157,30 +157,30 @@ def _spoken(text: str) -> str:
     return "" if isinstance(version, Unread) else version
 
 
-def _docker(said: Said) -> Answered:
-    """A client that reaches no daemon prints null, and may call that a success (26 does, 28 does not)."""
-    problem = _problem(said)
+def _docker(run: ToolOutput) -> Answered:
+    """A client that reaches no daemon prints null, and may exit 0 (26 does, 28 does not)."""
+    problem = _problem(run)
     try:
-        runtimes = {} if problem else json.loads(_output(said))
+        runtimes = {} if problem else json.loads(_output(run))
     except (ValueError, RecursionError):
         runtimes, problem = {}, "it printed no list of runtimes"
     if runtimes is None:
-        problem = f"it reached no daemon{_complaint(said)}"
+        problem = f"it reached no daemon{_complaint(run)}"
     names = runtimes if isinstance(runtimes, dict) else {}
-    return Answered("docker", said.path, (_RUNTIME,) if _RUNTIME in names else (), problem)
+    return Answered("docker", run.path, (_RUNTIME,) if _RUNTIME in names else (), problem)
 
 
-def _kubernetes(said: Said, names: tuple[str, ...]) -> Answered:
-    """Allocatable GPUs of this node; of all nodes where none of them is called like this machine."""
-    nodes = _nodes(_output(said))
-    problem = _problem(said)
+def _kubernetes(run: ToolOutput, names: tuple[str, ...]) -> Answered:
+    """Allocatable GPUs of this node; of all nodes where none has a name of this machine."""
+    nodes = _nodes(_output(run))
+    problem = _problem(run)
     ours = next((name for name in names if name in nodes), "")
     gpus = nodes[ours] if ours else sum(nodes.values())
-    return Answered("kubectl", said.path, (ours,) if ours else (), problem, 0 if problem else gpus)
+    return Answered("kubectl", run.path, (ours,) if ours else (), problem, 0 if problem else gpus)
 
 
 def _nodes(text: str) -> dict[str, int]:
-    r"""GPUs by name of the node; a number alone is that of a node without a name.
+    r"""GPUs by node name; a bare number belongs to a node without a name.
 
     >>> _nodes("a\t0\nb\t8\nc\t\n")
     {'a': 0, 'b': 8, 'c': 0}
@@ -195,7 +195,7 @@ def _nodes(text: str) -> dict[str, int]:
 
 
 def _gpus_of_list(text: str) -> dict[str, int]:
-    """Of a kubectl that prints the list itself, whatever it is asked for.
+    """GPUs from a kubectl that ignores the format and prints the list.
 
     >>> _gpus_of_list('{"items": [{"metadata": {"name": "a"}, "status": {"allocatable": {"nvidia.com/gpu": "8"}}}]}')
     {'a': 8}
@@ -212,20 +212,20 @@ def _count(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else 0
 
 
-def _output(said: Said) -> str:
-    return "" if isinstance(said.answer, Unread) else str(said.answer["stdout"])
+def _output(run: ToolOutput) -> str:
+    return "" if isinstance(run.answer, Unread) else str(run.answer["stdout"])
 
 
-def _problem(said: Said) -> str:
-    """Why it is no answer, "" where it is one."""
-    if isinstance(said.answer, Unread):
-        return said.answer.detail
-    code = said.answer["exit_code"]
-    return f"it failed with exit code {code}{_complaint(said)}" if code else ""
+def _problem(run: ToolOutput) -> str:
+    """Why the run has no answer, "" where it has one."""
+    if isinstance(run.answer, Unread):
+        return run.answer.detail
+    code = run.answer["exit_code"]
+    return f"it failed with exit code {code}{_complaint(run)}" if code else ""
 
 
-def _complaint(said: Said) -> str:
-    """What the tool itself says of its failure: programs end with that."""
-    lines = [] if isinstance(said.answer, Unread) else str(said.answer["stderr"]).split("\n")
+def _complaint(run: ToolOutput) -> str:
+    """The tool's own error message: the last line."""
+    lines = [] if isinstance(run.answer, Unread) else str(run.answer["stderr"]).split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     return f": {last if len(last) <= _MAX_COMPLAINT else f'{last[:_MAX_COMPLAINT]}…'}" if last else ""

@@ -1,4 +1,4 @@
-"""Facts and tools to the script's lines and its exit code. Nothing here reads a host."""
+"""The script's lines and exit code from facts and tools. Reads no host."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from hostagent.setup.distribution import Distribution, distribution
 from hostagent.setup.dockerruntime import docker
 from hostagent.setup.driver import driver
 from hostagent.setup.extra_findings import beyond
-from hostagent.setup.found import Found
+from hostagent.setup.found import PartState
 from hostagent.setup.hints import closing_hint, docker_hint
 from hostagent.setup.kubernetes import kubernetes
 from hostagent.setup.line import Line
@@ -22,7 +22,7 @@ __all__ = ["Line", "Verdict", "verdict"]
 
 
 class Verdict(NamedTuple):
-    lines: tuple[Line, ...]  # in the script's order and words, what hostagent knows beyond it behind them
+    lines: tuple[Line, ...]  # in the script's order and words, then further findings of hostagent
     exit: int
 
 
@@ -33,7 +33,7 @@ class _Part(NamedTuple):
 
 
 def verdict(request: Request, facts: HostFacts, tools: Tools, report: Report, *, closing: bool = True) -> Verdict:
-    """What the script would print, without its false passes. `closing`: with the hint that its check ends with."""
+    """The script's output, without its false passes. `closing`: with the hint at the end of its check."""
     system = distribution(facts)
     parts = [
         _driver(request, driver(request, facts, tools.driver)),
@@ -53,7 +53,7 @@ def verdict(request: Request, facts: HostFacts, tools: Tools, report: Report, *,
     return Verdict(tuple(Line(line.mark, visible(line.text)) for line in lines), code)
 
 
-def _driver(request: Request, found: Found) -> _Part:
+def _driver(request: Request, found: PartState) -> _Part:
     wanted = request.minimums.driver
     if request.generation == "A":
         return _part(found, f"NVIDIA driver branch {wanted}", f"NVIDIA driver branch {wanted}")
@@ -61,7 +61,7 @@ def _driver(request: Request, found: Found) -> _Part:
     return _part(found, f"NVIDIA driver {found.shown} >= {wanted}", lacking)
 
 
-def _cuda(request: Request, found: Found) -> _Part:
+def _cuda(request: Request, found: PartState) -> _Part:
     wanted = request.minimums.cuda
     if request.generation == "A":
         at = f"CUDA Toolkit {wanted} at {request.cuda_path}"
@@ -69,14 +69,14 @@ def _cuda(request: Request, found: Found) -> _Part:
     return _part(found, f"CUDA Toolkit {found.shown} >= {wanted}", f"CUDA Toolkit >= {wanted} (detected: {found.shown or 'none'})")
 
 
-def _toolkit(request: Request, found: Found) -> _Part:
+def _toolkit(request: Request, found: PartState) -> _Part:
     wanted, name = request.minimums.toolkit, "NVIDIA Container Toolkit"
     if request.generation == "A":
         return _part(found, f"{name} {wanted}", f"{name} {wanted}")
     return _part(found, f"{name} {found.shown} >= {wanted}", f"{name} >= {wanted} (detected: {found.shown or 'none'})")
 
 
-def _part(found: Found, passing: str, lacking: str) -> _Part:
+def _part(found: PartState, passing: str, lacking: str) -> _Part:
     line = Line("OK", passing) if found.satisfied else Line("MISSING", lacking)
     return _Part((line,), _more(found.infos, found.warnings), found.satisfied)
 

@@ -1,4 +1,4 @@
-"""Versions as the lines compare them: what has none satisfies nothing, and a release candidate is older than its release."""
+"""Comparison of versions for the lines: no version satisfies nothing, and a release candidate is older than its release."""
 
 from collections.abc import Iterable
 from functools import cmp_to_key
@@ -10,7 +10,7 @@ _BY_VERSION = cmp_to_key(compare_upstream)
 
 
 def read(text: "str | Unread") -> str:
-    """NVIDIA's version in what a package or a tool says; "" where that is none.
+    """NVIDIA's version in the text of a package or tool; "" where it has none.
 
     >>> read("1:1.19.0~rc.1-1"), read("[N/A]"), read("")
     ('1.19.0~rc.1', '', '')
@@ -20,7 +20,7 @@ def read(text: "str | Unread") -> str:
 
 
 def lowest(versions: Iterable[str]) -> str:
-    """The oldest of them; "" of none, and where one of them is "".
+    """The oldest of them; "" for none, and where one of them is "".
 
     >>> lowest(["580.142", "580.95.05"]), lowest(["580.142", ""])
     ('580.95.05', '')
@@ -30,7 +30,7 @@ def lowest(versions: Iterable[str]) -> str:
 
 
 def at_least(version: str, minimum: str) -> bool:
-    """Fields that are not there are zero.
+    """Whether it is at least that version; missing fields are zero.
 
     >>> at_least("1.19", "1.19.0"), at_least("1.19.0~rc.1", "1.19.0"), at_least("", "0")
     (True, False, False)
@@ -43,7 +43,7 @@ def same(one: str, other: str) -> bool:
 
 
 def of_branch(version: str, branch: str) -> bool:
-    """A version of that branch, and not the branch alone.
+    """Whether it is a version of that branch, and not only the branch.
 
     >>> of_branch("580.142", "580"), of_branch("5800.1", "580"), of_branch("580.65~rc1", "580.65")
     (True, False, False)
@@ -52,7 +52,7 @@ def of_branch(version: str, branch: str) -> bool:
 
 
 def release(version: str) -> str:
-    """As nvcc says it: the first two fields.
+    """The first two fields, as nvcc prints them.
 
     >>> release("13.0.2"), release("13"), release("")
     ('13.0', '13', '')

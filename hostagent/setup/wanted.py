@@ -1,4 +1,4 @@
-"""What ``setup --install`` has to bring about: the host's own profile, the request laid over it, and what no profile says."""
+"""The profile for ``setup --install``: the host's own, with the request as the top layer, and requests that no profile has."""
 
 from dataclasses import replace
 from types import MappingProxyType
@@ -14,9 +14,9 @@ from hostagent.profiles.profile import CudaPolicy, DriverPolicy, Loaded, Runtime
 from hostagent.setup.distribution import distribution
 from hostagent.setup.request import Names, Request
 
-#: What a made profile calls the layer of the request.
+#: Name of the request's layer in such a profile.
 LAYER = "hostagent setup"
-#: The layer that nobody chose: where a minimum says more, its constraints give way.
+#: The default layer: a stricter minimum replaces its constraints.
 _UNCHOSEN = "default"
 
 
@@ -67,8 +67,8 @@ def _toolkit(loaded: Loaded, request: Request) -> ToolkitPolicy:
 
 
 def _both(loaded: Loaded, path: str, own: str, asked: str, install: str) -> str:
-    """What is asked for, and what the host's profile says, where somebody chose that and what is installed can meet both: a host with a
-    newer version that does what is asked is not taken back to one that nobody chose.
+    """The request and the constraint of the host's profile, where that is not a default and the installed version can meet both: a newer
+    version that meets the request is not downgraded to a default.
     """
     if not own or own == asked or loaded.value_origin(path) == _UNCHOSEN:
         return asked
@@ -77,7 +77,7 @@ def _both(loaded: Loaded, path: str, own: str, asked: str, install: str) -> str:
 
 
 def _version(text: str, what: str) -> str:
-    """Without leading zeros in front: the name of a branch is made of it."""
+    """The version without leading zeros, for the name of a branch."""
     found = upstream(text)
     if isinstance(found, Unread):
         raise HostagentError(f"found {text!r:.60} as the version of the {what}, wanted one like 13.0", "Correct the flag or the variable")
@@ -85,7 +85,7 @@ def _version(text: str, what: str) -> str:
 
 
 def _runtime(loaded: Loaded, request: Request, facts: HostFacts) -> RuntimePolicy:
-    """Docker's, by name, whatever serves jobs here."""
+    """Docker as the runtime, whatever serves jobs here."""
     own = loaded.profile.runtime
     return replace(own, kind="docker", access="handler") if _configures_docker(request, facts) else own
 
@@ -95,7 +95,7 @@ def _configures_docker(request: Request, facts: HostFacts) -> bool:
 
 
 def has_docker(facts: HostFacts) -> bool:
-    """Where that is not known, too: the plan then says what could not be read."""
+    """True also where it is unknown: the plan then names the unread fact."""
     try:
         return any(one.kind == "docker" and is_there(one) for one in need(facts.of(Runtime)))
     except UnreadError:

@@ -12,7 +12,7 @@ from hostagent.core.errors import HostagentError
 from hostagent.core.unread import Unread
 from hostagent.engine import fact_data
 from hostagent.engine.collect import READERS, Fact
-from hostagent.engine.collector_process import Forked, Place
+from hostagent.engine.collector_process import CollectorProcess, Place
 from hostagent.engine.target import Evidence, open_host
 from hostagent.facts.os import Os
 from hostagent.host.answer_file import AnswerFile
@@ -30,7 +30,7 @@ def said(*messages, raw=False):
         for one in messages:
             send(one if raw else json.dumps(one).encode())
 
-    class Hostile(Forked):
+    class Hostile(CollectorProcess):
         _read = read
 
     forked = Hostile(None, Place("/", "image"), ("Os",), within(5))

@@ -17,7 +17,7 @@ from hostagent.core.deadline import within
 from hostagent.core.unread import Unread
 from hostagent.domains.packages import read_rpm_copy
 from hostagent.engine.collection import InProcess
-from hostagent.engine.collector_process import Forked, Place
+from hostagent.engine.collector_process import CollectorProcess, Place
 from hostagent.engine.questions import live_backend
 from hostagent.host import copies, leftover
 from hostagent.host.programs import run
@@ -71,7 +71,7 @@ def pass_over(answer, who="root"):
     def read():
         become(who)
         os.setpgid(0, 0)
-        reading = Forked(lambda _: Asking(answer), Place("/", "live"), ["Identity"], within(60))
+        reading = CollectorProcess(lambda _: Asking(answer), Place("/", "live"), ["Identity"], within(60))
         reading.start()
         reading.collect()
 

@@ -27,11 +27,11 @@ from hostagent.daemon import passes
 from hostagent.daemon.passes import Between
 from hostagent.daemon.stuck import Stuck
 from hostagent.engine.target import Evidence
-from hostagent.engine.result_cache import Steady
+from hostagent.engine.result_cache import ResultCache
 place = Evidence(host_root=sys.argv[1])
-prepared, stuck, steady = prepared_for(place, ""), Stuck(), Steady()
+prepared, stuck, cache = prepared_for(place, ""), Stuck(), ResultCache()
 for _ in range(int(sys.argv[2])):
-    done = passes.run(place, prepared, "n", Between({}, lambda facts, now: facts, stuck, steady))
+    done = passes.run(place, prepared, "n", Between({}, lambda facts, now: facts, stuck, cache))
     left = stuck.left()
     print(round(done.took_s, 2), len(left.questions) + len(left.lanes), done.report.verdict.single_node, flush=True)
 """

@@ -7,7 +7,7 @@ from hostagent.core.join import Join, cached
 from hostagent.core.unread import Unread, UnreadError
 from hostagent.engine.check import check, fail, need
 from hostagent.engine.evaluate import evaluate
-from hostagent.engine.inputs import Joined, resolve
+from hostagent.engine.inputs import JoinCache, resolve
 from hostagent.engine.lint import lint
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.profiles.profile import Profile, load
@@ -144,7 +144,7 @@ def test_an_unread_input_of_a_join_stops_each_check_that_takes_it(lost, why, out
 
 
 def test_a_join_says_which_of_its_inputs_was_not_read():
-    joined = Joined(HostFacts({Clock: DENIED, Disk: (), Zone: DENIED}), PROFILE)
+    joined = JoinCache(HostFacts({Clock: DENIED, Disk: (), Zone: DENIED}), PROFILE)
     assert joined.of(Halves) is joined.of(Sizes) is DENIED
     assert judged(known, clock=DENIED) == [("known", "", "fail", "unknown", "no sizes: denied, clock True")]
 

@@ -22,7 +22,7 @@ PLACEABLE: tuple[Verdict, ...] = ("ready", "degraded")
 
 @frozen
 class Cause:
-    """The finding that another one is told under, or itself: of which check, about what ("" for the whole host)."""
+    """The root cause of a finding, or the finding itself: check and subject ("" for the whole host)."""
 
     id: str
     """The check of that finding."""
@@ -37,23 +37,23 @@ class Judgement:
     id: str
     """The check."""
     outcome: Outcome
-    """What came of it: unknown is never fine; skip is what does not apply, off what the profile turned off."""
+    """Its result: unknown is never fine, skip does not apply here, off is turned off by the profile."""
     severity: Severity
-    """What a failure of it counts: critical is not ready, warning is degraded, info counts nothing."""
+    """The effect of a failure on the verdict: critical is not ready, warning is degraded, info has none."""
     scope: Scope
     """Whether it counts for every job (node) or only for jobs of several nodes (fabric)."""
     axis: Axis
     """Whether it is about jobs that run here (fitness) or about published vulnerabilities (security)."""
     subject: str
-    """The key of the device or runtime that it is about, such as a PCI address; empty for the whole host."""
+    """The key of its device or runtime, such as a PCI address; empty for the whole host."""
     subject_kind: str
-    """What the subject is: gpu, runtime; device where the host no longer shows it; empty for the whole host."""
+    """The kind of the subject: gpu, runtime; device where the host no longer shows it; empty for the whole host."""
     device: str
-    """The subject as people call it: "GPU 4 (0000:9d:00.0)"."""
+    """Display name of the subject: "GPU 4 (0000:9d:00.0)"."""
     code: str
     """The reason within the check: stable, for programs. Empty where it passed."""
     message: str
-    """What was found, for people. It may change from release to release."""
+    """The result as text for people. It may change from release to release."""
     found: str
     """The value that was found."""
     wanted: str
@@ -69,7 +69,7 @@ class Judgement:
     unread: str
     """The question that had no answer, as a snapshot writes it: equal ones are one gap. Empty where there is none."""
     cause: Cause = Cause("", "")
-    """The finding that this one is told under; itself where it is a cause. Both names are empty where nothing is wrong."""
+    """The root cause, or this finding itself where it is one. Both names are empty where nothing is wrong."""
 
 
 @frozen
@@ -110,7 +110,7 @@ class Verdicts:
 
 @frozen
 class HostIdentity:
-    """What was judged."""
+    """The host that was judged."""
 
     hostname: str
     """Its name."""
@@ -123,12 +123,12 @@ class HostIdentity:
     platform: str
     """Such as "GKE node"; empty for a host of no platform that this release knows."""
     node_name: str = ""
-    """What its schedulers call it: NODE_NAME where that is set, else the host name in lower case."""
+    """Its name in schedulers: NODE_NAME where that is set, else the host name in lower case."""
 
 
 @frozen
 class ProfileIdentity:
-    """What it was judged by. ``origin``: the layer that set each effective value."""
+    """The profile that it was judged by. ``origin``: the layer that set each effective value."""
 
     name: str
     """Its name, or the file."""
@@ -140,7 +140,7 @@ class ProfileIdentity:
 
 @frozen
 class Tool:
-    """Who judged."""
+    """The program that judged."""
 
     name: str
     """hostagent."""
@@ -150,11 +150,10 @@ class Tool:
 
 @frozen
 class Report:
-    """One run over one host. Times are seconds since the epoch; ``timings_ms`` is by reader and stage; ``read_from`` is what was read,
-    ``replayed`` whether from a snapshot of it, ``simulated`` whether it was a made tree and no live host. ``headline`` and ``action``
-    are those of the first cause ("" and "none" where nothing counts). ``findings`` are ordered by id, then subject; ``reading_order``
-    names their checks as a reader wants to be told of them, causes before consequences. ``cages`` is by lane what held while its
-    driver's library was asked.
+    """One run over one host. Times are seconds since the epoch; ``timings_ms`` is by reader and stage; ``read_from`` is the kind of host,
+    ``replayed`` whether from a snapshot of it, ``simulated`` whether from a simulated tree. ``headline`` and ``action`` are those of the
+    first cause ("" and "none" where nothing counts). ``findings`` are ordered by id, then subject; ``reading_order`` has their checks in
+    display order, causes before consequences. ``cages`` is by lane the sandbox of its driver's library.
     """
 
     schema_version: int
@@ -164,7 +163,7 @@ class Report:
     observed_at: float
     """When the host was read, in seconds since 1970."""
     valid_until: float
-    """Until when the verdict may be believed, in seconds since 1970; the profile sets how long that is."""
+    """Until when the verdict is valid, in seconds since 1970; the profile sets the duration."""
     observed_at_iso: str
     """The same time as observed_at, in UTC by ISO 8601."""
     valid_until_iso: str
@@ -176,7 +175,7 @@ class Report:
     replayed: bool
     """Whether the answers come from a snapshot."""
     simulated: bool
-    """Whether the snapshot is of a made tree and of no live host."""
+    """Whether the snapshot is of a simulated tree and not of a live host."""
     partial: bool
     """Whether only selected checks ran: such a report says nothing of the whole host."""
     host: HostIdentity
@@ -192,7 +191,7 @@ class Report:
     findings: tuple[Judgement, ...]
     """All outcomes, ordered by check and subject."""
     reading_order: tuple[str, ...]
-    """The checks in the order in which a reader wants to hear of them, causes before what follows from them."""
+    """The checks in display order, causes before consequences."""
     coverage: Coverage
     """How many checks there were, each counted once."""
     security: Security
@@ -200,17 +199,17 @@ class Report:
     facts: Mapping[str, Any]
     """What the host is, as far as it was read."""
     cages: Mapping[str, Mapping[str, Any]]
-    """By driver library, and for an image, what was not allowed while it was asked or read."""
+    """By driver library, and for an image: what the sandbox denied while it was used or read."""
     timings_ms: Mapping[str, float]
     """How long readers and stages took, in milliseconds."""
 
 
-#: What every document about a host begins with, as it stands in the report of the same pass.
+#: Fields that every document about a host begins with, as in the report of the same pass.
 _HEAD = ("tool", "observed_at", "observed_at_iso", "boot_id", "read_from", "replayed", "simulated", "host", "profile")
 
 
 def head_of(report: Report) -> dict[str, Any]:
-    """Of which run, when, of which host, by which profile: fields of a document, by name."""
+    """Run, time, host and profile: fields of a document, by name."""
     return {name: getattr(report, name) for name in _HEAD}
 
 
@@ -230,9 +229,9 @@ def subject_order(subject: str) -> tuple[Any, ...]:
 
 
 def verdicts(judgements: tuple[Judgement, ...]) -> Verdicts:
-    """Outcome and severity meet here and nowhere else. ``multi_node`` needs ``single_node``.
+    """The one place where outcome and severity become verdicts. ``multi_node`` needs ``single_node``.
 
-    Where only checks about jobs of several nodes were selected, they alone decide both.
+    Where only checks about jobs of several nodes were selected, they decide both.
     """
     whole, of_node = verdict_of(judgements), [one for one in judgements if one.scope == "node"]
     node = verdict_of(of_node) if of_node else whole
@@ -240,7 +239,7 @@ def verdicts(judgements: tuple[Judgement, ...]) -> Verdicts:
 
 
 def verdict_of(judgements: Iterable[Judgement]) -> Verdict:
-    """The one verdict over some judgements, whatever their scope."""
+    """The verdict of some judgements, whatever their scope."""
     seen = {(one.severity, one.outcome) for one in judgements}
     if ("critical", "fail") in seen:
         return "not_ready"
@@ -254,7 +253,7 @@ def verdict_of(judgements: Iterable[Judgement]) -> Verdict:
 
 
 def shortened(report: Report) -> Report:
-    """The verdict, the first failures with the start of their texts, and no facts: what can be written in no time."""
+    """The verdict and the first failures with the start of their texts, without facts: fast to write."""
     worst = [one for one in report.findings if one.outcome in ("fail", "warn", "unknown")]
     worst.sort(key=lambda one: (one.severity != "critical", ("fail", "warn", "unknown").index(one.outcome)))
     texts = ("subject", "device", "message", "found", "wanted", "headline")
@@ -263,7 +262,7 @@ def shortened(report: Report) -> Report:
         for one in worst[:_SHORT_FINDINGS]
     )
     late = {"unread": "timeout", "detail": "the report is shortened"}
-    # A host may say a megabyte where its name belongs, and wrapping that takes seconds.
+    # A hostile host name may have a megabyte, and wrapping that takes seconds.
     host = HostIdentity(*(getattr(report.host, field.name)[:_SHORT_TEXT] for field in fields(HostIdentity)))
     boot_id = report.boot_id[:_SHORT_TEXT]
     return replace(report, boot_id=boot_id, host=host, findings=findings, facts=dict.fromkeys(report.facts, late))

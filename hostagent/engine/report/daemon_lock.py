@@ -1,4 +1,4 @@
-"""One daemon a state directory: whoever writes beside it looks here first.
+"""The lock of a state directory: one daemon writes there, and other writers check for it first.
 
 A record lock, which the children of the daemon do not inherit: one that is stuck in the kernel keeps no other daemon away.
 """
@@ -32,7 +32,7 @@ def take(folder: str) -> int | None:
             raise
         if lockfile.is_at(descriptor, path):
             return descriptor
-        os.close(descriptor)  # somebody removed it meanwhile
+        os.close(descriptor)  # it was removed meanwhile
 
 
 def is_held(folder: str) -> bool:

@@ -1,4 +1,4 @@
-"""What sets the exit code of ``hostagent check``: one rule, for the exit code itself and for JUnit, which must fail alike."""
+"""The exit code of ``hostagent check``: one rule, also for JUnit, which must fail alike."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -13,7 +13,7 @@ NAGIOS_CODES: Mapping[Verdict, int] = {"ready": 0, "degraded": 1, "not_ready": 2
 
 
 class Asked(NamedTuple):
-    """Whose verdict sets the exit code, and from which one on it is 1; unknown always is."""
+    """The scope that sets the exit code, and the lowest severity that exits 1; unknown always does."""
 
     scope: Literal["single_node", "multi_node"] = "single_node"
     fail_on: Literal["not-ready", "degraded"] = "not-ready"

@@ -29,10 +29,10 @@ _PARTS = {
 
 
 def report_facts(facts: HostFacts, hcas: str = "") -> dict[str, Any]:
-    """Each part as JSON. What was not read says why, never null. `hcas`: the profile's ports of jobs, "" for those near GPUs."""
+    """Each part as JSON. An unread value has its reason, never null. `hcas`: the profile's ports of jobs, "" for those near GPUs."""
     return {name: part.write(facts) if part is not fabric else fabric.write(facts, hcas) for name, part in _PARTS.items()}
 
 
 def facts_schema() -> dict[str, Any]:
-    """JSON Schema of `report_facts`, from the types of the facts it is made of."""
+    """JSON Schema of `report_facts`, from the types of its facts."""
     return object_schema({name: part.schema() for name, part in _PARTS.items()})

@@ -1,4 +1,4 @@
-"""What a report tells, and in which order: causes with what is told under them, what is not checked, what to do."""
+"""Groups findings by root cause, in display order, with the steps of their remedies."""
 
 # A cause is the first check of `because` with a finding about the same device, its parent, or the host; what concerns the host is
 # never listed under one device. Groups that are alike on several devices are one.
@@ -20,8 +20,8 @@ _DEGRADES, NOTHING = 2, 3
 _NAMED = 8
 
 
-class Told(NamedTuple):
-    """One finding, and all subjects that it holds for alike."""
+class Entry(NamedTuple):
+    """One finding, and all its subjects."""
 
     finding: Judgement
     subjects: tuple[str, ...]
@@ -29,15 +29,15 @@ class Told(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A cause and what is told under it, the cause first; of several devices where it is alike on each."""
+    """A root cause and the findings that follow from it; of several devices where they are alike on each."""
 
-    cause: Told
-    under: tuple[Told, ...]
+    cause: Entry
+    under: tuple[Entry, ...]
     unknown: tuple[Judgement, ...]
     rank: int
 
     @property
-    def members(self) -> tuple[Told, ...]:
+    def members(self) -> tuple[Entry, ...]:
         return (self.cause, *self.under)
 
 
@@ -47,7 +47,7 @@ def rank_of(one: Judgement) -> int:
 
 
 def groups(report: Report) -> tuple[Group, ...]:
-    """All causes, worst first, then as the families are told, then by device."""
+    """All causes, worst first, then in the order of families, then by device."""
     by_cause: dict[Cause, list[Judgement]] = {}
     for one in report.findings:
         if one.cause.id and one.outcome in (*_FOUND, "unknown"):
@@ -73,16 +73,16 @@ def _shape(members: list[Judgement]) -> frozenset[tuple[str, str, str]]:
 
 
 def _group(members: list[Judgement], order: Callable[[Judgement], Any]) -> Group:
-    told = [one for one in members if _is_told(one)]
-    unknown = tuple(one for one in members if not _is_told(one)) if told else ()
-    found = _alike(told or members)  # a shortened report may lack the cause
+    shown = [one for one in members if _has_entry(one)]
+    unknown = tuple(one for one in members if not _has_entry(one)) if shown else ()
+    found = _alike(shown or members)  # a shortened report may lack the cause
     causes = [one for one in found if _is_cause(one.finding)] or found
     cause = min(causes, key=lambda one: (rank_of(one.finding), order(one.finding), one.finding.code, one.finding.message))
     under = sorted((one for one in found if one is not cause), key=lambda one: (order(one.finding), one.finding.code, one.finding.message))
     return Group(cause, tuple(under), unknown, min(rank_of(one) for one in members))
 
 
-def _is_told(one: Judgement) -> bool:
+def _has_entry(one: Judgement) -> bool:
     return one.outcome in _FOUND or _is_cause(one)
 
 
@@ -90,14 +90,14 @@ def _is_cause(one: Judgement) -> bool:
     return (one.id, one.subject) == (one.cause.id, one.cause.subject)
 
 
-def _alike(findings: Iterable[Judgement]) -> list[Told]:
+def _alike(findings: Iterable[Judgement]) -> list[Entry]:
     """Findings that differ in their subject alone are one."""
     same: dict[Any, list[Judgement]] = {}
     for one in findings:
         headline = one.headline.replace(one.device, "") if one.device else one.headline
         key = (one.id, one.outcome, one.code, one.message, one.found, one.wanted, headline, _of_any(one), one.evidence)
         same.setdefault(key, []).append(one)
-    return [_told(sorted(ones, key=lambda one: subject_order(one.subject))) for ones in same.values()]
+    return [_entry(sorted(ones, key=lambda one: subject_order(one.subject))) for ones in same.values()]
 
 
 def _of_any(one: Judgement) -> tuple[Step, ...]:
@@ -105,49 +105,49 @@ def _of_any(one: Judgement) -> tuple[Step, ...]:
     return tuple(replace(step, command=step.command.replace(one.subject, "")) if one.subject else step for step in one.remedy)
 
 
-def _told(ones: list[Judgement]) -> Told:
+def _entry(ones: list[Judgement]) -> Entry:
     named = [one for one in ones if one.subject]
-    return Told(ones[0], tuple(one.subject for one in named), tuple(one.device for one in named))
+    return Entry(ones[0], tuple(one.subject for one in named), tuple(one.device for one in named))
 
 
 def _ranked(report: Report) -> Callable[[Judgement], tuple[Any, ...]]:
-    """The key that sorts findings as the families are told, then by device; what no order names comes last."""
+    """The key that sorts findings by the order of families, then by device; families without an order come last."""
     places: Mapping[str, int] = {name: place for place, name in enumerate(report.reading_order)}
     return lambda one: (places.get(one.id, len(places)), one.id, subject_order(one.subject))
 
 
 def first_that_counts(report: Report) -> Group | None:
-    """What the verdict line tells; None where nothing counts."""
+    """The group of the verdict line; None where nothing counts."""
     return next((group for group in groups(report) if group.rank < NOTHING), None)
 
 
 def steps(report: Report) -> tuple[Step, ...]:
-    """What to do about all that counts, in order."""
+    """The steps for all causes that count, in order."""
     return to_do((_remedy(group) for group in groups(report) if group.rank < NOTHING), is_image=report.read_from == "image")
 
 
 def first_steps(report: Report, group: Group) -> tuple[Step, ...]:
-    """What to do first about one cause, for the fault that is there now; where that ends jobs, the node is drained before."""
+    """The first steps for one cause, for the current fault; where they end jobs, the node is drained before."""
     now = [step for step in to_do([_remedy(group)], is_image=report.read_from == "image") if not step.if_back]
     return tuple(now[: 2 if now[:1] == [DRAIN] else 1])
 
 
-def _causes(group: Group) -> list[Told]:
-    """The cause on each of its devices, where what was found differs from one to the next."""
-    return [told for told in group.members if told is group.cause or _is_cause(told.finding)]
+def _causes(group: Group) -> list[Entry]:
+    """The cause on each of its devices, where the findings differ."""
+    return [entry for entry in group.members if entry is group.cause or _is_cause(entry.finding)]
 
 
 def _remedy(group: Group) -> tuple[Step, ...]:
-    """That of the cause on all its devices."""
-    alike: dict[tuple[Step, ...], list[Told]] = {}
-    for told in _causes(group):
-        alike.setdefault(_of_any(told.finding), []).append(told)
+    """The remedy of the cause on all its devices."""
+    alike: dict[tuple[Step, ...], list[Entry]] = {}
+    for entry in _causes(group):
+        alike.setdefault(_of_any(entry.finding), []).append(entry)
     return tuple(step for ones in alike.values() for step in _of_all(ones))
 
 
-def _of_all(ones: list[Told]) -> Iterable[Step]:
+def _of_all(ones: list[Entry]) -> Iterable[Step]:
     """One remedy for the devices of all: nvidia-smi takes several addresses with commas, other programs are run once per device."""
-    one, subjects = ones[0].finding, sorted((subject for told in ones for subject in told.subjects), key=subject_order)
+    one, subjects = ones[0].finding, sorted((subject for entry in ones for subject in entry.subjects), key=subject_order)
     for step in one.remedy:
         if not one.subject or one.subject not in step.command:
             yield step
@@ -166,12 +166,12 @@ def headline(group: Group) -> str:
 
 def concerned(group: Group) -> tuple[str, ...]:
     """The devices of the cause, wherever it is."""
-    return tuple(dict.fromkeys(device for told in _causes(group) for device in told.devices))
+    return tuple(dict.fromkeys(device for entry in _causes(group) for device in entry.devices))
 
 
 def subjects_of(group: Group) -> tuple[tuple[str, str], ...]:
     """Subject and device of each place where the cause is."""
-    return tuple(dict.fromkeys(pair for told in _causes(group) for pair in zip(told.subjects, told.devices, strict=True)))
+    return tuple(dict.fromkeys(pair for entry in _causes(group) for pair in zip(entry.subjects, entry.devices, strict=True)))
 
 
 def devices(names: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Coverage: what could not be read on a host, as one word for programs and as text for people."""
+"""Coverage: the unread parts of a host, as one word for programs and as text for people."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +17,7 @@ _MEANT = {
 
 
 def coverage_of_report(report: "Report") -> "Coverage | Literal['']":
-    """Empty where it says nothing: of some checks alone, and of an image, in which nothing runs that could be asked."""
+    """Empty for a report of selected checks, and for an image, which has no running services to read."""
     from hostagent.domains.nccl.node import gpus_for_jobs
 
     is_whole = not report.partial and report.read_from != "image"
@@ -25,13 +25,13 @@ def coverage_of_report(report: "Report") -> "Coverage | Literal['']":
 
 
 def gap_word(report: "Report") -> str:
-    """Empty where nothing is missing, too."""
+    """As above, and also empty where nothing is missing."""
     word = coverage_of_report(report)
     return "" if word == "full" else word
 
 
 def gap_in_words(word: str) -> str:
-    """What was not read.
+    """The unread sources as text.
 
     >>> gap_in_words("host-only.no-network")
     "no answer from NVML, libibverbs, the host's network namespace (coverage host-only.no-network)"
@@ -40,9 +40,7 @@ def gap_in_words(word: str) -> str:
 
 
 def coverage_of(facts: Mapping[str, Any], gpus: Any) -> "Coverage":
-    """By what could not be read: each GPU lacks what NVML alone says, each port what verbs alone say, the fabric what only the host's
-    network namespace says.
-    """
+    """By unread values: each GPU lacks the values of NVML, each port those of verbs, the fabric those of the host's network namespace."""
     lacks_nvml = _lacks(gpus, "memory_bytes", "compute_capability")
     lacks_rdma = _lacks_verbs(facts.get("fabric"))
     if _lacks_network(facts.get("fabric")):
@@ -55,7 +53,7 @@ def coverage_of(facts: Mapping[str, Any], gpus: Any) -> "Coverage":
 
 
 def _lacks_network(fabric: Any) -> bool:
-    """What only the host's network namespace answers is denied: its sysctls, for which the range of ports stands, or DCB of a RoCE card.
+    """Whether values of the host's network namespace are denied: its sysctls (checked by the port range), or DCB of a RoCE card.
 
     Of another namespace process 1's tables have most addresses, so one that they leave open is no sign.
     """
@@ -70,7 +68,7 @@ def _lacks_network(fabric: Any) -> bool:
 
 
 def _lacks_verbs(fabric: Any) -> bool:
-    """Of RoCE ports the kernel's formula says the MTU, too: then DMA-BUF, which is known with the library alone, tells."""
+    """The MTU of RoCE ports follows from the kernel's formula, too; then DMA-BUF, which needs the library, decides."""
     ports = fabric.get("rdma") if isinstance(fabric, Mapping) and "unread" not in fabric else fabric
     if not isinstance(ports, list):
         return _lacks(ports)

@@ -1,4 +1,4 @@
-"""What a host is made of, on one line: from the facts of its report, so that whoever has the report can say it."""
+"""The hardware of a host on one line, from the facts of its report."""
 
 # The line does not name NCCL: jobs in containers bring another one.
 
@@ -41,7 +41,7 @@ def _gpus(facts: Mapping[str, Any]) -> str:
 
 
 def _memory(sizes: list[Any]) -> str:
-    """What all that were read have alike."""
+    """The common memory size of all GPUs that were read."""
     known = {_gib(size) for size in sizes} - {""}
     return f" ({known.pop()})" if len(known) == 1 else ""
 
@@ -74,10 +74,10 @@ def _runtime(row: Mapping[str, Any]) -> str:
 def gpus(report: Report) -> tuple[Mapping[str, str], ...]:
     """Each GPU as text: ``index``, ``pci``, ``name``, ``memory``, ``uuid``, ``serial``; "" for what is unread."""
     rows = _rows(report.facts.get("gpus"))
-    return tuple({name: _gib(row.get("memory_bytes")) if name == "memory" else _said(row.get(name)) for name in GPU_FIELDS} for row in rows)
+    return tuple({name: _gib(row.get("memory_bytes")) if name == "memory" else _cell(row.get(name)) for name in GPU_FIELDS} for row in rows)
 
 
-def _said(value: Any) -> str:
+def _cell(value: Any) -> str:
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 

@@ -1,4 +1,4 @@
-"""What the reports of hosts say about what a job's log says: which of their findings explain it."""
+"""Correlates a job's log with the reports of its hosts: which of their findings explain it."""
 
 # A host of its own connections with GPUDirect is not asked why others have none. A host that no record names is reported all the
 # same: containers and redacted snapshots have other names.
@@ -26,7 +26,7 @@ _OF_GPUDIRECT = frozenset({"rdma_no_gdr", "gdr_off"})
 
 
 def as_report(name: str, saved: Mapping[str, Any]) -> Report:
-    """A report out of its JSON, which anybody may have written. Raises ``HostagentError``; names that this release lacks are left out."""
+    """A report from untrusted JSON. Raises ``HostagentError``; names that this release lacks are left out."""
     try:
         found: Report = build(Report, dict(saved), "report", unknown=lambda _: None)
     except ShapeError as error:
@@ -37,7 +37,7 @@ def as_report(name: str, saved: Mapping[str, Any]) -> Report:
 
 
 def joined(found: Explanation, reports: Iterable[Report], in_log: frozenset[str], explaining: Explaining) -> Explanation:
-    """The explanation with what each host says about it; `in_log` are the names of hosts in the log's records."""
+    """The explanation with the findings of each host; `in_log` are the names of hosts in the log's records."""
     return replace(found, host=tuple(_of_host(found, report, in_log, explaining) for report in reports))
 
 
@@ -46,7 +46,7 @@ def _of_host(found: Explanation, report: Report, in_log: frozenset[str], explain
     # NCCL writes the name up to its first dot.
     is_there = bool(named) and named.partition(".")[0] in {one.partition(".")[0] for one in in_log}
     wanted = _wanted(found, named.partition(".")[0] if is_there else "", explaining)
-    causes = [_cause(report, _found(group, wanted), codes) for group in groups(report) if (codes := _codes(group, wanted))]
+    causes = [_cause(report, _known_cause(group, wanted), codes) for group in groups(report) if (codes := _codes(group, wanted))]
     order = {code: number for number, code in enumerate(wanted)}
     causes.sort(key=lambda one: order[one.codes[0]])
     checks = {check for ids in wanted.values() for check in ids}
@@ -62,19 +62,19 @@ def _wanted(found: Explanation, host: str, explaining: Explaining) -> dict[str, 
 
 
 def _codes(group: Group, wanted: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    """Advice is no reason why a job has no RDMA or no GPUDirect."""
-    found = [told.finding for told in group.members if told.finding.outcome in _FOUND]
+    """Codes of the log that this group explains; advice never explains missing RDMA or GPUDirect."""
+    found = [entry.finding for entry in group.members if entry.finding.outcome in _FOUND]
     ids = {one.id for one in found}
     grave = {one.id for one in found if one.severity != "info"}
     return tuple(code for code, checks in wanted.items() if checks & (grave if GRAVE & {*EXPLAINING[code]} else ids))
 
 
-def _found(group: Group, wanted: Mapping[str, frozenset[str]]) -> Group:
-    """Told by its cause; where that is unknown, by the first of what was found."""
+def _known_cause(group: Group, wanted: Mapping[str, frozenset[str]]) -> Group:
+    """The group by its cause; where that is unknown, by its first finding that explains the log."""
     if group.cause.finding.outcome in _FOUND:
         return group
     checks = {check for ids in wanted.values() for check in ids}
-    first = next(told for told in group.members if told.finding.outcome in _FOUND and told.finding.id in checks)
+    first = next(entry for entry in group.members if entry.finding.outcome in _FOUND and entry.finding.id in checks)
     return Group(first, (), (), group.rank)
 
 
@@ -93,5 +93,5 @@ def _cause(report: Report, group: Group, codes: tuple[str, ...]) -> HostCause:
 
 
 def _shown(step: Step) -> Step:
-    """Its command is the host's word, too: a report may come from anybody."""
+    """Escapes the text and the command: the report is untrusted."""
     return replace(step, text=visible(step.text[:_TEXT]), command=visible(step.command[: 4 * _TEXT]))

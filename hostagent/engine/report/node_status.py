@@ -1,4 +1,4 @@
-"""What hostagent says of its node: conditions, labels and annotations, names without our prefix."""
+"""The status that hostagent publishes of its node: conditions, labels and annotations, names without our prefix."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from hostagent.core.frozen import frozen
 
-#: The six, without our prefix, in the order in which they are told.
+#: The six, without our prefix, in display order.
 ConditionType = Literal["Ready", "MultiNodeReady", "DriverReady", "ToolkitReady", "TopologyReady", "FabricReady"]
 Status = Literal["True", "False", "Unknown"]
 
@@ -51,7 +51,7 @@ class Transition:
 
 @frozen
 class NodeWords:
-    """Everything that hostagent says of its node, names without our prefix. A value None is a name to be removed.
+    """All that hostagent publishes of its node, names without our prefix. A value None is a name to be removed.
 
     ``conditions`` has those that apply, ``removed`` names the others.
     """
@@ -63,12 +63,12 @@ class NodeWords:
 
 
 def compact(summary: Mapping[str, Any]) -> str:
-    """The summary as an annotation has it, in ASCII: whatever it goes through."""
+    """The summary as compact ASCII JSON, for an annotation."""
     return json.dumps(summary, separators=(",", ":"), sort_keys=True)
 
 
 def camel_case(check: str) -> str:
-    """The reason that a check's id makes.
+    """The reason of a condition from a check's id.
 
     >>> camel_case("gpu.xid"), camel_case("driver.library_match"), camel_case("acme.gpu2.is_cold")
     ('GpuXid', 'DriverLibraryMatch', 'AcmeGpu2IsCold')

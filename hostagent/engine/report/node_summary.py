@@ -27,10 +27,10 @@ from hostagent.facts.cpulist import parse_cpulist
 LONGEST = 4096
 _REASONS, _TEXT, _NAME, _NODE, _INPUT, _NUMA = 8, 200, 100, 253, 400, 64
 _NEXT = "Write it with 'hostagent check --format json -o FILE'"
-#: Reasons that give way last.
+#: Reasons that are kept longest.
 _FIRST_REASONS = 3
 _WHYS: Mapping[str, Why] = {why: why for why in get_args(Why)}
-#: Letters of a text, where nothing else made it short enough.
+#: Letters of a text, where all else did not make the summary short enough.
 _NARROW = 20
 _GIB = 1024**3
 _SHORTENED: Why = "not-recorded"
@@ -51,7 +51,7 @@ _UNUSED: Mapping[str, Any] = {
 
 
 def summary_of_report(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a report that was read from JSON, by its facts, findings and verdict. Raises ``HostagentError`` where that is none."""
+    """The summary of a report that was read from JSON, by its facts, findings and verdict. Raises ``HostagentError`` for other JSON."""
     findings = document.get("findings")
     if document.get("schema_version") != REPORT_VERSION or not isinstance(findings, list) or not isinstance(document.get("facts"), Mapping):
         raise HostagentError("found JSON of another shape, wanted a report", _NEXT)
@@ -67,10 +67,10 @@ def summary_of_report(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def summary(report: Report, verdict: "Verdicts | None" = None, headline: str = "") -> dict[str, Any]:
-    """As data. `verdict` and `headline`: what is told of this host, where that is not what this report found."""
+    """The summary as data. `verdict` and `headline`: the published ones, where they differ from those of this report."""
     from hostagent.domains.nccl.node import gpus_for_jobs
 
-    told = verdict or report.verdict
+    published = verdict or report.verdict
     facts, node = report.facts, _nccl_node(report)
     gpus = gpus_for_jobs(facts)
     found = Summary(
@@ -79,7 +79,7 @@ def summary(report: Report, verdict: "Verdicts | None" = None, headline: str = "
         boot_id=_in_bytes(report.boot_id, _NAME),
         observed_at=report.observed_at,
         valid_until=report.valid_until,
-        verdict={"single_node": told.single_node, "multi_node": told.multi_node},
+        verdict={"single_node": published.single_node, "multi_node": published.multi_node},
         headline=_in_bytes(headline or report.headline, _TEXT),
         action="none" if headline else report.action,
         security=Advisories(report.security.advisories, report.security.unknown),
@@ -97,7 +97,7 @@ def summary(report: Report, verdict: "Verdicts | None" = None, headline: str = "
 
 
 def fabric_class(report: Report) -> str:
-    """The class of its fabric, "" where that cannot be said."""
+    """The class of its fabric, "" where that is unknown."""
     from hostagent.domains.nccl.fabric_class import fabric_class as class_of
     from hostagent.domains.nccl.fabric_class import inputs
 
@@ -107,19 +107,19 @@ def fabric_class(report: Report) -> str:
 
 
 def class_in(document: Mapping[str, Any]) -> str:
-    """The same, of a summary."""
+    """The same of a summary."""
     found = document["fabric"].get("class")
     return found if isinstance(found, str) else ""
 
 
 def beside(document: Mapping[str, Any], verdict: Verdicts, headline: str) -> dict[str, Any]:
-    """The summary of an earlier pass, with what is told now in the place of what that found."""
-    told = {"verdict": plain(verdict), **({"headline": _in_bytes(headline, _TEXT), "action": "none"} if headline else {})}
-    return _fitted({**copy.deepcopy(dict(document)), **told})
+    """The summary of an earlier pass, with the verdict and headline that are published now."""
+    changed = {"verdict": plain(verdict), **({"headline": _in_bytes(headline, _TEXT), "action": "none"} if headline else {})}
+    return _fitted({**copy.deepcopy(dict(document)), **changed})
 
 
 def of_now(document: Mapping[str, Any], report: Report) -> dict[str, Any]:
-    """The summary of an earlier report that said the same, with the times of this one."""
+    """The summary of an earlier, equal report, with the times of this one."""
     return _fitted({**copy.deepcopy(dict(document)), "observed_at": report.observed_at, "valid_until": report.valid_until})
 
 
@@ -151,7 +151,7 @@ def _narrow(value: Any) -> Any:
 
 
 def _bare(value: Any) -> Any:
-    """What was not read says why, and nothing more; no text has what does not print."""
+    """Reduces an unread value to its reason, and escapes characters that do not print."""
     if isinstance(value, dict):
         return {"unread": value["unread"]} if value.keys() == {"unread", "detail"} else {key: _bare(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -164,7 +164,7 @@ def _in_bytes(text: str, most: int) -> str:
 
 
 def _unread(value: Any, missing: str = "the report does not say it") -> Unread:
-    """What stands in a report in the place of a value."""
+    """The ``Unread`` of a report's JSON."""
     if isinstance(value, Mapping) and "unread" in value:
         why = value["unread"]
         return Unread(_WHYS.get(why, "error") if isinstance(why, str) else "error", str(value.get("detail", "")))
@@ -180,13 +180,13 @@ def _reasons(report: Report) -> tuple[Reason, ...]:
     counting = [group.cause for group in groups(report) if group.rank < NOTHING][:_REASONS]
     return tuple(
         Reason(
-            id=_in_bytes(told.finding.id, _NAME),
-            code=_in_bytes(told.finding.code, _NAME),
-            severity=told.finding.severity,
-            subject=_in_bytes(",".join(told.subjects), _NAME),
-            action=told.finding.action,
+            id=_in_bytes(entry.finding.id, _NAME),
+            code=_in_bytes(entry.finding.code, _NAME),
+            severity=entry.finding.severity,
+            subject=_in_bytes(",".join(entry.subjects), _NAME),
+            action=entry.finding.action,
         )
-        for told in counting
+        for entry in counting
     )
 
 
@@ -223,7 +223,7 @@ def _memory(row: Mapping[str, Any]) -> Any:
 
 
 def _mig(rows: list[Any]) -> "bool | Unread":
-    """Whether it is on for one GPU. For a GPU without MIG it is off; one that NVML was not asked about may have it on."""
+    """Whether MIG is on for one GPU. A GPU without MIG has it off; one that NVML did not answer for may have it on."""
     found = [_mig_of(row) for row in rows]
     if any(one is True for one in found):
         return True
@@ -248,9 +248,9 @@ def _nccl_node(report: Report) -> Any:
     """The node that NCCL's settings are made of; why there is none."""
     from hostagent.domains.nccl.node import PASSED, parse_node
 
-    told = tuple(one for one in report.findings if one.outcome not in PASSED)  # no more is read of them there
+    findings = tuple(one for one in report.findings if one.outcome not in PASSED)  # no more is read of them there
     try:
-        return parse_node(plain(replace(report, findings=told)))
+        return parse_node(plain(replace(report, findings=findings)))
     except HostagentError as error:
         return Unread("error", error.message)
 
@@ -339,7 +339,7 @@ def _kubelet(facts: Mapping[str, Any], gpus: Any) -> "Kubelet | Unread":
 
 
 def _devices(given: Any, gpus: Any) -> "Literal['numa', 'plain', 'dra'] | Unread":
-    """By what its device plug-ins registered; where only the checkpoint says what, by the GPUs' own nodes, which plug-ins read."""
+    """By the devices that its plug-ins registered; where only the checkpoint has them, by the GPUs' own nodes, which plug-ins read."""
     from hostagent.domains.kubelet.placement.node import is_gpu_resource
 
     if not isinstance(given, Mapping) or "unread" in given:

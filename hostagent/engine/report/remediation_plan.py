@@ -1,4 +1,4 @@
-"""How the steps of several causes become one list."""
+"""Merges the steps of several causes into one list."""
 
 # Equal steps are one, by the order of the actions (files and packages, services, resets); a larger recovery takes in the smaller,
 # one reboot does for all, one drain before the first step that ends jobs; what is for a fault that comes back is last. On an
@@ -17,7 +17,7 @@ def to_do(remedies: Iterable[tuple[Step, ...]], *, is_image: bool = False) -> tu
     """The steps of all remedies in the order in which they are done, equal ones once.
 
     Files and packages come before services, services before resets. A step that another one takes in is left out; before the first one
-    that ends jobs the node is drained. What is for a fault that comes back stands last. On an image nothing runs that could be restarted.
+    that ends jobs the node is drained. Steps for a fault that comes back are last. An image has no services to restart.
     """
     every = list(dict.fromkeys(step for steps in remedies for step in steps if step.action != "none"))
     if is_image:
@@ -32,7 +32,7 @@ def to_do(remedies: Iterable[tuple[Step, ...]], *, is_image: bool = False) -> tu
 
 
 def _once(steps: Iterable[Step]) -> list[Step]:
-    """One reboot does for all who ask for one, as the first of them says it."""
+    """Merges all reboots into one, with the text of the first."""
     whole: dict[object, Step] = {}
     for step in steps:
         whole.setdefault(step.action if step.action in ("reboot", "power_cycle") else step, step)

@@ -1,4 +1,4 @@
-"""The state file: the last verdict of this host, for ``status`` and for whoever asks without a run of its own."""
+"""The state file: the last verdict of this host, for ``status`` and other readers that start no run."""
 
 import errno
 import json
@@ -30,7 +30,7 @@ _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class State(NamedTuple):
-    """What the file says, and why it cannot be relied on ("" when it can)."""
+    """The content of the file, and why it is not valid ("" when it is)."""
 
     data: Mapping[str, Any]
     problem: str
@@ -40,7 +40,7 @@ class State(NamedTuple):
         return not self.problem and self.data["verdict"][scope] in PLACEABLE
 
     def profile_changes(self) -> Mapping[str, str] | None:
-        """What became of the profile files since the verdict, as `profiles.files.changes` says it; None where the file lists none."""
+        """Changes of the profile files since the verdict, from `profiles.files.changes`; None where the file lists none."""
         listed = self.data.get("profile_files")
         return None if listed is None else files.changes((one["path"], one["sha256"]) for one in listed)
 
@@ -55,8 +55,8 @@ class State(NamedTuple):
 
 
 def save(report: Report, profile_files: Iterable[tuple[str, str]], path: str = PATH, quarantine: Iterable[str] = ()) -> None:
-    """Write the file whole or not at all, readable by everybody. `profile_files`: ``Loaded.files``; `quarantine`: see `document`. Raises
-    ``OSError``, also where a daemon keeps the file.
+    """Write the file atomically, readable for all. `profile_files`: ``Loaded.files``; `quarantine`: see `document`. Raises ``OSError``,
+    also where a daemon keeps the file.
     """
     from hostagent.core.filewrite import deliver
 
@@ -74,7 +74,7 @@ def document(
     fabric_class: str | None = None,
     gpus: int = 0,
 ) -> dict[str, Any]:
-    """What the file says of one report. `profile_files` is None where they lie in another file system than that of the host: in a pod's.
+    """The file's content for one report. `profile_files` is None where they are in a pod's file system and not the host's.
 
     `quarantine`: check ids of the profile. The file names the first of them that fails or warns, as a reason (GpuXid), "" where none does.
     `fabric_class`: where it is known already. `gpus`: how many the profile asks for.
@@ -128,7 +128,7 @@ def _quarantined(report: Report, quarantine: Iterable[str]) -> str:
 
 
 def make(folder: str) -> None:
-    """The state directory, which everybody may look into whatever the umask. Where others may write, nobody would believe the file.
+    """Creates the state directory, readable for all whatever the umask. Refuses one that others may write to.
     Raises ``OSError``.
     """
     if not os.path.isdir(folder):
@@ -166,7 +166,7 @@ def _refuse(word: str) -> float:
 
 
 def _damage(data: Mapping[str, Any]) -> str:
-    """What of the file has not the shape that `save` gives it; "" when all has."""
+    """The part of the file that differs from the shape of `save`; "" for none."""
     times = (data["observed_at"], data["valid_until"], *((data["last_transition"]["at"],) if "last_transition" in data else ()))
     if not all(
         {verdict[scope] for scope in _SCOPES} <= set(get_args(Verdict))

@@ -1,4 +1,4 @@
-"""The summary: what whoever places jobs needs of a report, and its shape. `hostagent.engine.report.node_summary` makes it."""
+"""The summary of a report for schedulers, and its schema. `hostagent.engine.report.node_summary` makes it."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -26,11 +26,11 @@ class Reason:
     code: str
     """Which of its findings."""
     severity: Severity
-    """How much it weighs."""
+    """Its severity."""
     subject: str
     """The devices, with commas; empty for the whole host."""
     action: Action
-    """What the first step does."""
+    """The action of its first step."""
 
 
 @frozen
@@ -45,12 +45,12 @@ class Advisories:
 
 @frozen
 class Gpus:
-    """What all GPUs that jobs may have have alike; of several kinds the names, with commas. ``mig``: whether it is on for one of them."""
+    """Common values of all GPUs that jobs may use; several names with commas. ``mig``: whether it is on for one of them."""
 
     count: int
     """How many there are."""
     product: str | Unread
-    """What they are, as GPU feature discovery spells it; several kinds with commas."""
+    """The product, as GPU feature discovery spells it; several with commas."""
     memory_gib: int | Unread
     """Memory of each, in GiB."""
     compute_capability: str | Unread
@@ -66,15 +66,15 @@ class Fabric:
     """
 
     inputs: Mapping[str, str | Unread] | Unread
-    """What both classes are made of, in words; a text that was cut ends with how many names are left out."""
+    """The inputs of both classes as text; one that was cut ends with the number of names left out."""
     domain: str | Unread
     """The GPUs that NVLink reaches, on this host and on others."""
     firmware: str | Unread
-    """Of the HCAs of the rails; of several versions, how many have which. No part of a class."""
+    """Firmware of the HCAs of the rails; of several versions, the count of each. No part of a class."""
     host_class: str | Unread
-    """The same for a job that uses the host's NCCL: it is made of more inputs."""
+    """The same for a job that uses the host's NCCL: it has more inputs."""
     class_: str | Unread = field(metadata={"key": "class"})
-    """Equal on nodes that one job may use together that brings its own NCCL: the version of the list of inputs, a dash, and 12 digits of
+    """Equal on nodes that one job with its own NCCL may use together: the version of the list of inputs, a dash, and 12 digits of
     their SHA-256."""
 
 
@@ -85,12 +85,12 @@ class Nccl:
     version: str | Unread
     """The version that jobs find on this host."""
     env: Mapping[str, str] | Unread
-    """The settings that jobs need here, as 'hostagent nccl env' says them."""
+    """The settings that jobs need here, as in 'hostagent nccl env'."""
 
 
 @frozen
 class Numa:
-    """What pods may have of one NUMA node."""
+    """The resources of one NUMA node for pods."""
 
     gpus: int | Unread
     """GPUs on it."""
@@ -125,19 +125,19 @@ class Summary:
     schema_version: int
     """Of this document."""
     node: str
-    """What schedulers call the host."""
+    """The host's name in schedulers."""
     boot_id: str
-    """Which boot of it was judged."""
+    """The kernel's id of the boot that was checked."""
     observed_at: float
     """When the host was read, in seconds since 1970."""
     valid_until: float
-    """When this is too old to place a job by, in seconds since 1970."""
+    """Until when jobs may be placed by it, in seconds since 1970."""
     verdict: Mapping[Literal["single_node", "multi_node"], Verdict]
-    """May a job be placed: ready and degraded let it be."""
+    """Whether a job may be placed: yes with ready and degraded."""
     headline: str
-    """What happened, of the first cause; empty where nothing counts."""
+    """The headline of the first cause; empty where nothing counts."""
     action: Action
-    """What its first step does."""
+    """The action of the first step."""
     security: Advisories
     """Published vulnerabilities of what runs here."""
     coverage: Coverage
@@ -157,11 +157,11 @@ class Summary:
     nccl: Nccl
     """The library of jobs."""
     kubelet: Kubelet | Unread
-    """What the kubelet does with pods."""
+    """Policies of the kubelet, and its NUMA nodes."""
 
 
 def summary_schema() -> dict[str, Any]:
-    """A value that was not read says why, and nothing more: the report has the rest."""
+    """An unread value has only its reason here; the report has the details."""
     body: dict[str, Any] = _without_detail(schema(Summary, texts=field_texts))
     return body
 

@@ -4,7 +4,7 @@ import time
 
 
 def iso(seconds: float) -> str:
-    """In UTC by ISO 8601, "" for what no calendar has.
+    """In UTC by ISO 8601, "" for a time that no calendar has.
 
     >>> iso(1_780_000_000.9), iso(float("inf"))
     ('2026-05-28T20:26:40Z', '')

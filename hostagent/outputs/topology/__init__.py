@@ -1,4 +1,4 @@
-"""What the document of ``hostagent topology`` is turned into, one module a form, imported when asked for. Pure."""
+"""Output formats of the document of ``hostagent topology``, one module per format, imported on demand. Pure."""
 
 from typing import Literal, get_args
 
@@ -9,7 +9,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 def render_topology(document: Document, form: Format, *, colour: bool = False, width: int = 100) -> str:
-    """`document` as text of one of the forms. `colour` and `width` are for ``text``."""
+    """`document` in one of the formats. `colour` and `width` are for ``text``."""
     if form == "json":
         from hostagent.outputs.json import render_json
 

@@ -1,4 +1,4 @@
-"""What stands within what on the picture: packages, their NUMA nodes, the switches below these, GPUs and NICs."""
+"""Nested boxes of the picture: packages, their NUMA nodes, the switches below these, GPUs and NICs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,22 +10,22 @@ from hostagent.facts.cpulist import parse_cpulist
 from hostagent.outputs import digest
 from hostagent.outputs.topology import parts
 from hostagent.outputs.topology import ports as ports_of
-from hostagent.outputs.topology.document import Document, Found
+from hostagent.outputs.topology.document import Document, MapFinding
 from hostagent.outputs.topology.parts import Device
 from hostagent.outputs.topology.ports import Port
 
 #: Characters of a line in a box.
 _LINE = 26
-#: Ports that stand in the box of one NIC.
+#: Ports in the box of one NIC.
 _PORTS = 2
 
 
 class Box(NamedTuple):
-    """One box: its lines, what it holds, and how bad its findings are ("" without any)."""
+    """One box: its lines, findings and inner boxes."""
 
     kind: str  # host, package, node, switch, gpu, nic
     lines: tuple[str, ...]
-    finds: tuple[Found, ...] = ()
+    finds: tuple[MapFinding, ...] = ()
     inner: tuple["Box", ...] = ()
 
     @property
@@ -33,8 +33,8 @@ class Box(NamedTuple):
         return next((one for one in SEVERITIES if any(found.severity == one for found in self.finds)), "")
 
     @property
-    def told(self) -> str:
-        """What the findings are, for who points at the box."""
+    def title(self) -> str:
+        """The headlines of the findings, for the tooltip."""
         return "; ".join(dict.fromkeys(digest.short(one.headline) for one in self.finds))
 
 
@@ -44,10 +44,10 @@ class _Placed(NamedTuple):
 
 
 def boxes(document: Document) -> tuple[Box, ...]:
-    """The outermost: packages with their NUMA nodes, then what belongs to none."""
+    """The outermost boxes: packages with their NUMA nodes, then devices without one."""
     found = _devices(document)
     nodes = parts.rows(document.numa_nodes)
-    ids = [parts.said(one.get("id")) for one in nodes]
+    ids = [parts.text_of(one.get("id")) for one in nodes]
     row = dict(zip(ids, nodes, strict=True))
     cpus = {name: _cpus(one.get("cpus")) for name, one in row.items()}
     at = {name: [one for one in found if one.device.node == name] for name in ids}
@@ -57,7 +57,7 @@ def boxes(document: Document) -> tuple[Box, ...]:
         own = _cpus(package.get("cpus"))
         inside = [name for name in ids if name not in taken and cpus[name] & own]
         taken.update(inside)
-        lines = (f"Package {parts.said(package.get('id'))}", *(() if inside else (f"CPUs {_line(parts.said(package.get('cpus')))}",)))
+        lines = (f"Package {parts.text_of(package.get('id'))}", *(() if inside else (f"CPUs {_line(parts.text_of(package.get('cpus')))}",)))
         made.append(Box("package", lines, (), tuple(_node(name, row[name], at[name]) for name in inside)))
     made += [_node(name, row[name], at[name]) for name in ids if name not in taken and (cpus[name] or at[name])]
     made += _without_cpus(document, {name for name in ids if name not in taken and not cpus[name] and not at[name]})
@@ -66,7 +66,7 @@ def boxes(document: Document) -> tuple[Box, ...]:
 
 
 def _devices(document: Document) -> list[_Placed]:
-    finds: dict[str, list[Found]] = {}
+    finds: dict[str, list[MapFinding]] = {}
     nics = ports_of.nic_of(document)
     for one in document.findings:
         finds.setdefault(nics.get(one.subject, one.subject), []).append(one)
@@ -102,16 +102,16 @@ def _cpus(text: object) -> frozenset[int]:
 
 
 def _node(name: str, row: Mapping[str, Any], placed: Sequence[_Placed]) -> Box:
-    cpus = parts.said(row.get("cpus"))
+    cpus = parts.text_of(row.get("cpus"))
     about = f"{f'CPUs {_line(cpus)}' if cpus else 'no CPUs'}, {parts.amount(row.get('memory_bytes'))}"
     return Box("node", (f"NUMA node {name}", about), (), _below(placed))
 
 
 def _without_cpus(document: Document, names: set[str]) -> list[Box]:
-    """NUMA nodes with neither CPUs nor devices: one small box for those that are alike."""
+    """NUMA nodes with neither CPUs nor devices: one small box for equal ones."""
     alike: dict[str, list[str]] = {}
     for one in parts.rows(document.numa_nodes):
-        if (name := parts.said(one.get("id"))) in names:
+        if (name := parts.text_of(one.get("id"))) in names:
             alike.setdefault(parts.amount(one.get("memory_bytes")), []).append(name)
     return [
         Box("node", (f"NUMA node{'s' if len(ids) > 1 else ''} {_line(parts.ranges(ids))}", f"no CPUs, {memory}"))

@@ -45,7 +45,7 @@ class Placeable:
     """Whether this host's kubelet admits one pod."""
 
     shape: str
-    """The pod: what was asked, or the file and the object's name."""
+    """The pod: the request, or the file and the object's name."""
     policy: str | Unread
     """The kubelet's topology manager policy."""
     scope: str | Unread
@@ -57,7 +57,7 @@ class Placeable:
     numa_nodes: tuple[int, ...] | Unread
     """Those NUMA nodes; empty where none were chosen."""
     reason: str
-    """The kubelet's own word for the rejection, KubeletNotStarting, KubeletPanic, or empty."""
+    """The kubelet's reason for the rejection, KubeletNotStarting, KubeletPanic, or empty."""
     message: str
     """Why, for people. It may change from release to release."""
     fix: Fix
@@ -65,8 +65,8 @@ class Placeable:
 
 
 @frozen
-class Found:
-    """What a check found: the report's finding, as far as a map of the host needs it."""
+class MapFinding:
+    """A finding of the report, as far as a map of the host needs it."""
 
     id: str
     outcome: Outcome
@@ -78,8 +78,8 @@ class Found:
 
 @frozen
 class Document:
-    """``fabric`` and the parts that a report's ``facts.topology`` has are as they stand there: plain JSON, ``{"unread": …}`` for
-    what was not read.
+    """``fabric`` and the parts of a report's ``facts.topology`` are as in the report: plain JSON, ``{"unread": …}`` for an unread
+    value.
     """
 
     schema_version: int
@@ -105,18 +105,18 @@ class Document:
     fabric: Any
     placeable: tuple[Placeable, ...]
     """For each pod that was asked about, in order, whether this host's kubelet admits it. Without one, the profile's pods."""
-    findings: tuple[Found, ...]
-    """What the checks of topology, kubelet, RDMA and network found: those that failed or warned."""
+    findings: tuple[MapFinding, ...]
+    """Findings of the checks of topology, kubelet, RDMA and network that failed or warned."""
 
 
 def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: tuple[str, ...] = ()) -> Document:
     """The map of the host that `report` is about, and an answer for each of `pods`, placed one after the other, then for each of `shapes`,
-    placed by itself on the host as it would be without its pods. What is not placed in ``COMPUTING_S`` is unread.
+    placed by itself on the host without its pods. Pods that are not placed within ``COMPUTING_S`` are unread.
     """
     ends = time.process_time() + COMPUTING_S
-    told = report.facts.get("topology", {"unread": "not-recorded", "detail": "topology: not asked for"})
+    topology = report.facts.get("topology", {"unread": "not-recorded", "detail": "topology: not asked for"})
     missing = {"unread": "not-recorded", "detail": "topology: not told"}
-    found = told if "unread" not in told else dict.fromkeys(PARTS, told)
+    found = topology if "unread" not in topology else dict.fromkeys(PARTS, topology)
     return Document(
         schema_version=SCHEMA_VERSION,
         **head_of(report),
@@ -124,7 +124,7 @@ def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: tupl
         fabric=report.facts.get("fabric", {"unread": "not-recorded", "detail": "fabric: not asked for"}),
         placeable=(*placeable(facts, tuple(pods), ends), *of_profile(facts, shapes, ends)),
         findings=tuple(
-            Found(one.id, one.outcome, one.severity, one.subject, one.device, one.headline)
+            MapFinding(one.id, one.outcome, one.severity, one.subject, one.device, one.headline)
             for one in report.findings
             if one.outcome in ("fail", "warn")
         ),
@@ -132,8 +132,8 @@ def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: tupl
 
 
 def placeable(facts: HostFacts, pods: tuple[Pod, ...], ends: float, *, empty: bool = False) -> tuple[Placeable, ...]:
-    """One answer a pod, in their order. What the model cannot do without, or has no time for, makes all of them unread. `empty`: as if
-    nothing of the host were given away. `ends`: by the processor time of this process.
+    """One answer per pod, in order. An input that the model lacks, or a timeout, makes all of them unread. `empty`: as if the host had no
+    allocations. `ends`: by the processor time of this process.
     """
     if not pods:
         return ()
@@ -152,7 +152,7 @@ def placeable(facts: HostFacts, pods: tuple[Pod, ...], ends: float, *, empty: bo
 
 
 def of_profile(facts: HostFacts, shapes: tuple[str, ...], ends: float) -> tuple[Placeable, ...]:
-    """The profile's pods: each by itself, for no host has to hold all of them at a time."""
+    """The profile's pods, each by itself: no host has to hold all of them at a time."""
     if not shapes:
         return ()
     from hostagent.domains.kubelet.placement import parse_shape
@@ -163,7 +163,7 @@ def of_profile(facts: HostFacts, shapes: tuple[str, ...], ends: float) -> tuple[
 def _answer(one: Placed, facts: HostFacts) -> Placeable:
     fix = Fix({}, {}, ())
     if one.fix:
-        from hostagent.domains.kubelet.placement.quantity import shown_milli  # the model has it by now
+        from hostagent.domains.kubelet.placement.quantity import shown_milli  # imported by the model already
 
         configuration = {name: _json(value) for name, value in one.fix.configuration}
         pod = {name: shown_milli(value) if name == "cpu" else str(value) for name, value in one.fix.pod}
@@ -172,14 +172,14 @@ def _answer(one: Placed, facts: HostFacts) -> Placeable:
 
 
 def _json(value: Any) -> Any:
-    """A map may come as pairs."""
+    """Plain JSON; a map may be a tuple of pairs."""
     if isinstance(value, tuple) and value and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value):
         return {str(key): plain(item) for key, item in value}
     return plain(value)
 
 
 def _unread(pod: Pod, kubelet: Any, why: Unread) -> Placeable:
-    """What the configuration says is told where it was read."""
+    """Values of an unread answer, with those of the configuration where it was read."""
 
     def of(read: Callable[[Any], Any]) -> Any:
         try:

@@ -7,7 +7,7 @@ from hostagent.outputs.html import POLICY, command, prose
 from hostagent.outputs.markup import escaped
 from hostagent.outputs.stylesheet import STYLE
 from hostagent.outputs.topology import parts, ports
-from hostagent.outputs.topology.document import Document, Found, Placeable
+from hostagent.outputs.topology.document import Document, MapFinding, Placeable
 from hostagent.outputs.topology.parts import Device
 from hostagent.outputs.topology.remedy import lines_below
 from hostagent.outputs.topology.svg import picture
@@ -52,12 +52,12 @@ def _answer(one: Placeable) -> str:
         fields = lines_below(step, one.fix.configuration)
         lines = _lines(fields) if fields else ""
         steps += f"<li>{prose(digest.short(step.text))}{lines}{command(step.command) if step.command else ''}</li>\n"
-    told = f'<div class="box">\n<ol>\n{steps}</ol>\n</div>\n' if steps else ""
+    fix = f'<div class="box">\n<ol>\n{steps}</ol>\n</div>\n' if steps else ""
     if one.admitted is False and not steps:
-        told = f"<p>{escaped(parts.without_fix(one))}</p>\n"
+        fix = f"<p>{escaped(parts.without_fix(one))}</p>\n"
     badge = f'<strong class="badge {_COLOURS[word]}"><span>{word}</span></strong>'
     head = f"<h3>{badge} {escaped(parts.pod_name(one))}</h3>"
-    return f'<article class="{_COLOURS[word]}">\n{head}\n<p>{escaped(text)}</p>\n{told}</article>\n'
+    return f'<article class="{_COLOURS[word]}">\n{head}\n<p>{escaped(text)}</p>\n{fix}</article>\n'
 
 
 def _lines(lines: Iterable[str]) -> str:
@@ -72,12 +72,12 @@ def _findings(document: Document) -> str:
 
 
 def _gaps(document: Document) -> str:
-    told = "".join(f'<article class="unknown"><p>{escaped(text)}.</p></article>\n' for text in parts.gaps(document))
-    return f"<section>\n<h2>Not known</h2>\n{told}</section>\n" if told else ""
+    body = "".join(f'<article class="unknown"><p>{escaped(text)}.</p></article>\n' for text in parts.gaps(document))
+    return f"<section>\n<h2>Not known</h2>\n{body}</section>\n" if body else ""
 
 
-def _finding(one: Found) -> str:
-    head = f"<h3>{escaped(parts.told(one))}</h3>"
+def _finding(one: MapFinding) -> str:
+    head = f"<h3>{escaped(parts.finding_line(one))}</h3>"
     name = f'<p class="quiet"><code>{escaped(digest.short_name(one.id))}</code></p>'
     return f'<article class="{_RANKS[one.severity]}">\n{head}\n{name}</article>\n'
 
@@ -103,7 +103,7 @@ def _devices(found: Sequence[Device]) -> str:
 
 
 def _ports(document: Document) -> str:
-    """The answer on the MTU, and what it is made of."""
+    """The answer on the MTU, and the ports that it follows from."""
     body = "".join(
         _row((one.name, one.netdev, one.role, one.state, one.rate, one.link_layer, one.mtu, ports.active(one), one.gid, one.firmware))
         for one in ports.ports(document)
@@ -115,12 +115,12 @@ def _ports(document: Document) -> str:
 
 def _nodes(document: Document) -> str:
     rows = parts.rows(document.numa_nodes)
-    ids = [parts.said(one.get("id")) for one in rows]
+    ids = [parts.text_of(one.get("id")) for one in rows]
     body = ""
     for one, name in zip(rows, ids, strict=True):
-        far = [*map(parts.said, one["distances"])] if isinstance(one.get("distances"), list) else []
+        far = [*map(parts.text_of, one["distances"])] if isinstance(one.get("distances"), list) else []
         far = [far[at] if at < len(far) else parts.UNREAD for at in range(len(ids))]
-        body += _row((name, parts.said(one.get("cpus"), 60) or "none", parts.amount(one.get("memory_bytes")), *far))
+        body += _row((name, parts.text_of(one.get("cpus"), 60) or "none", parts.amount(one.get("memory_bytes")), *far))
     if not rows:
         return ""
     return f"<section>\n<h2>NUMA nodes</h2>\n{_table(('Node', 'CPUs', 'Memory', *(f'to {name}' for name in ids)), body)}</section>\n"

@@ -1,4 +1,4 @@
-"""The parts of the document as every form needs them: names, cells, amounts; what was not read is ``?`` and never an answer."""
+"""The parts of the document for all formats: names, cells, amounts; an unread value is ``?``."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -7,14 +7,14 @@ from hostagent.core.text import counted, joined
 from hostagent.core.unread import Unread
 from hostagent.domains.topology.distance import CLASSES, class_of
 from hostagent.outputs.digest import sentence, short
-from hostagent.outputs.topology.document import Document, Found, Placeable
+from hostagent.outputs.topology.document import Document, MapFinding, Placeable
 
 UNREAD = "?"
 NO_FIX = "No change of the kubelet's policies or of the pod's own CPUs is known that admits it."
 FIRST = "Correct what the kubelet refuses: 'hostagent check --only kubelet' has the steps."
 #: Characters of a name, and of a list of CPUs.
 _NAME, _CPUS = 40, 60
-#: GPUs, and NICs, that are told of: JSON has all.
+#: GPUs, and NICs, that are shown: JSON has all.
 MOST = 128
 #: Reasons for gaps of one kind.
 _REASONS = 3
@@ -22,7 +22,7 @@ _UNITS = ((1024**4, "TiB"), (1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 
 
 class Device(NamedTuple):
-    """A GPU or a NIC, in words."""
+    """A GPU or a NIC, as texts."""
 
     name: str
     pci: str
@@ -34,7 +34,7 @@ class Device(NamedTuple):
     known_as: str  # of a NIC its interfaces and RDMA devices
 
 
-class Row(NamedTuple):
+class NodeRow(NamedTuple):
     """NUMA nodes that are alike, one mostly."""
 
     ids: str
@@ -53,23 +53,23 @@ def why(value: Any) -> str:
     return short(f"{value.get('detail') or value['unread']}") if isinstance(value, dict) and "unread" in value else ""
 
 
-def said(value: Any, most: int = _NAME) -> str:
+def text_of(value: Any, most: int = _NAME) -> str:
     return UNREAD if value is None or isinstance(value, dict | list) else short(str(value), most)
 
 
 def devices(value: Any) -> tuple[Device, ...]:
-    """By their place in the part. A name that two have, or none, gives way to the address."""
+    """Devices in the order of the part. A name that is missing or not unique is replaced by the address."""
     found = rows(value)[:MOST]
-    names = [said(one.get("name")) for one in found]
+    names = [text_of(one.get("name")) for one in found]
     return tuple(
         Device(
-            name=name if name not in (UNREAD, "") and names.count(name) == 1 else said(one.get("pci")),
-            pci=said(one.get("pci")),
-            node=said(one.get("numa_node")),
-            cpus=said(one.get("local_cpus"), _CPUS),
+            name=name if name not in (UNREAD, "") and names.count(name) == 1 else text_of(one.get("pci")),
+            pci=text_of(one.get("pci")),
+            node=text_of(one.get("numa_node")),
+            cpus=text_of(one.get("local_cpus"), _CPUS),
             link=_link(one.get("link")),
-            root=said(one.get("root")),
-            bridges=tuple(said(bridge) for bridge in one["bridges"]) if isinstance(one.get("bridges"), list) else (),
+            root=text_of(one.get("root")),
+            bridges=tuple(text_of(bridge) for bridge in one["bridges"]) if isinstance(one.get("bridges"), list) else (),
             known_as=_known_as(one),
         )
         for one, name in zip(found, names, strict=True)
@@ -77,7 +77,7 @@ def devices(value: Any) -> tuple[Device, ...]:
 
 
 def nics(document: Document) -> tuple[Device, ...]:
-    """The NICs that are told of: of a host with GPUs those with a distance, which virtual functions have not."""
+    """The NICs that are shown: of a host with GPUs those with a distance, so no virtual functions."""
     away = distances(document, "gpu_nic")
     known = {pci for row in away.values() if isinstance(row, dict) for pci in row} if isinstance(away, dict) else set[str]()
     found = devices(document.nics)
@@ -85,20 +85,20 @@ def nics(document: Document) -> tuple[Device, ...]:
 
 
 def _known_as(one: dict[str, Any]) -> str:
-    """Of a NIC, its RDMA devices and interfaces but the one that it is called by."""
+    """RDMA devices and interfaces of a NIC, without the one in its name."""
     names = [name for key in ("rdma", "netdevs") if isinstance(one.get(key), list) for name in one[key]]
-    return ", ".join(said(name) for name in names if name != one.get("name"))
+    return ", ".join(text_of(name) for name in names if name != one.get("name"))
 
 
 def _link(value: Any) -> str:
-    """``x16 32.0 GT/s``, with what both ends could have where that is more."""
+    """``x16 32.0 GT/s``, with the width that both ends support where that is more."""
     if not isinstance(value, Mapping) or "unread" in value:
         return UNREAD
     now, most = ((value.get(f"width{end}"), value.get(f"speed{end}")) for end in ("", "_max"))
     if isinstance(now[0], dict) and isinstance(now[1], dict):
         return UNREAD
-    could = f" of x{said(most[0])}" if isinstance(now[0], int) and isinstance(most[0], int) and now[0] < most[0] else ""
-    return f"x{said(now[0])}{could} {said(now[1]).removesuffix(' PCIe')}"
+    could = f" of x{text_of(most[0])}" if isinstance(now[0], int) and isinstance(most[0], int) and now[0] < most[0] else ""
+    return f"x{text_of(now[0])}{could} {text_of(now[1]).removesuffix(' PCIe')}"
 
 
 def cell(part: Any, one: str, other: str) -> str:
@@ -106,7 +106,7 @@ def cell(part: Any, one: str, other: str) -> str:
     if one == other:
         return "X"
     row = part.get(one) if isinstance(part, dict) else None
-    return said(row.get(other)) if isinstance(row, dict) else UNREAD
+    return text_of(row.get(other)) if isinstance(row, dict) else UNREAD
 
 
 def distances(document: Document, kind: str) -> Any:
@@ -114,12 +114,12 @@ def distances(document: Document, kind: str) -> Any:
 
 
 def gaps(document: Document) -> tuple[str, ...]:
-    """What is missing and why, a sentence each."""
+    """The unread parts and why, a sentence each."""
     parts = (("GPUs", "gpus"), ("NICs", "nics"), ("NUMA nodes", "numa_nodes"), ("Packages", "packages"))
-    told = [f"{name} were not read: {text}" for name, part in parts if (text := why(getattr(document, part)))]
-    told += [f"Ports were not read: {text}"] if (text := why(document.fabric) or why(_rdma(document))) else []
+    lines = [f"{name} were not read: {text}" for name, part in parts if (text := why(getattr(document, part)))]
+    lines += [f"Ports were not read: {text}"] if (text := why(document.fabric) or why(_rdma(document))) else []
     reasons = dict.fromkeys(filter(None, _unknown(document))) if devices(document.gpus) else {}
-    return (*(f"Distances are not known: {text}" for text in [*reasons][:_REASONS]), *told)
+    return (*(f"Distances are not known: {text}" for text in [*reasons][:_REASONS]), *lines)
 
 
 def _rdma(document: Document) -> Any:
@@ -127,7 +127,7 @@ def _rdma(document: Document) -> Any:
 
 
 def _unknown(document: Document) -> Iterator[str]:
-    """Why distances are not known, of all of them, of one kind, of one GPU or of a pair."""
+    """Why distances are unknown: all, of one kind, of one GPU or of a pair."""
     yield why(document.distances)
     left = [distances(document, kind) for kind in ("gpu_gpu", *(("gpu_nic",) if rows(document.nics) else ()))]
     while left:
@@ -137,7 +137,7 @@ def _unknown(document: Document) -> Iterator[str]:
 
 
 def legend(shown: set[str]) -> tuple[tuple[str, str], ...]:
-    """What the classes mean that are shown, the nearest first."""
+    """The meanings of the shown classes, the nearest first."""
     known = {class_of(word) for word in shown}
     return (
         *((("X", "itself"),) if "X" in shown else ()),
@@ -148,7 +148,7 @@ def legend(shown: set[str]) -> tuple[tuple[str, str], ...]:
 
 def amount(value: Any) -> str:
     """
-    Bytes as people say them.
+    Bytes in a readable unit.
 
     >>> amount(137438953472), amount(0), amount({"unread": "denied", "detail": ""})
     ('128 GiB', 'no memory', '?')
@@ -159,20 +159,20 @@ def amount(value: Any) -> str:
     return f"{value / size:.4g} {unit}" if value else "no memory"
 
 
-def nodes(document: Document) -> tuple[Row, ...]:
-    """NUMA nodes in their order; those without CPUs that are alike stand on one line."""
-    made: dict[Any, tuple[list[str], Row]] = {}
+def nodes(document: Document) -> tuple[NodeRow, ...]:
+    """NUMA nodes in their order; equal ones without CPUs share a line."""
+    made: dict[Any, tuple[list[str], NodeRow]] = {}
     for one in rows(document.numa_nodes):
-        name, cpus, memory = said(one.get("id")), said(one.get("cpus"), _CPUS), amount(one.get("memory_bytes"))
-        far = tuple(map(said, one["distances"])) if isinstance(one.get("distances"), list) else ()
+        name, cpus, memory = text_of(one.get("id")), text_of(one.get("cpus"), _CPUS), amount(one.get("memory_bytes"))
+        far = tuple(map(text_of, one["distances"])) if isinstance(one.get("distances"), list) else ()
         key = name if cpus else ("no CPUs", memory)
-        made.setdefault(key, ([], Row("", f"CPUs {cpus}" if cpus else "no CPUs", memory, far)))[0].append(name)
+        made.setdefault(key, ([], NodeRow("", f"CPUs {cpus}" if cpus else "no CPUs", memory, far)))[0].append(name)
     return tuple(row._replace(ids=ranges(ids), distances=row.distances if len(ids) == 1 else ()) for ids, row in made.values())
 
 
 def ranges(ids: list[str]) -> str:
     """
-    Ids as the kernel writes lists of them; what is no number stands by itself.
+    Ids as the kernel writes lists; other texts are items of their own.
 
     >>> ranges(["2", "3", "4", "9", "?"])
     '2-4,9,?'
@@ -194,8 +194,8 @@ def size_line(document: Document) -> str:
 
 def capacity_line(document: Document) -> str:
     """How many GPUs one NUMA node has for a pod."""
-    told = document.capacity if isinstance(document.capacity, dict) else {}
-    total, free, restricted = (told.get(f"max_gpus_{name}") for name in ("single_numa_total", "single_numa_free", "restricted_free"))
+    capacity = document.capacity if isinstance(document.capacity, dict) else {}
+    total, free, restricted = (capacity.get(f"max_gpus_{name}") for name in ("single_numa_total", "single_numa_free", "restricted_free"))
     if not isinstance(total, int) or not total:
         return ""
     parts = [f"one NUMA node has at most {counted(total, 'GPU')}"]
@@ -204,14 +204,14 @@ def capacity_line(document: Document) -> str:
     return ", ".join(parts)
 
 
-def told(one: Found) -> str:
+def finding_line(one: MapFinding) -> str:
     """The headline of a finding, with its device where that does not name it."""
     headline, device = short(one.headline), short(one.device, 100)
     return headline if not device or device in headline else f"{device}: {headline}"
 
 
 def pod_name(one: Placeable) -> str:
-    """What was asked about."""
+    """The name of the pod."""
     return f"{short(one.shape)}{' (all GPUs)' if 'gpus=0' in one.shape.split(',') else ''}"
 
 
@@ -242,5 +242,5 @@ def _nodes(value: tuple[int, ...] | Unread) -> str:
 
 
 def without_fix(one: Any) -> str:
-    """What is said of a rejected pod for which there are no steps."""
+    """The text for a rejected pod without steps to fix it."""
     return FIRST if one.reason == "KubeletNotStarting" else NO_FIX

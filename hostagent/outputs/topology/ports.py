@@ -1,4 +1,4 @@
-"""The ports of NICs in words, and the one answer on the MTU: what carries jobs between nodes, in which state, at which rate."""
+"""The ports of NICs as texts (role, state, rate), and the one answer on the MTU."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -7,14 +7,14 @@ from hostagent.domains.network.tables.rdma_devices import ETHERNET, INFINIBAND
 from hostagent.outputs.digest import short
 from hostagent.outputs.topology import parts
 from hostagent.outputs.topology.document import Document
-from hostagent.outputs.topology.parts import UNREAD, rows, said, why
+from hostagent.outputs.topology.parts import UNREAD, rows, text_of, why
 
 #: Characters of the MTU answer.
 _ANSWER = 200
 
 
 class Port(NamedTuple):
-    """A port of an RDMA device, or an interface of a NIC without one. "" is what it does not have."""
+    """A port of an RDMA device, or an interface of a NIC without one; "" for values that it does not have."""
 
     name: str  # mlx5_0:1; else the interface
     pci: str
@@ -31,20 +31,20 @@ class Port(NamedTuple):
 
 
 def ports(document: Document) -> tuple[Port, ...]:
-    """Those of the NICs that are told of, those without a NIC, and every rail, these first; JSON has all."""
+    """Ports of the shown NICs, those without a NIC, and every rail, these first; JSON has all."""
     shown = {one.pci for one in parts.nics(document)}
     netdevs = rows(_part(document, "nics"))
     of_rdma = rows(_part(document, "rdma"))
-    taken = {said(one.get("pci")) for one in of_rdma}
-    wanted = [one for one in of_rdma if one.get("role") == "rail" or said(one.get("pci")) in {*shown, ""}]
+    taken = {text_of(one.get("pci")) for one in of_rdma}
+    wanted = [one for one in of_rdma if one.get("role") == "rail" or text_of(one.get("pci")) in {*shown, ""}]
     wanted.sort(key=lambda one: one.get("role") != "rail")
-    plain = [one for one in netdevs if said(one.get("pci")) in shown - taken]
-    mtus = {said(one.get("name")): _value(one, "mtu") for one in netdevs}
+    plain = [one for one in netdevs if text_of(one.get("pci")) in shown - taken]
+    mtus = {text_of(one.get("name")): _value(one, "mtu") for one in netdevs}
     return (*(_rdma(one, mtus) for one in wanted), *map(_plain, plain))[: parts.MOST]
 
 
 def others(document: Document) -> int:
-    """RDMA ports that `ports` leaves out: of virtual functions, mostly."""
+    """RDMA ports that `ports` leaves out, mostly of virtual functions."""
     return len(rows(_part(document, "rdma"))) - sum(bool(one.role) for one in ports(document))
 
 
@@ -58,17 +58,17 @@ def of_nic(found: Iterable[Port], pci: str) -> tuple[Port, ...]:
 
 
 def nic_of(document: Document) -> Mapping[str, str]:
-    """By the name of a port, the address of its NIC: where a finding about it belongs."""
-    return {_name(one): said(one.get("pci")) for one in rows(_part(document, "rdma"))}
+    """The address of the NIC by the name of a port, to place findings about the port."""
+    return {_name(one): text_of(one.get("pci")) for one in rows(_part(document, "rdma"))}
 
 
 def mtu_answer(document: Document) -> tuple[str, str]:
-    """One line, and the verdict whose colour it has ("" for none)."""
-    told = _part(document, "mtu")
-    if not isinstance(told, dict) or "unread" in told:
-        return f"MTU not known: {why(told) or 'it was not read'}", "unknown"
-    agree = told.get("agree")
-    text = short(str(told.get("text", "")), _ANSWER) or "MTU not known"
+    """One line, and the verdict for its colour ("" for none)."""
+    mtu = _part(document, "mtu")
+    if not isinstance(mtu, dict) or "unread" in mtu:
+        return f"MTU not known: {why(mtu) or 'it was not read'}", "unknown"
+    agree = mtu.get("agree")
+    text = short(str(mtu.get("text", "")), _ANSWER) or "MTU not known"
     if isinstance(agree, bool):
         return text, "ready" if agree else "not_ready"
     return text, "unknown" if _why(agree) not in ("absent", "not-supported") else ""
@@ -84,13 +84,13 @@ def _why(value: Any) -> str:
 
 
 def _value(row: Mapping[str, Any], name: str) -> str:
-    """Empty for what the port does not have, ``?`` for what was not read."""
+    """Empty for a value that the port does not have, ``?`` for an unread one."""
     value = row.get(name)
-    return "" if value == "" or _why(value) in ("absent", "not-supported") else said(value)
+    return "" if value == "" or _why(value) in ("absent", "not-supported") else text_of(value)
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    name, number = said(row.get("name")), said(row.get("port"))
+    name, number = text_of(row.get("name")), text_of(row.get("port"))
     return name if ":" in name or number == UNREAD else f"{name}:{number}"
 
 
@@ -99,9 +99,9 @@ def _rdma(row: Mapping[str, Any], mtus: Mapping[str, str]) -> Port:
     gid = row.get("gid")
     return Port(
         name=_name(row),
-        pci=said(row.get("pci")),
+        pci=text_of(row.get("pci")),
         netdev=netdev,
-        role=said(row.get("role")),
+        role=text_of(row.get("role")),
         state=_state(row),
         rate=_gbps(row.get("rate_gbps"), 1),
         link_layer=_link_layer(row),
@@ -114,15 +114,15 @@ def _rdma(row: Mapping[str, Any], mtus: Mapping[str, str]) -> Port:
 
 
 def _link_layer(row: Mapping[str, Any]) -> str:
-    """Of a port that is neither InfiniBand nor Ethernet the driver says more: efa."""
+    """The link layer; the driver's name for a port that is neither InfiniBand nor Ethernet, such as efa."""
     layer = _value(row, "link_layer")
     return layer if layer in (INFINIBAND, ETHERNET, UNREAD) else _value(row, "driver")
 
 
 def _plain(row: Mapping[str, Any]) -> Port:
-    name = said(row.get("name"))
+    name = text_of(row.get("name"))
     state, rate = _value(row, "state"), _gbps(row.get("speed_mbps"), 1000)
-    return Port(name, said(row.get("pci")), "", "", state, rate, "", _value(row, "mtu"), "", False, "", "")
+    return Port(name, text_of(row.get("pci")), "", "", state, rate, "", _value(row, "mtu"), "", False, "", "")
 
 
 def _state(row: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""How a kubelet gets another configuration: the steps, on a host whose kubelet is one's own and on one where it is somebody else's."""
+"""Steps to change a kubelet's configuration, for a kubelet of the host and for one of a provider."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -10,14 +10,14 @@ from hostagent.core.unread import Unread
 from hostagent.domains.kubelet.tables.config_paths import CPU_STATE_OPTIONS, STATE_DIRECTORY, STATE_FILES, WAYS
 from hostagent.facts.platform import Platform
 
-#: What our own drop-in is called, where the kubelet reads a directory of them, by name: the first that comes after all others.
+#: Candidate names of our drop-in, where the kubelet reads a directory in the order of names: the first one after all others is used.
 DROP_INS = ("99-hostagent.conf", "zz-hostagent.conf")
-#: How a step begins that a whole file follows.
+#: The begin of a step with a whole file.
 _FILE = "Write this to "
 
 
 def drop_in(configuration: Mapping[str, Any]) -> tuple[str, ...]:
-    """The lines of a KubeletConfiguration that holds these fields and nothing else.
+    """The lines of a KubeletConfiguration with only these fields.
 
     >>> drop_in({"topologyManagerPolicy": "restricted", "topologyManagerPolicyOptions": {"max-allowable-numa-nodes": "18"}})[2:]
     ('topologyManagerPolicy: restricted', 'topologyManagerPolicyOptions:', '  max-allowable-numa-nodes: "18"')
@@ -26,7 +26,7 @@ def drop_in(configuration: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def lines_below(step: Step, configuration: Mapping[str, Any]) -> tuple[str, ...]:
-    """The lines of the configuration that stand below a step: a whole file, or the fields that belong into one; () below most."""
+    """The lines of the configuration below a step: a whole file, or fields for one; () below most."""
     if not configuration or not step.text.endswith(":"):
         return ()
     return drop_in(configuration) if step.text.startswith(_FILE) else tuple(_fields(configuration))
@@ -76,7 +76,7 @@ def _restart(unit: str, states: tuple[str, ...]) -> Iterator[Step]:
 
 
 def _part(platform: Any) -> tuple[str, str, str]:
-    """Name of the platform, who owns the kubelet's configuration, and its place; the host's own where that was not read."""
+    """Name of the platform, owner of the kubelet's configuration, and its place; the host's own where that was not read."""
     if not isinstance(platform, Platform) or isinstance(platform.name, Unread):
         return "", "host", ""
     part = platform.part("kubelet")
@@ -98,7 +98,7 @@ def _over_flags(configuration: Mapping[str, Any], kubelet: Any) -> Iterator[Step
 
 
 def _where(files: Iterable[str] | None, place: str) -> str:
-    """Where the fields belong: into a drop-in where the kubelet reads such, else into its file."""
+    """The place for the fields: a drop-in where the kubelet reads them, else its file."""
     read = tuple(files or ())
     last = next((path for path in reversed(read) if path.endswith(".conf") and ".d/" in path), "")
     if last:
@@ -111,7 +111,7 @@ def _where(files: Iterable[str] | None, place: str) -> str:
 
 
 def _state_files(configuration: Mapping[str, Any], kubelet: Any) -> Iterator[str]:
-    """Those that the kubelet would not start with: of another policy, or of CPUs that an option takes away."""
+    """State files that the kubelet would not start with: of another policy, or with CPUs that an option removes."""
     for field, file in STATE_FILES.items():
         if field in configuration:
             yield file

@@ -14,7 +14,7 @@ from hostagent.outputs.topology.document import Document
 
 _MARGIN, _GAP, _PAD = 12, 8, 8
 _LINE, _LEAF_LINE, _LETTER, _BOLD = 17, 14, 6.4, 0.9
-#: Pixels that the boxes of one kind stand side by side in.
+#: Width in pixels for inner boxes, by kind of box.
 _ROOM = {"host": 1180, "package": 572, "node": 556, "switch": 260}
 _LEAF = 118
 _STYLE = """
@@ -49,14 +49,14 @@ def picture(document: Document) -> str:
     legend = [name for name in SEVERITIES if any(one.subject and one.severity == name for one in document.findings)]
     height += 2 * (_MARGIN - _PAD) + _LINE * (3 if legend else 2)
     drawn = "".join(_drawn(whole, _MARGIN - _PAD, _MARGIN - _PAD + 2 * _LINE))
-    told = f"Boxes with a thick line have findings: {', '.join(legend)}" if legend else ""
+    text = f"Boxes with a thick line have findings: {', '.join(legend)}" if legend else ""
     return (
         f'<svg class="t-map" xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.0f} {height:.0f}"'
         f' width="{width:.0f}" height="{height:.0f}">\n<title>{escaped(head)}</title>\n<style>{_STYLE}</style>\n'
         f'<rect class="t-page" width="100%" height="100%"/>\n'
         f'<text class="t-name" x="{_MARGIN}" y="{_MARGIN + 9}">{escaped(head)}</text>\n'
         f'<text class="t-quiet" x="{_MARGIN}" y="{_MARGIN + 9 + _LINE}">{escaped(mtu)}</text>\n{drawn}'
-        + (f'<text class="t-quiet" x="{_MARGIN}" y="{height - _MARGIN:.0f}">{told}</text>\n' if told else "")
+        + (f'<text class="t-quiet" x="{_MARGIN}" y="{height - _MARGIN:.0f}">{text}</text>\n' if text else "")
         + "</svg>\n"
     )
 
@@ -77,7 +77,7 @@ def _size(box: Box) -> tuple[float, float]:
 
 
 def _flow(box: Box) -> Iterator[tuple[float, float, tuple[float, float], Box]]:
-    """Where each inner box stands, its size, and the box: from left to right, in as many rows as it takes."""
+    """Place, size and box of each inner box: from left to right, in as many rows as it takes."""
     x, y, row = float(_PAD), float(_PAD + len(box.lines) * _LINE), 0.0
     for one in box.inner:
         size = _size(one)
@@ -91,8 +91,8 @@ def _drawn(box: Box, x: float, y: float) -> Iterator[str]:
     if box.kind != "host":
         width, height = _size(box)
         severity = f" t-{box.severity}" if box.severity else ""
-        told = f"<title>{escaped(box.told)}</title>" if box.told else ""
-        yield f'<g>{told}<rect class="t-{box.kind}{severity}" x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}" rx="4"/>\n'
+        title = f"<title>{escaped(box.title)}</title>" if box.title else ""
+        yield f'<g>{title}<rect class="t-{box.kind}{severity}" x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}" rx="4"/>\n'
         step = _LINE if box.inner else _LEAF_LINE
         for number, line in enumerate(box.lines):
             style = "t-name" if number == 0 else "t-quiet"

@@ -34,8 +34,8 @@ class _Column(NamedTuple):
 
 
 def render_text(document: Document, *, colour: bool = False, width: int = 100) -> str:
-    """Tables are cut into blocks of at most `width` columns, sentences are wrapped; commands stand as they are to be copied, and the answer
-    on the MTU is the last line.
+    """Tables are cut into blocks of at most `width` columns, sentences are wrapped, commands are not; the answer on the MTU is the last
+    line.
     """
     page = Page(colour, width)
     page.add(f"{digest.short_name(document.host.hostname)}: {parts.size_line(document) or 'nothing of it was read'}", style="host")
@@ -97,13 +97,13 @@ def _rails(document: Document, nics: Sequence[Device]) -> dict[str, str]:
     names = {one.pci: one.name for one in nics}
     found = {}
     for one in parts.rows(document.rails):
-        near = [parts.said(pci) for pci in one["nics"]] if isinstance(one.get("nics"), list) else []
-        found[parts.said(one.get("gpu"))] = ", ".join(names.get(pci, pci) for pci in near)
+        near = [parts.text_of(pci) for pci in one["nics"]] if isinstance(one.get("nics"), list) else []
+        found[parts.text_of(one.get("gpu"))] = ", ".join(names.get(pci, pci) for pci in near)
     return found
 
 
 def _blocks(labels: _Column, columns: Sequence[_Column], last: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
-    """Each begins with the labels and holds as many columns as there is room for, one at least; the last stand together."""
+    """Blocks that begin with the labels and have as many columns as fit, one at least; the last columns stay together."""
     block, used = [labels], labels.width
     for group in (*([column] for column in columns), last):
         wide = sum(2 + column.width for column in group)
@@ -124,7 +124,7 @@ def _add_table(page: Page, columns: Sequence[_Column], indent: str = "") -> None
 
 
 def _add_devices(page: Page, title: str, found: Sequence[Device], others: int) -> None:
-    """`others`: how many there are that no table tells of, of NICs virtual functions mostly."""
+    """`others`: number of devices in no table, mostly virtual functions of NICs."""
     if not found:
         return
     page.heading(title)
@@ -136,7 +136,7 @@ def _add_devices(page: Page, title: str, found: Sequence[Device], others: int) -
 
 
 def _add_ports(page: Page, document: Document) -> None:
-    """The state of each, what it carries and its MTU, in blocks that fit the page."""
+    """State, role and MTU of each port, in blocks that fit the page."""
     found, left = ports.ports(document), ports.others(document)
     if not found:
         return
@@ -170,13 +170,15 @@ def _add_nodes(page: Page, document: Document) -> None:
     packages = parts.rows(document.packages)
     if packages:
         page.heading("PACKAGES")
-        ids = _Column("", [parts.said(one.get("id")) for one in packages])
-        _add_table(page, [ids, _Column("", [f"CPUs {parts.said(one.get('cpus'), 200)}" for one in packages])], "  ")
+        ids = _Column("", [parts.text_of(one.get("id")) for one in packages])
+        _add_table(page, [ids, _Column("", [f"CPUs {parts.text_of(one.get('cpus'), 200)}" for one in packages])], "  ")
 
 
 def _add_findings(page: Page, document: Document) -> None:
     for severity, title in _HEADINGS.items():
-        lines = dict.fromkeys(f"{digest.short_name(one.id)}  {parts.told(one)}" for one in document.findings if one.severity == severity)
+        lines = dict.fromkeys(
+            f"{digest.short_name(one.id)}  {parts.finding_line(one)}" for one in document.findings if one.severity == severity
+        )
         if lines:
             page.heading(title)
         for line in [*lines][:_FINDINGS]:

@@ -1,4 +1,4 @@
-"""Docker's engine of the distribution, and the group whose members use it: only where ``Asked.docker`` says so."""
+"""Docker's engine of the distribution, and the group docker: only where ``Asked.docker`` requests it."""
 
 # docker.io, docker, or moby-engine with moby-cli or docker-cli, whichever the repositories have. Any engine that is there stays
 # (Docker's own, a snap's, one without a package). Red Hat's family has none: Docker's own packages where the host has that
@@ -21,7 +21,7 @@ _NONE = DockerChoice(wanted=False)
 
 
 def choose_docker(given: Given) -> tuple[DockerChoice, Portion]:
-    """Nothing where an engine is there, whoever installed it. Raises ``UnreadError``."""
+    """The choice; none where an engine is installed, from any source. Raises ``UnreadError``."""
     asked = given.asked.docker
     if asked is None:
         return _NONE, Portion()
@@ -68,7 +68,7 @@ def docker_steps(given: Given, choice: DockerChoice) -> Portion:
 
 
 def has_engine(view: View) -> bool:
-    """Whether a Docker is there: of the distribution, Docker's own, a snap's. Raises ``UnreadError``."""
+    """Whether a Docker is installed: the distribution's, Docker's own, a snap's. Raises ``UnreadError``."""
     return any(one.kind == "docker" and need(one.installed) for one in need(view.runtimes))
 
 

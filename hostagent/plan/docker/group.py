@@ -1,4 +1,4 @@
-"""The group docker: who is in it uses Docker without being root, and so has root's rights on the host."""
+"""The group docker: its members use Docker without being root, and so have root's rights on the host."""
 
 # `gpasswd` and not `usermod`, because it knows users of a directory; its exit code 3 on --delete (no member any more) is no
 # failure. A docker group that only a directory has is not found.
@@ -12,9 +12,9 @@ from hostagent.plan.view import View
 
 GROUP = "docker"
 _ROOT = "root"
-#: What a program may be given as a name: no option of its own, no field of /etc/group.
+#: Names that are safe as arguments: no option, and no separator of /etc/group.
 _NAME = re.compile(r"[^-\s:,/\x00-\x1f\x7f][^\s:,/\x00-\x1f\x7f]{0,255}")
-#: gpasswd(1): a user who is no member (any more), a group that is gone.
+#: Exit codes of gpasswd(1): the user is no member (any more), the group does not exist.
 _NO_MEMBER = 3
 
 
@@ -30,7 +30,7 @@ def refused_user(view: View, user: str) -> tuple[Refusal, ...]:
 
 
 def group_step(view: View, user: str) -> tuple[PlanStep, ...]:
-    """() for nobody and for root, who needs no group. Not every Docker brings the group. Raises ``UnreadError``."""
+    """() without a user, and for root, which needs no group. Not every Docker brings the group. Raises ``UnreadError``."""
     if user in ("", _ROOT):
         return ()
     made = () if need(need(view.accounts).docker_group) else (Run(("groupadd", "--force", "--system", GROUP)),)

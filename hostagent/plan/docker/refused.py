@@ -1,4 +1,4 @@
-"""Why Docker is not installed, and with it nothing else."""
+"""Refusals of plans that would have to install Docker."""
 
 from hostagent.core.steps import Step, shell
 from hostagent.core.unread import Unread
@@ -12,7 +12,7 @@ _AGAIN = Step("rerun", "Run it again.")
 
 
 def no_engine(view: View) -> Refusal:
-    """Docker's own repository is no part of the distribution: whether its key is trusted here, the administrator says."""
+    """Docker's own repository is not part of the distribution: the administrator decides whether to trust its key."""
     url = "" if isinstance(view.os, Unread) or isinstance(view.os.id, Unread) else OWN_REPOSITORIES.get(view.os.id, "")
     steps = (
         Step("install", "Add Docker's own repository, if this host may trust it.", shell("dnf config-manager --add-repo {}", url)),

@@ -14,7 +14,7 @@ _NOT_LOADED = 5
 
 
 def units_step(view: View, choice: DockerChoice) -> tuple[PlanStep, ...]:
-    """() where another unit starts the Docker that is there, such as its snap's. Raises ``UnreadError``."""
+    """() where another unit starts the installed Docker, such as its snap's. Raises ``UnreadError``."""
     if not choice.wanted and not _unit(view, SERVICE).exists:
         return ()
     is_image = view.kind == "image"
@@ -44,20 +44,20 @@ def masked() -> Refusal:
 
 
 def is_started(given: Given) -> bool:
-    """Whether the plan starts a Docker that does not run: before its configuration is written. Raises ``UnreadError``."""
+    """Whether the plan starts a stopped Docker, before its configuration is written. Raises ``UnreadError``."""
     return given.asked.docker is not None and given.view.kind != "image" and _unit(given.view, SERVICE).exists
 
 
 def _doing(view: View, choice: DockerChoice) -> tuple[Operation, ...]:
     if view.kind == "image":
         return (Run(("systemctl", "--root=/", "enable", _UNIT)),)
-    if not choice.wanted and _enabled(view):  # by its socket, too: that stays as somebody has it
+    if not choice.wanted and _enabled(view):  # by its socket, too, which stays unchanged
         return (Run(("systemctl", "start", _UNIT), timeout_s=300),)
     return (Run(("systemctl", "enable", "--now", _UNIT), timeout_s=300),)
 
 
 def _undo(view: View, choice: DockerChoice) -> Undo:
-    """The links are restored with the files; what did not run stops, also where the scripts of its package stop nothing (policy-rc.d)."""
+    """Links are restored with the files; a unit that did not run is stopped, also where its package's scripts do not (policy-rc.d)."""
     if view.kind == "image" or (not choice.wanted and _runs(view)):
         return Undo("units")
     units = (_UNIT, SOCKET) if choice.wanted else (_UNIT,)
@@ -69,7 +69,7 @@ def _enabled_and_runs(view: View) -> bool:
 
 
 def _enabled(view: View) -> bool:
-    """Itself, or its socket, which starts it when somebody asks. Raises ``UnreadError``."""
+    """Whether it is enabled, or its socket, which starts it on demand. Raises ``UnreadError``."""
     if need(_unit(view, SERVICE).enabled):
         return True
     socket = need(view.services).unit(SOCKET)

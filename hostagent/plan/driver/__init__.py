@@ -4,7 +4,7 @@ from hostagent.plan.model import DriverChoice, Given, Portion
 
 
 def choose(given: Given) -> tuple[DriverChoice, Portion]:
-    """What this host needs, and what of that is refused or still has to be asked."""
+    """The choice for this host, with refusals or open questions."""
     from hostagent.plan.driver.select_version import chosen
 
     return chosen(given)

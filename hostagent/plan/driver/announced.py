@@ -1,4 +1,4 @@
-"""What is said of the driver's transactions: packages, sizes, reasons."""
+"""Packages, sizes and reasons of the driver's transactions, for the plan."""
 
 from hostagent.core.unread import UnreadError, need
 from hostagent.domains.driver.tables.packages import DKMS_BYTES, INITRAMFS_BYTES, belongs
@@ -17,7 +17,7 @@ Argvs = tuple[tuple[str, ...], ...]
 
 
 def transactions(commands: Commands, choice: DriverChoice, view: View) -> Argvs:
-    """The argv of those that are still to be done; the last one has all that those before it have."""
+    """The argv of the transactions that are still to be done; the last one includes those before it."""
     found = []
     if choice.before and not probes.is_done(probes.headers_there, view, choice):
         found.append(commands.install(choice.before))
@@ -27,8 +27,8 @@ def transactions(commands: Commands, choice: DriverChoice, view: View) -> Argvs:
 
 
 def whole_set(commands: Commands, choice: DriverChoice, view: View) -> tuple[str, ...]:
-    """The driver, with what was installed before it: asked about alone, it would bring another compiler for DKMS. Packages that are all at
-    their version, of which files are missing, come once more, but for the module: a new build would leave an older initramfs.
+    """The driver with the packages of transaction 1: by itself, it would bring another compiler for DKMS. Packages at their version with
+    missing files are reinstalled, but for the module: a new build would leave an older initramfs.
     """
     if choice.version and probes.is_done(probes.packages_there, view, choice):
         return commands.reinstall(one for one in choice.packages if driver_part(one[0]) != _MODULE)
@@ -36,7 +36,7 @@ def whole_set(commands: Commands, choice: DriverChoice, view: View) -> tuple[str
 
 
 def planned(given: Given, choice: DriverChoice, argvs: Argvs) -> tuple[PlannedPackage, ...]:
-    """As the package manager answered; before that what is named. Raises ``UnreadError``."""
+    """As the package manager answered; before that the names of the choice. Raises ``UnreadError``."""
     answered = [given.offers.transactions[argv] for argv in argvs if argv in given.offers.transactions]
     if argvs and len(answered) == len(argvs):
         found = {}
@@ -62,13 +62,13 @@ def _named(given: Given, choice: DriverChoice) -> tuple[PlannedPackage, ...]:
 
 
 def needed_space(given: Given, choice: DriverChoice, argvs: Argvs) -> tuple[tuple[str, int], ...]:
-    """Bytes by the directory they are needed in; nothing where nothing is to do."""
+    """Bytes by directory; none where nothing is to do."""
     answered = [given.offers.transactions[argv] for argv in argvs if argv in given.offers.transactions]
     if not choice.wanted or len(answered) < len(argvs) or not choice.version:
         return ()
     build = DKMS_BYTES * len(choice.kernels) if choice.delivery == "dkms" else 0
     boot = INITRAMFS_BYTES * sum(_has_initramfs(given.view, one) for one in choice.kernels)
-    whole = answered[-1:]  # it has what the one before it has
+    whole = answered[-1:]  # it includes the one before it
     usr = max(0, sum(one.disk_bytes for one in whole))
     var = sum(one.download_bytes for one in whole) + build
     return tuple((path, needed) for path, needed in (("/usr", usr), ("/var", var), ("/boot", boot)) if needed)
@@ -82,7 +82,7 @@ def _has_initramfs(view: View, release: str) -> bool:
 
 
 def why_packages(given: Given, choice: DriverChoice) -> str:
-    """What is there, what is wanted, and what is known against it."""
+    """The installed version, the wanted one, and advisories."""
     have = sorted({one.upstream for one in driver_of(packages_of(given.view))})
     found = f"driver {' and '.join(have)}" if have else "no driver"
     wanted = given.profile.driver.version or given.profile.driver.install

@@ -1,4 +1,4 @@
-"""Open or proprietary: what the profile says, else what every judged GPU can be driven by."""
+"""Open or proprietary: as the profile sets, else the flavour that supports every judged GPU."""
 
 from hostagent.core.steps import Step
 from hostagent.core.tables.pci import LAST_BRANCH, Flavour, architecture, flavours, is_display_card
@@ -64,7 +64,7 @@ def can_stay(given: Given, branch: str, flavour: str) -> bool:
 
 
 def _able(given: Given, gpu: Gpu) -> "tuple[Flavour, ...]":
-    """By its id; of an unknown one what serves it to NVML now."""
+    """Flavours by its PCI id; for an unknown one the flavour that serves it now."""
     known = flavours(need(gpu.device_id))
     if known or gpu.in_nvml is not True:
         return known
@@ -73,13 +73,13 @@ def _able(given: Given, gpu: Gpu) -> "tuple[Flavour, ...]":
 
 
 def _is_too_old(gpu: Gpu, branch: str) -> bool:
-    """Branches after the last one that has it drive it with neither flavour."""
+    """Whether the branch is later than the last one that supports it, in either flavour."""
     last = LAST_BRANCH.get(architecture(need(gpu.device_id)))
     return last is not None and branch.isdecimal() and int(branch) > last
 
 
 def _bound_to(gpu: Gpu) -> str:
-    """A GPU whose driver was not read is one to be judged."""
+    """Its driver; a GPU with an unread one is judged."""
     return "" if isinstance(gpu.bound_to, Unread) else gpu.bound_to
 
 

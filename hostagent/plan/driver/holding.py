@@ -1,4 +1,4 @@
-"""Holds: lifted by the transaction, put back at the new version."""
+"""Holds: lifted by the transaction, restored at the new version."""
 
 # A transaction of apt lifts the hold of each package it moves (dpkg sets the selection to install, also by --reinstall), so a
 # hold's probe is true only once the package is at its version. unattended-upgrades leaves held packages alone, so its blacklist
@@ -48,7 +48,7 @@ def _are_held(view: View, names: "frozenset[str]", version: str) -> bool:
 
 
 def _lifted(given: Given, choice: DriverChoice, commands: Commands) -> "frozenset[str]":
-    """What is held, or was before a run that did not end, and a transaction moves: that lifts the hold. Raises ``UnreadError``."""
+    """Packages with a hold, now or before an unfinished run, that a transaction moves, which lifts it. Raises ``UnreadError``."""
     argvs = transactions(commands, choice, given.view)
     gone = {name.partition(":")[0] for name in choice.removed}
     names = {name.partition(":")[0] for name, _ in (*choice.before, *choice.packages)} | moved(given, argvs)
@@ -56,8 +56,8 @@ def _lifted(given: Given, choice: DriverChoice, commands: Commands) -> "frozense
 
 
 def _names(given: Given, choice: DriverChoice, commands: Commands) -> "frozenset[str]":
-    """What will be there: what the transactions bring, and what stays of what is installed. With signed modules the kernel's metapackages
-    too: else the kernel moves on to one without a module.
+    """Packages after the plan: those of the transactions, and installed ones that stay. With signed modules the kernel's metapackages too:
+    else the kernel moves on to one without a module.
     """
     argvs = transactions(commands, choice, given.view)
     have = packages_of(given.view)

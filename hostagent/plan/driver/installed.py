@@ -1,4 +1,4 @@
-"""The driver's packages that a host has, and where they come from."""
+"""The installed packages of the driver, and their origin."""
 
 from typing import NamedTuple
 
@@ -13,9 +13,9 @@ from hostagent.facts.version import compare_upstream, upstream
 from hostagent.plan.answers import is_cuda
 from hostagent.plan.view import View
 
-#: The plan's own preferences: what they pin is not held by anybody else.
+#: The plan's own preferences: their pins are no holds of other owners.
 PIN_FILE = "/etc/apt/preferences.d/hostagent-driver"
-#: dpkg's words for a package of which no file is on disk.
+#: dpkg's states of a package without files on disk.
 _GONE = ("config-files", "not-installed")
 _NVIDIAS = ("nv", "cuda")
 #: Names that only NVIDIA's repository for Debian has, and that only Debian's archive has.
@@ -24,7 +24,7 @@ _OF_DEBIAN = ("nvidia-open-kernel-dkms", "nvidia-alternative")
 _SERVER = "-server"
 
 
-class Have(NamedTuple):
+class DriverPackage(NamedTuple):
     """One installed package. ``upstream``: as NVIDIA writes the version, "" where there is no such one in it."""
 
     name: str
@@ -32,39 +32,39 @@ class Have(NamedTuple):
     version: str
     upstream: str
     state: str
-    held: bool  # by the package manager's own mark, or by somebody else's pin or lock
+    held: bool  # by the package manager's own mark, or by a pin or lock of another owner
 
 
-def packages_of(view: View) -> tuple[Have, ...]:
+def packages_of(view: View) -> tuple[DriverPackage, ...]:
     """All packages of the host. Raises ``UnreadError``."""
     return _packages_of((view.installation, view.packages))
 
 
 @once
-def _packages_of(facts: "tuple[Installation | Unread, Packages | Unread]") -> tuple[Have, ...]:
+def _packages_of(facts: "tuple[Installation | Unread, Packages | Unread]") -> tuple[DriverPackage, ...]:
     locks = [lock for lock in need(need(facts[1]).locks) if lock.file != PIN_FILE]
-    return tuple(_have(one, locks) for one in need(need(facts[0]).packages) if one.state not in _GONE)
+    return tuple(_package(one, locks) for one in need(need(facts[0]).packages) if one.state not in _GONE)
 
 
-def _have(one: InstalledPackage, locks: list[VersionLock]) -> Have:
-    """A version of NVIDIA's is looked for in NVIDIA's packages alone: a host has thousands of others."""
+def _package(one: InstalledPackage, locks: list[VersionLock]) -> DriverPackage:
+    """The package; only NVIDIA's are searched for NVIDIA's version, because a host has thousands of others."""
     version = upstream(one.version) if any(part in one.name for part in _NVIDIAS) else ""
     locked = any(names(lock.package, one.name) and _takes(lock.version, one.version) for lock in locks)
-    return Have(one.name, one.arch, one.version, "" if isinstance(version, Unread) else version, one.state, one.held or locked)
+    return DriverPackage(one.name, one.arch, one.version, "" if isinstance(version, Unread) else version, one.state, one.held or locked)
 
 
-def driver_of(packages: tuple[Have, ...]) -> tuple[Have, ...]:
-    """Those of the driver, whatever their branch."""
+def driver_of(packages: tuple[DriverPackage, ...]) -> tuple[DriverPackage, ...]:
+    """Packages of the driver, of any branch."""
     return tuple(one for one in packages if belongs(one.name, one.upstream))
 
 
-def pinning_of(packages: tuple[Have, ...]) -> tuple[Have, ...]:
+def pinning_of(packages: tuple[DriverPackage, ...]) -> tuple[DriverPackage, ...]:
     """NVIDIA's packages that pin a branch."""
     return tuple(one for one in packages if one.name.startswith(PINNING))
 
 
-def versions_of(driver: tuple[Have, ...], origin: str, unused: frozenset[str]) -> tuple[str, ...]:
-    """The versions that the same-version set has, newest first: more than one is a fault. `unused`: parts that nothing here needs."""
+def versions_of(driver: tuple[DriverPackage, ...], origin: str, unused: frozenset[str]) -> tuple[str, ...]:
+    """The versions of the same-version set, newest first: more than one is a fault. `unused`: parts that nothing here needs."""
     counted = {one.upstream for one in driver if _counts(one, origin) and driver_part(one.name) not in unused}
     return newest_first(counted)
 
@@ -81,14 +81,14 @@ def has_advisory(version: str) -> bool:
     return known is not None and compare_upstream(version, known.version) < 0
 
 
-def _counts(one: Have, origin: str) -> bool:
-    """Without what a distribution builds from sources of its own, and what may be there in several versions."""
+def _counts(one: DriverPackage, origin: str) -> bool:
+    """Whether it belongs to the same-version set: not if a distribution builds it from other sources, or in several versions."""
     part = driver_part(one.name)
     return bool(part) and part != "firmware" and (part not in SEPARATE_IN_DISTRIBUTIONS or origin == "cuda")
 
 
 def _takes(pattern: str, version: str) -> bool:
-    """Whether a lock's version is this one: any that it begins."""
+    """Whether a lock's version matches this one: by prefix."""
     return names(f"{pattern.rstrip('*')}*", version) or names(f"{pattern.rstrip('*')}*", version.partition(":")[2])
 
 
@@ -106,7 +106,7 @@ def installed_origins(view: View) -> tuple[str, ...]:
 
 
 def _by_name(view: View, parts: list[Package]) -> str:
-    """Of packages that nothing says it of: their names, then the sources that the host has."""
+    """Origins of packages without a recorded one: by their names, then by the host's sources."""
     names = {one.name for one in parts}
     if names & set(_OF_DEBIAN) or any(_SERVER in name for name in names):
         return "distribution"

@@ -1,4 +1,4 @@
-"""Whether the driver that is installed is what the profile asks for, as a whole: by what lies on the disk, not by names of packages."""
+"""Whether the installed driver meets the profile as a whole, by the files on the disk and not only by package names."""
 
 # Fit is one version in the same-version set, every part installed and configured, a module of that version for each kernel, both
 # libraries, the needed add-ons, the profile's constraint met. A database that says installed proves no file: where libraries are
@@ -9,7 +9,7 @@ from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.domains.driver.tables.packages import PINNED, addons
 from hostagent.domains.packages.tables.names import driver_part
 from hostagent.plan.driver.flavours import can_stay
-from hostagent.plan.driver.installed import Have, versions_of
+from hostagent.plan.driver.installed import DriverPackage, versions_of
 from hostagent.plan.driver.kernels import has_module, installed_kernel, is_damaged
 from hostagent.plan.driver.named import fitting_rows
 from hostagent.plan.driver.probes import libraries_there
@@ -19,8 +19,8 @@ from hostagent.plan.model import DriverChoice
 _MODULES = ("linux-modules-nvidia-", "kmod-nvidia-")
 
 
-def staying(state: Situation) -> "DriverChoice | None":
-    """None where something of it has to be installed, changed or built. Raises ``UnreadError``."""
+def keep_installed(state: Situation) -> "DriverChoice | None":
+    """The choice to keep it; None where a part has to be installed, changed or built. Raises ``UnreadError``."""
     versions = versions_of(state.driver, state.origin, state.unused)
     if len(versions) != 1 or not state.meets(versions[0]):
         return None
@@ -56,9 +56,9 @@ def _choice(state: Situation, version: str, flavour: str) -> DriverChoice:
     )
 
 
-def _native(state: Situation) -> list[Have]:
-    """One of a name: of two architectures the host's own."""
-    found: dict[str, Have] = {}
+def _native(state: Situation) -> list[DriverPackage]:
+    """One package per name: of two architectures the host's own."""
+    found: dict[str, DriverPackage] = {}
     for one in state.driver:
         if one.name not in found or one.arch in ("amd64", "arm64", state.host.arch):
             found[one.name] = one
@@ -80,7 +80,7 @@ def _has_addons(state: Situation, version: str) -> bool:
 
 
 def _has_desktop(state: Situation) -> bool:
-    """Where the profile asks for libraries for desktops, too."""
+    """Whether the desktop libraries are there, or the profile does not ask for them."""
     policy = state.given.profile.install
     if policy.packages != "full":
         return True

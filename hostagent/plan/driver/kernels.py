@@ -1,4 +1,4 @@
-"""The kernels that get a module, what each of them has of it, and the packages with their headers."""
+"""The kernels that get a module, the state of their modules, and the packages with their headers."""
 
 # Metapackages (headers, signed modules) are taken at the newest version that is no newer than the installed kernel's metapackage,
 # so that nothing comes for a kernel that is not there.
@@ -42,12 +42,12 @@ def has_module(view: View, release: str, version: str, flavour: str) -> bool:
 
 
 def is_damaged(one: InstalledKernel) -> bool:
-    """Whether the file is no module: a disk that was full, or a kill, left a piece of it. No kernel takes it, a new one has to come."""
+    """Whether the file is cut, by a full disk or a kill: no kernel loads it, and it has to be built anew."""
     return isinstance(one.nvidia_version, Unread) and one.nvidia_version.why == "error" and not isinstance(one.nvidia_path, Unread)
 
 
 def _is_taken(one: InstalledKernel) -> bool:
-    """Whether the kernel takes the module that lies there for it (kernel/module/version.c, same_magic). Raises ``UnreadError``."""
+    """Whether the kernel accepts its module by its version magic (kernel/module/version.c, same_magic). Raises ``UnreadError``."""
     if isinstance(one.nvidia_vermagic, Unread) and one.nvidia_vermagic.why in NOT_APPLICABLE:
         return True
     built_for, _, options = need(one.nvidia_vermagic).strip().partition(" ")
@@ -69,13 +69,13 @@ def has_headers(kernel: Kernel, release: str) -> bool:
 
 
 def installed_kernel(view: View, release: str) -> "InstalledKernel | None":
-    """None where the host has no directory of modules for it, or that was not read."""
+    """The kernel; None where the host has no directory of modules for it, or that was not read."""
     one = view.kernel if isinstance(view.kernel, Unread) else view.kernel.at(release)
     return None if isinstance(one, Unread) else one
 
 
 class Headers(NamedTuple):
-    """Packages (name, version; "" any) without which DKMS builds nothing for a kernel, and those that follow the newest of its flavour."""
+    """Packages (name, version; "" any) that DKMS needs for a kernel, and metapackages that follow the newest of its flavour."""
 
     exact: tuple[tuple[str, str], ...]
     meta: tuple[str, ...]

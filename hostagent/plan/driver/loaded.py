@@ -1,4 +1,4 @@
-"""The module that is loaded now: whether it is the plan's, who uses it, and what it takes to have the other one."""
+"""The loaded module: whether it is the plan's, the processes that use it, and whether it can be exchanged."""
 
 # nvidia-persistenced, the fabric manager and IMEX are no users of the driver: they are stopped for an exchange of the module. Not
 # proved by a test: the exchange on a live kernel, which in the tests has no loadable modules.
@@ -15,7 +15,7 @@ from hostagent.plan.driver.flavours import judged_gpus
 from hostagent.plan.model import Asked, DriverChoice
 from hostagent.plan.view import View
 
-#: Programs of the driver itself that hold its device nodes, and end with it: they are no workload.
+#: Programs of the driver itself that hold its device nodes, and end with it; no workload.
 OWN_DAEMONS = ("nvidia-persistenced", "nv-fabricmanager", "nvidia-imex")
 #: In the order in which they can be unloaded.
 MODULES = ("nvidia_peermem", "nvidia_fs", "gdrdrv", "nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia")
@@ -23,7 +23,7 @@ _NOUVEAU = ("nouveau", "nova_core")
 
 
 def users(view: View) -> "tuple[GpuUser, ...] | Unread":
-    """Who holds the driver's device nodes, without the driver's own daemons; unread where that was not seen."""
+    """Processes that hold the driver's device nodes, without the driver's own daemons; unread where that could not be read."""
     own = {name[:15] for name in OWN_DAEMONS}
     held = then(view.installation, lambda one: one.gpu_users)
     if isinstance(held, Unread):
@@ -63,7 +63,7 @@ def is_other_build(view: View) -> bool:
 
 
 def nouveau_gpus(view: View, branch: str) -> tuple[Gpu, ...]:
-    """GPUs that nouveau has and the driver should. Raises ``UnreadError``."""
+    """GPUs bound to nouveau instead of the driver. Raises ``UnreadError``."""
     return tuple(one for one in judged_gpus(view, branch) if not isinstance(one.bound_to, Unread) and one.bound_to in _NOUVEAU)
 
 
@@ -98,7 +98,7 @@ def _has_kubelet(view: View) -> bool:
 
 
 def reboots(view: View, asked: Asked, choice: DriverChoice) -> Iterator[str]:
-    """Why this host has to boot before the driver is in force. Raises ``UnreadError``."""
+    """Why the driver needs a reboot to take effect. Raises ``UnreadError``."""
     if view.kind == "image" or not choice.branch:
         return
     if is_nouveau_loaded(view) and not is_for_screens(view, choice.branch):
@@ -114,7 +114,7 @@ def reboots(view: View, asked: Asked, choice: DriverChoice) -> Iterator[str]:
 
 
 def may_unload(view: View, asked: Asked) -> bool:
-    """Nobody uses the module, and nobody said that somebody may."""
+    """Whether no process uses the module, and the request has no ``--in-use``."""
     found = users(view)
     return not asked.in_use and not isinstance(found, Unread) and not found
 
@@ -129,7 +129,7 @@ def may_load(view: View, asked: Asked, choice: DriverChoice) -> bool:
 
 
 def is_for_screens(view: View, branch: str) -> bool:
-    """Where nouveau has to stay: it drives nothing but display cards that are too old for the driver. Raises ``UnreadError``."""
+    """Whether nouveau stays: it drives only display cards that are too old for the driver. Raises ``UnreadError``."""
     gpus = () if isinstance(view.gpus, Unread) else view.gpus
     held = [one for one in gpus if not isinstance(one.bound_to, Unread) and one.bound_to in _NOUVEAU]
     return bool(held) and not nouveau_gpus(view, branch)

@@ -1,4 +1,4 @@
-"""The module that runs now becomes the plan's, where nobody uses the other one; and what it needs beside it."""
+"""Exchanges the loaded module for the plan's, where no process uses it, and starts its daemons."""
 
 from hostagent.core.tables.nvlink_fabric import MANAGER_UNIT, NVLSM_MODULES
 from hostagent.core.unread import Unread, UnreadError, need
@@ -47,7 +47,7 @@ def load_step(given: Given, choice: DriverChoice, *, exchange: bool) -> PlanStep
 
 
 def _before(given: Given) -> tuple[str, ...]:
-    """Modules without which the subnet manager of NVLink 5 does not reach the switches."""
+    """Modules that the subnet manager of NVLink 5 needs to reach the switches."""
     fabric = given.view.fabric
     bridges = () if isinstance(fabric, Unread) or isinstance(fabric.nvlink5_managers, Unread) else fabric.nvlink5_managers
     return NVLSM_MODULES if bridges else ()
@@ -65,13 +65,13 @@ def _starting(units: tuple[str, ...]) -> tuple[Run, ...]:
 
 
 def _of_nodes(view: View) -> tuple[str, ...]:
-    """The node of nvidia-uvm is no condition where the first program that wants it gets it made."""
+    """The condition on the node of nvidia-uvm; none where it is created on first use."""
     on_demand = not isinstance(view.driver, Unread) and view.driver.nodes_on_demand is True
     return () if on_demand else ("driver.device_majors",)
 
 
 def _has_nodes(view: View) -> bool:
-    """Programs that are not root's find the node of nvidia-uvm, or what makes it for them. Raises ``UnreadError``."""
+    """Whether unprivileged programs find the node of nvidia-uvm, or the program that creates it. Raises ``UnreadError``."""
     driver = need(view.driver)
     if driver.nodes_on_demand is True:
         return True

@@ -1,4 +1,4 @@
-"""The names of the packages that one version of the driver would be, by one row of the table."""
+"""Package names of one version of the driver, by one row of the table."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from hostagent.profiles.install import InstallPolicy
 class Named(NamedTuple):
     """``required`` and ``beside`` have the driver's version, ``modules`` and ``metas`` their kernel's, ``others`` one of their own.
 
-    ``later`` are others that an image may need, which shows no switches: they come along where there are any.
+    ``later`` are others for an image, which shows no switches: they are installed where repositories have them.
     """
 
     row: PackageSet
@@ -30,7 +30,7 @@ class Named(NamedTuple):
 
 
 def fitting_rows(state: Situation, policy: InstallPolicy, branch: str) -> tuple[PackageSet, ...]:
-    """Those of a branch that the profile allows, the one that is installed already first. () where this release knows none."""
+    """Rows of a branch that the profile allows, the installed one first. () where this release knows none."""
     found = [one for one in package_sets(state.host, state.origin, policy.delivery, branch) if state.flavour in one.module]
     return tuple(sorted(found, key=lambda row: -_installed(state, row)))
 
@@ -60,7 +60,7 @@ def is_named_by_version(row: PackageSet, flavour: Flavour) -> bool:
 
 
 def mirrors(given: Given) -> tuple[str, ...]:
-    """Addresses of the profile that stand for NVIDIA's repository with the driver."""
+    """Addresses of the profile that replace NVIDIA's repository with the driver."""
     return (given.profile.install.repositories.cuda.url,)
 
 
@@ -74,7 +74,7 @@ def _meta(row: PackageSet, state: Situation, release: str, branch: str) -> str:
 
 
 def _installed(state: Situation, row: PackageSet) -> int:
-    """How many of the row's own names are installed, in any flavour and branch."""
+    """Number of the row's names that are installed, in any flavour and branch."""
     from hostagent.domains.packages.tables.names import driver_stem
 
     wanted = {one.format(b="000", k="", f="") for one in (*row.common, *(name for names in row.module.values() for name in names))}

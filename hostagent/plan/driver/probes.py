@@ -12,15 +12,15 @@ from hostagent.plan.driver.loaded import has_uvm, is_loaded, is_other_build
 from hostagent.plan.model import DriverChoice
 from hostagent.plan.view import View
 
-#: What is not in dnf's module of the driver.
+#: Packages that are not in dnf's module of the driver.
 OUTSIDE_THE_MODULE = ("fabric manager", "IMEX", "NSCQ", "NVSDM")
 _SONAMES = ("libnvidia-ml.so.1", "libcuda.so.1")
-#: What ``systemctl is-enabled`` says of a unit that needs no enabling.
+#: Answers of ``systemctl is-enabled`` for a unit that needs no enabling.
 _STARTED_OTHERWISE = ("static", "alias", "indirect", "generated", "linked", "linked-runtime")
 
 
 def headers_there(view: View, choice: DriverChoice) -> bool:
-    """DKMS has what it needs, or has built already. Raises ``UnreadError``."""
+    """DKMS has the headers that it needs, or has built already. Raises ``UnreadError``."""
     built = [has_module(view, one, choice.version, choice.flavour) for one in choice.kernels if choice.version]
     if built and all(built):
         return True
@@ -30,7 +30,7 @@ def headers_there(view: View, choice: DriverChoice) -> bool:
 
 
 def packages_there(view: View, choice: DriverChoice) -> bool:
-    """Each at its version and configured, and none that has to go. Raises ``UnreadError``."""
+    """Each package at its version and configured, and none to remove. Raises ``UnreadError``."""
     have = packages_of(view)
     whole = {(one.name, one.version) for one in have if one.state == "installed"}
     whole |= {(f"{one.name}:{one.arch}", one.version) for one in have if one.state == "installed"}
@@ -39,12 +39,12 @@ def packages_there(view: View, choice: DriverChoice) -> bool:
 
 
 def set_there(view: View, choice: DriverChoice) -> bool:
-    """The packages, and what no database of packages tells: that their libraries still lie on the disk. Raises ``UnreadError``."""
+    """The packages, and their libraries on the disk, which no package database shows. Raises ``UnreadError``."""
     return packages_there(view, choice) and libraries_there(view, choice.version)
 
 
 def libraries_there(view: View, version: str) -> bool:
-    """Programs find those of that version. Raises ``UnreadError``."""
+    """The loader finds the libraries of that version. Raises ``UnreadError``."""
     driver = need(view.driver)
     for soname in _SONAMES:
         library = driver.library(soname)
@@ -63,7 +63,7 @@ def modules_there(view: View, choice: DriverChoice) -> bool:
 
 
 def initramfs_fresh(view: View, release: str) -> bool:
-    """No older than the kernel's modules and the blacklist of nouveau; where there is none, there is nothing to renew.
+    """Whether it is no older than the kernel's modules and the blacklist of nouveau; True where there is none.
 
     Raises ``UnreadError``.
     """
@@ -102,7 +102,7 @@ def held_by_stream(view: View, name: str) -> bool:
 
 
 def unit_enabled(view: View, name: str) -> bool:
-    """Where the unit is there. Raises ``UnreadError``."""
+    """Whether the unit is enabled, or does not exist. Raises ``UnreadError``."""
     unit = need(need(view.services).unit(name))
     return not unit.exists or need(unit.enabled) or need(unit.state) in _STARTED_OTHERWISE
 
@@ -113,12 +113,12 @@ def unit_of(view: View, name: str) -> "Unit | None":
 
 
 def option_set(view: View, name: str, value: str) -> bool:
-    """Of the nvidia module, in modprobe.d. Raises ``UnreadError``."""
+    """An option of the nvidia module, in modprobe.d. Raises ``UnreadError``."""
     return any(key == name and found.strip('"') == value for key, found in need(need(view.driver).module_options))
 
 
 def loads_uvm(view: View, path: str) -> bool:
-    """Now, or at each boot by this file. Raises ``UnreadError``."""
+    """Loaded now, or at each boot by this file. Raises ``UnreadError``."""
     if not isinstance(view.kernel, Unread) and has_uvm(view):
         return True
     return has_file(view, path)
@@ -139,7 +139,7 @@ def _is_gone(value: object) -> bool:
 
 
 def these_held(view: View, names: "frozenset[str]") -> bool:
-    """Those of them that are installed. Raises ``UnreadError``."""
+    """Whether all of them that are installed are held. Raises ``UnreadError``."""
     return all(one.held for one in packages_of(view) if one.name in names)
 
 
@@ -150,7 +150,7 @@ def has_file(view: View, path: str) -> bool:
 
 
 def is_built(view: View, choice: DriverChoice) -> bool:
-    """DKMS knows this version, so it can build it for a kernel that has no module yet."""
+    """Whether DKMS has this version, and can build it for a kernel that has no module yet."""
     builds = () if isinstance(view.driver, Unread) or isinstance(view.driver.dkms, Unread) else view.driver.dkms
     lacking = [one for one in choice.kernels if not is_done(_has_module, view, choice, one)]
     return not lacking or any(one.version == choice.version for one in builds)
@@ -161,7 +161,7 @@ def _has_module(view: View, choice: DriverChoice, release: str) -> bool:
 
 
 def is_done(holds: Callable[..., bool], *facts: object) -> bool:
-    """What could not be read is not done."""
+    """Whether the step is done; False where a fact could not be read."""
     try:
         return holds(*facts)
     except UnreadError:
@@ -169,6 +169,6 @@ def is_done(holds: Callable[..., bool], *facts: object) -> bool:
 
 
 def keeps_gpus_up(view: View) -> bool:
-    """Every GPU is in persistence mode, whoever set it."""
+    """Whether every GPU is in persistence mode, by whatever means."""
     gpus = () if isinstance(view.gpus, Unread) else view.gpus
     return bool(gpus) and all(one.persistence is True for one in gpus)

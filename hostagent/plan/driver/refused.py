@@ -1,4 +1,4 @@
-"""Why no driver can be chosen, or its module not be loaded: each with what was found and what is wanted."""
+"""Refusals: no driver can be chosen, or its module cannot be loaded; each with the found and the wanted state."""
 
 from collections.abc import Iterable, Iterator
 
@@ -69,7 +69,7 @@ def no_kernel(state: Situation) -> Refusal:
 
 
 def no_version(state: Situation, ways: tuple[PackageSet, ...], known: Offered) -> Refusal:
-    """There is no such version, or none that is whole."""
+    """There is no such version, or none with the whole set."""
     tried = [version for version in preferred(state, known.versions) if _is_offered(state, ways, version, known)]
     return _incomplete(state, ways, tried[0], known) if tried else _missing(state, known)
 
@@ -106,7 +106,7 @@ def _fullest(state: Situation, ways: Iterable[PackageSet], version: str, known: 
 
 
 def _is_offered(state: Situation, ways: tuple[PackageSet, ...], version: str, known: Offered) -> bool:
-    """Something of it is there that is not merely installed."""
+    """Whether a repository has a part of it, and not only the host."""
     return any(known.has(name, version) for row in ways for name in named(state, row, version).required)
 
 
@@ -125,7 +125,7 @@ def headers_missing(state: Situation, releases: tuple[str, ...]) -> Refusal:
 
 
 def of_use(given: Given, choices: Choices) -> Iterator[Refusal]:
-    """A module that must be exchanged and that somebody holds. ``--in-use`` installs it for the next boot. Raises ``UnreadError``."""
+    """A module that must be exchanged while processes use it. ``--in-use`` installs it for the next boot. Raises ``UnreadError``."""
     if given.view.kind == "image" or not choices.driver.wanted or given.asked.in_use:
         return
     if not must_exchange(given.view, choices.driver):
@@ -143,7 +143,7 @@ def of_use(given: Given, choices: Choices) -> Iterator[Refusal]:
 
 
 def of_secure_boot(given: Given, choices: Choices) -> Iterator[Refusal]:
-    """DKMS signs with a key of the host's: without one that the firmware knows no kernel loads what it builds. Raises ``UnreadError``."""
+    """DKMS signs with a key of the host: unless that is enrolled in the firmware, no kernel loads its modules. Raises ``UnreadError``."""
     if not choices.driver.wanted or choices.driver.delivery != "dkms" or given.view.kind == "image":
         return
     kernel = need(given.view.kernel)

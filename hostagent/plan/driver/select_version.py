@@ -1,6 +1,6 @@
-"""What becomes of the driver: it stays, or which packages at which version take its place."""
+"""Chooses the driver: keeps it, or selects packages and version to replace it."""
 
-# Order of decisions: is it ours to install; origin (`origins`); flavour (`flavours`); it stays (`staying`); names
+# Order of decisions: is it ours to install; origin (`origins`); flavour (`flavours`); it stays (`keep_installed`); names
 # (`driverpackages`, `named`); version (`versions`: the first that one origin has as a whole, each package with its own revision;
 # a module package has its kernel's version, and one that is missing makes the next row be tried, DKMS); removal (`removal`). A
 # version with an advisory does not stay where the profile's `security` is critical. NVIDIA's add-ons that nothing here needs (a
@@ -16,7 +16,7 @@ from hostagent.facts.version import wish
 from hostagent.plan.driver import renamed
 from hostagent.plan.driver.flavours import wanted_flavour
 from hostagent.plan.driver.installed import installed_origins, versions_of
-from hostagent.plan.driver.keep_installed import staying
+from hostagent.plan.driver.keep_installed import keep_installed
 from hostagent.plan.driver.kernels import has_headers, has_module, headers
 from hostagent.plan.driver.named import Named, fitting_rows, is_named_by_version, named
 from hostagent.plan.driver.refused import headers_missing, no_kernel, no_row, no_version, nothing_named, origin_crossed, two_origins
@@ -27,19 +27,19 @@ from hostagent.plan.model import DriverChoice, Given, Portion, Refusal
 from hostagent.plan.offers import Question
 
 NOT_OURS = DriverChoice(wanted=False)
-#: Versions of which modules by name are asked for: repositories keep all that ever were.
+#: Number of versions to ask for modules by name: repositories keep all that ever were.
 _MOST_TRIED = 5
 
 
 class _Picked(NamedTuple):
-    """One version that one origin has as a whole."""
+    """One version of which one origin has the whole set."""
 
     names: Named
     version: str
 
 
 def chosen(given: Given) -> tuple[DriverChoice, Portion]:
-    """Raises ``UnreadError`` where the facts do not say enough."""
+    """The choice, with refusals or open questions. Raises ``UnreadError``."""
     if given.profile.driver.owner not in HOSTS_OWN:
         return NOT_OURS, Portion()
     origin = _origin(given)
@@ -48,10 +48,10 @@ def chosen(given: Given) -> tuple[DriverChoice, Portion]:
     branch = wish(given.profile.driver.install).branch
     flavour = wanted_flavour(given, branch)
     if isinstance(flavour, Refusal):
-        stays = staying(situation(given, origin, "open"))
+        stays = keep_installed(situation(given, origin, "open"))
         return (stays, Portion()) if stays else (NOT_OURS, Portion(refusals=(flavour,)))
     state = situation(given, origin, flavour)
-    stays = staying(state)
+    stays = keep_installed(state)
     if stays and (not given.asked.upgrade or not given.profile.driver.install):
         return stays, Portion()
     if not given.profile.driver.install:
@@ -90,7 +90,7 @@ def _ways(state: Situation, version: str) -> tuple[PackageSet, ...]:
 
 
 def _picked(state: Situation, known: Offered) -> "_Picked | None":
-    """The best version that is whole, by the first way that has it."""
+    """The best version with the whole set, by the first row that has it."""
     for version in preferred(state, known.versions):
         for row in _ways(state, version):
             names = named(state, row, version)
@@ -127,7 +127,7 @@ def _resolved(state: Situation, picked: _Picked, known: Offered) -> DriverChoice
 
 
 def _unresolved(state: Situation, row: PackageSet) -> DriverChoice:
-    """Before anybody was asked: the names of the branch, at no version."""
+    """The choice before repositories are asked: the names of the branch, without versions."""
     have = [one for one in versions_of(state.driver, state.origin, state.unused) if state.meets(one)]
     version = have[0] if have and not state.given.asked.upgrade else ""
     names = named(state, row, version or f"{state.branch}.")
@@ -147,7 +147,7 @@ def _unresolved(state: Situation, row: PackageSet) -> DriverChoice:
 
 
 def _before(state: Situation, names: Named, known: "Offered | None") -> tuple[tuple[str, str], ...]:
-    """What DKMS needs and is not there: headers of each kernel, their metapackage, and DKMS, which brings the compiler."""
+    """Missing needs of DKMS: headers of each kernel, their metapackage, and DKMS, which brings the compiler."""
     if names.row.delivery != "dkms":
         return ()
     kernel = need(state.given.view.kernel)
@@ -185,7 +185,7 @@ def _without_headers(state: Situation, picked: _Picked, known: Offered) -> tuple
 
 
 def _question(state: Situation) -> Question:
-    """All names at once: of each way, of the headers, and of what is installed."""
+    """One question for all names: of each row, of the headers, and of installed packages."""
     branches = [state.branch, *(one.upstream.partition(".")[0] for one in state.driver if state.meets(one.upstream))]
     words: list[str] = []
     for branch in dict.fromkeys(branches):
@@ -202,7 +202,7 @@ def _question(state: Situation) -> Question:
 
 
 def _by_version(state: Situation, ways: tuple[PackageSet, ...], known: Offered) -> Question:
-    """Modules that have the driver's version in their names can be asked for once versions are known. No words where there are none."""
+    """The question for modules with the driver's version in their names, once versions are known. No words where there are none."""
     named_so = [row for row in ways if is_named_by_version(row, state.flavour)]
     tried = preferred(state, known.versions)[:_MOST_TRIED]
     words = {name for row in named_so for version in tried for name in named(state, row, version).modules}
@@ -210,7 +210,7 @@ def _by_version(state: Situation, ways: tuple[PackageSet, ...], known: Offered) 
 
 
 def _origin(given: Given) -> "str | Refusal":
-    """What is installed, else the profile's, else NVIDIA's repository. Raises ``UnreadError``."""
+    """The origin of the installed packages, else the profile's, else NVIDIA's repository. Raises ``UnreadError``."""
     found = installed_origins(given.view)
     policy = given.profile.install
     if len(found) > 1:
@@ -221,8 +221,8 @@ def _origin(given: Given) -> "str | Refusal":
         return found[0]
     if policy.origin != "auto":
         return policy.origin
-    if said := renamed.origin(given.asked.renamed):
-        return said
+    if origin := renamed.origin(given.asked.renamed):
+        return origin
     if policy.delivery == "precompiled":
         ways = package_sets(host_of(given.view), "auto", "precompiled", wish(given.profile.driver.install).branch)
         return ways[0].origin if ways else "cuda"

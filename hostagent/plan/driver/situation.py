@@ -1,4 +1,4 @@
-"""What a choice of the driver is made from: read once, so that one unread fact is one refusal."""
+"""Inputs of a choice of the driver: read once, so that one unread fact is one refusal."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from hostagent.core.tables.pci import Flavour
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.domains.driver.tables.packages import Host
 from hostagent.facts.version import Wish, satisfies, wish
-from hostagent.plan.driver.installed import Have, driver_of, has_advisory, newest_first, packages_of
+from hostagent.plan.driver.installed import DriverPackage, driver_of, has_advisory, newest_first, packages_of
 from hostagent.plan.driver.kernels import target_kernels
 from hostagent.plan.model import Given
 from hostagent.plan.view import View
@@ -15,12 +15,12 @@ _FABRIC_PARTS = ("fabric manager", "NSCQ", "NVSDM")
 
 
 class Situation(NamedTuple):
-    """One host, and what its profile asks for."""
+    """One host, and the requirements of its profile."""
 
     given: Given
     host: Host
-    packages: tuple[Have, ...]  # all of them
-    driver: tuple[Have, ...]  # those of the driver
+    packages: tuple[DriverPackage, ...]  # all of them
+    driver: tuple[DriverPackage, ...]  # those of the driver
     kernels: tuple[str, ...]
     origin: str  # cuda, distribution
     flavour: Flavour
@@ -39,7 +39,7 @@ class Situation(NamedTuple):
 
     @property
     def wish(self) -> Wish:
-        """What the profile installs."""
+        """The version that the profile installs."""
         return wish(self.given.profile.driver.install)
 
     @property
@@ -106,7 +106,7 @@ def _is_gone(value: object) -> bool:
 
 
 def preferred(state: Situation, offered: "set[str]") -> tuple[str, ...]:
-    """The versions to be tried, best first: what is installed and may stay, else the newest that the profile names."""
+    """The versions to try, best first: installed ones that may stay, else the newest that the profile names."""
     have = {one.upstream for one in state.driver}
     staying = () if state.given.asked.upgrade else newest_first({one for one in have if state.meets(one)})
     meant = newest_first({one for one in offered | have if state.is_meant(one)})

@@ -1,4 +1,4 @@
-"""The steps that bring the driver to what was chosen, in the order in which they are done."""
+"""The steps from the installed driver to the chosen one, in the order in which they are done."""
 
 # `dkms autoinstall` may end with any code, because it fails for modules of others too, and dkms exits 0 without headers: the
 # module that depmod lists for a kernel is the proof. DKMS calls an empty nvidia.ko built (its cp may fail unseen), so that
@@ -34,8 +34,8 @@ _COHERENT = ("NVreg_CoherentGPUMemoryMode", "driver")
 _DKMS = "/usr/sbin/dkms"
 
 
-class Making(NamedTuple):
-    """What every step is made from."""
+class StepContext(NamedTuple):
+    """Inputs of every step."""
 
     given: Given
     choice: DriverChoice
@@ -46,9 +46,9 @@ def steps_of(given: Given, choice: DriverChoice) -> Portion:
     """Raises ``UnreadError``. No step where the driver is not this host's to change."""
     if not choice.version and not choice.wanted:
         return Portion()
-    making = Making(given, choice, commands(given.view, given.profile.install.lock_timeout_s))
-    steps = tuple(one for one in _steps(making) if one is not None)
-    open_ones = tuple(one for one in transactions(making.commands, choice, given.view) if choice.version)
+    context = StepContext(given, choice, commands(given.view, given.profile.install.lock_timeout_s))
+    steps = tuple(one for one in _steps(context) if one is not None)
+    open_ones = tuple(one for one in transactions(context.commands, choice, given.view) if choice.version)
     asked = tuple(Question("transaction", argv) for argv in open_ones)
     return Portion(
         steps=steps,
@@ -59,23 +59,23 @@ def steps_of(given: Given, choice: DriverChoice) -> Portion:
     )
 
 
-def _steps(making: Making) -> Iterator["PlanStep | None"]:
-    yield _headers(making)
-    yield _nouveau(making)
-    yield _packages(making)
-    yield _options(making)
-    yield _modules(making)
-    yield hold_step(making.given, making.choice, making.commands)
-    yield units_step(making.given, making.choice)
-    yield _load(making)
+def _steps(context: StepContext) -> Iterator["PlanStep | None"]:
+    yield _headers(context)
+    yield _nouveau(context)
+    yield _packages(context)
+    yield _options(context)
+    yield _modules(context)
+    yield hold_step(context.given, context.choice, context.commands)
+    yield units_step(context.given, context.choice)
+    yield _load(context)
 
 
-def _headers(making: Making) -> "PlanStep | None":
-    choice = making.choice
+def _headers(context: StepContext) -> "PlanStep | None":
+    choice = context.choice
     if not choice.before:
         return None
     names = ", ".join(name for name, _ in choice.before)
-    kernel = need(making.given.view.kernel)
+    kernel = need(context.given.view.kernel)
     lacking = tuple(one for one in choice.kernels if not has_headers(kernel, one))
     return PlanStep(
         "driver.headers",
@@ -84,18 +84,18 @@ def _headers(making: Making) -> "PlanStep | None":
         f"Install the headers of {_one_or_number(lacking)} for DKMS" if lacking else f"Install what DKMS needs: {names}",
         "DKMS builds the module for a kernel out of its headers, and skips a kernel without them in silence",
         Probe(f"{names} are installed, or each kernel has its module", lambda view: probes.headers_there(view, choice)),
-        (Run(making.commands.install(choice.before)),),
+        (Run(context.commands.install(choice.before)),),
         Undo("packages"),
         ("kernel.headers",),
     )
 
 
-def _nouveau(making: Making) -> "PlanStep | None":
-    view, kernels = making.given.view, making.choice.kernels
-    if is_for_screens(view, making.choice.branch):
+def _nouveau(context: StepContext) -> "PlanStep | None":
+    view, kernels = context.given.view, context.choice.kernels
+    if is_for_screens(view, context.choice.branch):
         return None
     # an old display card is left out once the driver, no longer kept off by nouveau, lists another GPU
-    freed = ("driver.open_supported",) if leaves_out_a_screen(view, making.choice.branch) else ()
+    freed = ("driver.open_supported",) if leaves_out_a_screen(view, context.choice.branch) else ()
     return PlanStep(
         "driver.nouveau",
         "driver",
@@ -109,8 +109,8 @@ def _nouveau(making: Making) -> "PlanStep | None":
     )
 
 
-def _packages(making: Making) -> PlanStep:
-    choice = making.choice
+def _packages(context: StepContext) -> PlanStep:
+    choice = context.choice
     version = choice.version or f"{choice.branch}.*"
     gone = f" in place of {_one_or_number(choice.removed, 'package')}" if choice.removed else ""
     return PlanStep(
@@ -118,9 +118,9 @@ def _packages(making: Making) -> PlanStep:
         "driver",
         "packages",
         f"Install driver {version}{gone}",
-        why_packages(making.given, choice),
+        why_packages(context.given, choice),
         Probe(f"all its packages are installed at {version}, and so are its libraries", lambda view: probes.set_there(view, choice)),
-        (Run(whole_set(making.commands, choice, making.given.view)),),
+        (Run(whole_set(context.commands, choice, context.given.view)),),
         Undo("packages"),
         _OF_PACKAGES,
     )
@@ -139,10 +139,10 @@ _OF_MODULES = (
 )
 
 
-def _options(making: Making) -> "PlanStep | None":
-    given, choice = making.given, making.choice
+def _options(context: StepContext) -> "PlanStep | None":
+    given, choice = context.given, context.choice
     coherent = wants_coherent_mode(given.view, given.asked, choice.branch)
-    uvm = _writes_uvm(making)
+    uvm = _writes_uvm(context)
     if not coherent and not uvm:
         return None
     writes = [Write(OPTIONS_FILE, f"options nvidia {_COHERENT[0]}={_COHERENT[1]}\n", keys=(f"nvidia.{_COHERENT[0]}",))] if coherent else []
@@ -165,23 +165,23 @@ def _options(making: Making) -> "PlanStep | None":
     )
 
 
-def _writes_uvm(making: Making) -> bool:
-    """Where it is not loaded as it is: on a running host by what runs, in an image where the driver is the plan's, or that of a run that
-    did not end.
+def _writes_uvm(context: StepContext) -> bool:
+    """Whether a file has to load nvidia-uvm: on a running host if it is not loaded, in an image with a driver of this plan or of an
+    unfinished run.
     """
-    view = making.given.view
-    if "driver.options" in making.given.asked.continued:
+    view = context.given.view
+    if "driver.options" in context.given.asked.continued:
         return True
     try:
         if view.kind != "image" and has_uvm(view) and not probes.has_file(view, UVM_FILE):
             return False
-        return making.choice.wanted or view.kind != "image" or probes.has_file(view, UVM_FILE)
+        return context.choice.wanted or view.kind != "image" or probes.has_file(view, UVM_FILE)
     except UnreadError:
         return True
 
 
-def _modules(making: Making) -> PlanStep:
-    choice = making.choice
+def _modules(context: StepContext) -> PlanStep:
+    choice = context.choice
     return PlanStep(
         "driver.modules",
         "driver",
@@ -192,30 +192,30 @@ def _modules(making: Making) -> PlanStep:
             f"each of {', '.join(choice.kernels)} has the {choice.flavour} module {choice.version or choice.branch} and a fresh initramfs",
             lambda view: probes.modules_there(view, choice),
         ),
-        tuple(_building(making)),
-        Undo("run", "the modules go with their packages", tuple(_indexing(making))),
+        tuple(_building(context)),
+        Undo("run", "the modules go with their packages", tuple(_indexing(context))),
         _OF_MODULES,
     )
 
 
-def _building(making: Making) -> Iterator[Run]:
-    choice, view = making.choice, making.given.view
+def _building(context: StepContext) -> Iterator[Run]:
+    choice, view = context.choice, context.given.view
     builders = [one for one in choice.packages if driver_part(one[0]) == "kernel module"]
     is_there = probes.is_done(probes.packages_there, view, replace(choice, packages=tuple(builders), removed=()))
     if builders and is_there and not probes.is_built(view, choice):
-        yield Run(making.commands.reinstall(builders))
-        held = tuple(sorted({name for name, _ in builders} & held_before(making.given)))
-        if held and making.commands.is_apt:  # dpkg has lifted it
-            yield Run(making.commands.hold(held))
+        yield Run(context.commands.reinstall(builders))
+        held = tuple(sorted({name for name, _ in builders} & held_before(context.given)))
+        if held and context.commands.is_apt:  # dpkg has lifted it
+            yield Run(context.commands.hold(held))
     if choice.delivery == "dkms":
         for release in choice.kernels:
             yield from _forgetting(view, choice, release)
             yield Run(("dkms", "autoinstall", "-k", release), codes=(), where=_DKMS)  # it fails for modules of others, too
-    yield from _indexing(making)
+    yield from _indexing(context)
 
 
 def _forgetting(view: View, choice: DriverChoice, release: str) -> Iterator[Run]:
-    """A module that is damaged DKMS takes for built, and builds it no more: for this kernel it has to begin again."""
+    """DKMS takes a damaged module for built and does not build it again: it has to forget the build for this kernel."""
     one = installed_kernel(view, release)
     if one is None or not is_damaged(one) or isinstance(view.driver, Unread) or isinstance(view.driver.dkms, Unread):
         return
@@ -225,10 +225,10 @@ def _forgetting(view: View, choice: DriverChoice, release: str) -> Iterator[Run]
         yield Run(("dkms", "add", *what), codes=(), where=_DKMS)  # with its last build it forgets the source, too
 
 
-def _indexing(making: Making) -> Iterator[Run]:
+def _indexing(context: StepContext) -> Iterator[Run]:
     """modules.dep, and the initramfs where the kernel has one."""
-    view = making.given.view
-    for release in making.choice.kernels:
+    view = context.given.view
+    for release in context.choice.kernels:
         yield Run(("depmod", "-a", release))
         command = _rebuild(view, release)
         if command and probes.has_initramfs(view, release):
@@ -236,14 +236,14 @@ def _indexing(making: Making) -> Iterator[Run]:
 
 
 def _rebuild(view: View, release: str) -> str:
-    """By the tool that is there; where none is known, by the package manager's own."""
+    """By the installed tool; where none is known, by that of the package manager."""
     tool = "" if isinstance(view.installation, Unread) else view.installation.initramfs_tool
     known = "" if isinstance(tool, Unread) else INITRAMFS_TOOLS.get(tool, ("", ""))[0]
     return known.format(release) or initramfs(view.packages, release)
 
 
-def _load(making: Making) -> "PlanStep | None":
-    given, choice = making.given, making.choice
+def _load(context: StepContext) -> "PlanStep | None":
+    given, choice = context.given, context.choice
     if not may_load(given.view, given.asked, choice):
         return None
     return load_step(given, choice, exchange=must_exchange(given.view, choice))

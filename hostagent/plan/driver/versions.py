@@ -1,4 +1,4 @@
-"""The offers, by version: which of them one origin has as a whole."""
+"""The offers by version, and whether one origin has the whole set."""
 
 import re
 from collections.abc import Iterable
@@ -21,8 +21,8 @@ class Offered(NamedTuple):
     all: "dict[str, tuple[str, ...]]"
 
     def following(self, name: str, image: str, *, only: bool = False) -> str:
-        """Of a metapackage the newest version that is no newer than the installed kernel's: it brings nothing for a kernel that is not
-        there. "" where there is none; the newest one unless `only` such a one will do.
+        """The newest version of a metapackage that is no newer than the installed kernel's, and so brings nothing for another kernel. ""
+        where there is none; without `only` the newest of all then.
         """
         fitting = (one for one in self.all.get(name, ()) if _kernel_of(one) <= _kernel_of(image))
         newest = "" if only and image else self.newest.get(name, "")
@@ -37,7 +37,7 @@ class Offered(NamedTuple):
 
 
 def _kernel_of(version: str) -> tuple[int, ...]:
-    """The kernel that a metapackage stands for, however its version writes it.
+    """The kernel of a metapackage, from the different forms of its version.
 
     >>> _kernel_of("6.8.0-87.88+1") == _kernel_of("6.8.0.87.88"), _kernel_of("6.1.158-1")
     (True, (6, 1, 158, 1))
@@ -46,7 +46,7 @@ def _kernel_of(version: str) -> tuple[int, ...]:
 
 
 def offered(state: Situation, names: Iterable[str]) -> Offered:
-    """What the package manager answered. A package that is installed is there, though no repository has it any more."""
+    """The offers of the package manager. An installed package counts, though no repository has it any more."""
     by_version: dict[str, dict[str, str]] = {}
     newest: dict[str, str] = {}
     every: dict[str, tuple[str, ...]] = {}
@@ -67,7 +67,7 @@ def offered(state: Situation, names: Iterable[str]) -> Offered:
 
 
 def lacking(names: Named, version: str, known: Offered) -> tuple[str, ...]:
-    """What the origin does not have at this version; () is the whole set."""
+    """Packages that the origin lacks at this version; () for the whole set."""
     several = [name for name in names.beside if name in known.by_version]  # the origin has it, though perhaps not at this version
     missing = [name for name in (*names.required, *several) if not known.has(name, version)]
     return (

@@ -1,1 +1,1 @@
-"""Why nothing is done: each reason has a function of its own."""
+"""Refusals of a plan: one function per reason."""

@@ -1,4 +1,4 @@
-"""What this host is, has and runs, whatever would be chosen for it."""
+"""Refusals by the state of the host, before choices are made."""
 
 import re
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ from hostagent.plan.model import Given, Refusal
 from hostagent.plan.refusals.words import refusal, several
 
 _VFIO = "vfio-pci"
-#: Of Debian (deb-control(5)) and of rpm: no option, no version, no pattern.
+#: Package names of Debian (deb-control(5)) and rpm: no option, no version, no pattern.
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9+._-]{0,199}")
 
 
 def of_names(given: Given) -> Iterator[Refusal]:
-    """A name that somebody gives for a package's, and that a package manager would take for something else."""
+    """A requested package name that a package manager would parse as something else."""
     renamed, docker = given.asked.renamed, given.asked.docker
     names = (renamed.driver, renamed.module, renamed.cuda, docker.package if docker else "")
     for name in names:
@@ -48,7 +48,7 @@ def _is_given_away(gpu: Gpu) -> bool:
 
 
 def of_runfile(given: Given) -> Iterator[Refusal]:
-    """Packages would lie beside what no package manager knows. Raises ``UnreadError``."""
+    """Packages would mix with files that no package manager owns. Raises ``UnreadError``."""
     if not given.asked.asks("driver") or given.profile.driver.owner in OWNERS:
         return
     if traces := need(need(given.view.driver).runfile_traces):

@@ -1,4 +1,4 @@
-"""Repositories, pins, transactions, space: why the package manager could not do it, or would do more than the plan says."""
+"""Refusals by repositories, pins, transactions and space: the package manager could not do it, or would do more than planned."""
 
 from collections.abc import Iterator
 
@@ -47,7 +47,7 @@ def of_install(given: Given, choices: Choices) -> Iterator[Refusal]:
 
 
 def of_security(given: Given, choices: Choices) -> Iterator[Refusal]:
-    """A version with an advisory is taken, and said, unless the profile weighs advisories as critical."""
+    """Refuses a version with an advisory only where the profile's ``security`` is critical."""
     version = choices.driver.version
     known = floor(choices.driver.branch)
     if given.profile.security != "critical" or not choices.driver.wanted or not version or known is None:
@@ -58,7 +58,7 @@ def of_security(given: Given, choices: Choices) -> Iterator[Refusal]:
 
 
 def of_fault(given: Given, fault: "RefreshFault | Unread") -> Iterator[Refusal]:
-    """The package manager's own words, which name the repository."""
+    """Refusal with the package manager's own message, which names the repository."""
     if isinstance(fault, Unread):
         yield unread(fault, "what the repositories have")
         return
@@ -67,7 +67,7 @@ def of_fault(given: Given, fault: "RefreshFault | Unread") -> Iterator[Refusal]:
 
 
 def _correct(given: Given, fault: RefreshFault) -> Step:
-    """Where the profile names this repository, its own keys are what to correct."""
+    """The step to correct it: the profile's keys where the profile names this repository."""
     policy = given.profile.install.repositories
     named = next(
         (name for name, one in (("cuda", policy.cuda), ("toolkit", policy.toolkit)) if one.url and one.url.rstrip("/") in fault.url), ""
@@ -85,7 +85,7 @@ def held_lock(holder: str, seconds: int) -> Refusal:
 
 
 def of_locks(given: Given, choices: Choices) -> Iterator[Refusal]:
-    """Pins and version locks of somebody else that forbid what is chosen. Raises ``UnreadError``."""
+    """Pins and version locks of other owners that forbid the choice. Raises ``UnreadError``."""
     packages = need(given.view.packages)
     wanted = (*_wanted(choices.driver.wanted, choices.driver.packages, choices.driver.version or choices.driver.branch),
               *_wanted(choices.toolkit.wanted, choices.toolkit.packages, choices.toolkit.version),
@@ -114,7 +114,7 @@ def _forbids(lock: VersionLock, name: str, version: str) -> bool:
 
 
 def of_transactions(given: Given, choices: Choices) -> Iterator[Refusal]:
-    """What the package manager says that it would do, against what the plan says."""
+    """Compares the effects of transactions, by the package manager, with the plan."""
     for argv, one in given.offers.transactions.items():
         yield from _of_transaction(given, choices, argv, one)
 
@@ -135,7 +135,7 @@ def _of_transaction(given: Given, choices: Choices, argv: tuple[str, ...], one: 
 
 
 def of_other_drivers(given: Given, choices: Choices) -> Iterator[Refusal]:
-    """The driver is one part's matter: a package of CUDA or of Docker that brings, changes or removes one is not what was asked for."""
+    """Refuses packages of CUDA or Docker that install, change or remove a driver: only the driver's part may."""
     command = commands(given.view, given.profile.install.lock_timeout_s)
     for part in (choices.cuda, choices.docker):
         answer = given.offers.transactions.get(command.install(part.packages)) if part.wanted else None
@@ -152,7 +152,7 @@ def _is_driver(name: str, version: str) -> bool:
 
 
 def _is_planned(moved: Moved, choices: Choices) -> bool:
-    """The driver's own part has brought it there before."""
+    """Whether the driver's own part has installed it before."""
     plain = upstream(moved.after) if moved.after else ""
     return bool(choices.driver.version) and plain == choices.driver.version
 
@@ -171,14 +171,14 @@ def _may_go(name: str, choices: Choices) -> bool:
 
 
 def _of_answers(given: Given) -> tuple[tuple[str, int], ...]:
-    """Of each transaction once: the driver's has in it what is installed before it."""
+    """Sizes of each transaction once: the driver's includes the one before it."""
     every = {frozenset(argv): one for argv, one in given.offers.transactions.items()}
     whole = [one for words, one in every.items() if not any(words < other for other in every)]
     return ("/usr", sum(max(0, one.disk_bytes) for one in whole)), ("/var", sum(one.download_bytes for one in whole))
 
 
 def of_space(given: Given, portion: Portion) -> Iterator[Refusal]:
-    """By what the parts of the plan need, and never less than the transactions' own figures. Raises ``UnreadError``."""
+    """By the needs of the plan's parts, and at least the transactions' own figures. Raises ``UnreadError``."""
     needed, asked = dict(portion.space), dict(_of_answers(given))
     needed |= {path: max(count, needed.get(path, 0)) for path, count in asked.items()}
     if not needed:

@@ -1,4 +1,4 @@
-"""A system that NVIDIA has no packages for, or that somebody else replaces as a whole."""
+"""Refusals by system: without packages of NVIDIA, or replaced as a whole by its owner."""
 
 from collections.abc import Iterator
 
@@ -40,7 +40,7 @@ def of_system(given: Given) -> Iterator[Refusal]:
 
 
 def of_manager(view: View) -> Iterator[Refusal]:
-    """A plan is made for each package manager, and carried out with few of them: for who asks one, once the plan is whole."""
+    """Refuses, once the plan is whole, to apply it with a package manager that is supported only for planning."""
     program = program_of(view.packages, view.os)
     if program not in CARRIED_OUT:
         step = Step("install", "Do the steps of this plan with the tools of this host, then judge it.", "hostagent check")
@@ -64,7 +64,7 @@ def _of_platform(platform: Platform) -> Iterator[Refusal]:
 
 
 def of_owners(given: Given) -> Iterator[Refusal]:
-    """Parts that are asked for, that the profile gives to the host, and that belong to somebody else. Raises ``UnreadError``."""
+    """Requested parts that the profile assigns to the host, but that have another owner. Raises ``UnreadError``."""
     platform = need(given.view.platform)
     if need(platform.base) in ("managed", "guest"):
         return
@@ -91,7 +91,7 @@ def of_driver_container(given: Given) -> Iterator[Refusal]:
 
 
 def _left_to_others(given: Given, asking: Asking) -> bool:
-    """What the profile gives to somebody else is not planned, and so not refused."""
+    """Whether the profile assigns the part to another owner: it is not planned, and so not refused."""
     if asking == "runtime" and given.asked.docker is not None:
         return False
     if asking == "driver":

@@ -1,4 +1,4 @@
-"""How a refusal is said."""
+"""Texts of refusals."""
 
 from collections.abc import Sequence
 
@@ -8,18 +8,18 @@ from hostagent.plan.model import Refusal
 
 
 def refusal(id_: str, headline: str, found: str, wanted: str, *steps: Step, detail: str = "") -> Refusal:
-    """``plan.ID``; its action is that of its first step. `detail` is what its message says behind what was found and is wanted."""
+    """``plan.ID``; its action is that of its first step. `detail` follows found and wanted in its message."""
     message = f"found {found}, wanted {wanted}{f': {detail}' if detail else ''}"
     return Refusal(f"plan.{id_}", message, headline, found, wanted, steps[0].action if steps else "none", steps)
 
 
 def profile_step(text: str) -> Step:
-    """What an administrator changes in the profile."""
+    """A step to change the profile."""
     return Step("configure", text)
 
 
 def unread(fact: Unread, what: str) -> Refusal:
-    """`what` was not read, and a plan needs it: "could not read" is never "fine"."""
+    """The plan needs `what`, which was not read: "could not read" is never "fine"."""
     why = f"{fact.why} ({fact.detail})" if fact.detail else fact.why
     return refusal("unread", f"{_upper(what)} could not be read", f"{what}: {why}", "to read it", _TO_READ.get(fact.why, _MEND))
 
@@ -32,12 +32,12 @@ _TO_READ = {
 
 
 def is_gone(value: object) -> bool:
-    """Whether a value is unread because such a host has no such thing: an image runs no process."""
+    """Whether a value is unread because this kind of host cannot have it: an image runs no process."""
     return isinstance(value, Unread) and value.why in NOT_APPLICABLE
 
 
 def several(names: Sequence[str], most: int = 4) -> str:
-    """The first of them, and how many more."""
+    """The first names, and the number of the others."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 

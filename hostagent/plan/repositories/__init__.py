@@ -1,4 +1,4 @@
-"""Repositories, their keys, pins, refresh and download: what serves the packages of all parts."""
+"""Repositories, their keys, pins, refresh and download, for the packages of all parts."""
 
 from hostagent.plan.model import Choices, Given, Key, Operation, Portion, Remove, Write
 from hostagent.plan.repositories.database import repair_step
@@ -30,7 +30,7 @@ def repository_steps(given: Given, choices: Choices) -> Portion:
 
 
 def laid(given: Given, choices: Choices) -> tuple[Operation, ...]:
-    """The keys, repository files and pins that have to be in their places before the package manager is asked (``Key``, ``Write``)."""
+    """Keys, repository files and pins that must exist before the package manager is asked (``Key``, ``Write``)."""
     steps = repository_steps(given, choices).steps
     return tuple(
         operation

@@ -1,4 +1,4 @@
-"""The package database that an interrupted run left half-way."""
+"""Repair of a package database after an interrupted run."""
 
 # `dpkg --configure -a` exits 1 after a kill between two unpackings, which is no failure: then `apt-get --fix-broken --no-remove
 # install`. While dependencies are unmet apt answers no question about other packages (2.6, measured), so questions name what
@@ -9,13 +9,13 @@ from hostagent.plan import aptcommands
 from hostagent.plan.model import Given, PlanStep, Probe, Run, Undo
 from hostagent.plan.view import View
 
-#: dpkg's words for what is neither installed nor removed (dpkg(1), package states).
+#: dpkg's states between installed and removed (dpkg(1), package states).
 _HALF_WAY = frozenset(("half-installed", "unpacked", "half-configured", "triggers-awaited", "triggers-pending"))
 _HALF_CONFIGURED = 1
 
 
 def repair_step(given: Given, manager: str) -> tuple[PlanStep, ...]:
-    """Nothing where the database is whole: then there is no such step. Raises ``UnreadError``."""
+    """The repair step; none where the database is whole. Raises ``UnreadError``."""
     if manager != "apt-get" or is_whole(given.view):
         return ()
     words = "nothing of a run of dpkg is pending, and no package is half-way"
@@ -56,7 +56,7 @@ def _found(view: View) -> str:
 
 
 def _completed(given: Given) -> tuple[str, ...]:
-    """Without taking anything away: what it would remove is somebody's."""
+    """Completes dependencies without removing packages, which have another owner."""
     argv = aptcommands.fix_broken(given.profile.install.lock_timeout_s)
     at = argv.index("install")
     return (*argv[:at], "--no-remove", *argv[at:])

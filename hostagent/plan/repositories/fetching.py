@@ -1,4 +1,4 @@
-"""Refresh and download: what needs a network, before anything changes that a failing network would leave half-way."""
+"""Refresh and download: all that needs a network, before changes that a failing network would interrupt."""
 
 from hostagent.core.unread import need
 from hostagent.plan import cudafound
@@ -14,7 +14,7 @@ Pair = tuple[str, str]
 
 
 def fetch_steps(given: Given, choices: Choices, manager: str) -> tuple[PlanStep, ...]:
-    """Their evidence is that of the packages: neither is to do where all of these are there. Raises ``UnreadError``."""
+    """The two steps; both are done where all packages are installed. Raises ``UnreadError``."""
     pairs = (
         *(*choices.driver.before, *choices.driver.packages, *choices.toolkit.packages),
         *(*choices.cuda.packages, *choices.docker.packages),
@@ -47,7 +47,7 @@ def fetch_steps(given: Given, choices: Choices, manager: str) -> tuple[PlanStep,
 
 
 def _transactions(command: Commands, choices: Choices, view: View) -> tuple[tuple[str, ...], ...]:
-    """The words of each transaction of this plan, in order."""
+    """The argv of each transaction of this plan, in order."""
     driver, toolkit = choices.driver, choices.toolkit
     return (
         *((command.install(driver.before),) if driver.wanted and driver.before else ()),
@@ -67,7 +67,7 @@ def _of_cuda(command: Commands, choices: Choices, view: View) -> tuple[str, ...]
 
 
 def _is_whole(view: View, choices: Choices) -> bool:
-    """Nothing of what the plan wants has to come once more. Raises ``UnreadError``."""
+    """Whether no package has to be reinstalled. Raises ``UnreadError``."""
     driver, toolkit = choices.driver, choices.toolkit
     is_driver = not driver.wanted or not driver.version or libraries_there(view, driver.version)
     is_cuda = not choices.cuda.wanted or cudafound.is_there(view, choices.cuda)
@@ -75,7 +75,7 @@ def _is_whole(view: View, choices: Choices) -> bool:
 
 
 def installed(view: View, pairs: tuple[Pair, ...]) -> bool:
-    """Whether each package is, at its version where that is known. Raises ``UnreadError``."""
+    """Whether each package is installed, at its version where that is known. Raises ``UnreadError``."""
     return all(any(_is_at(version, found) for found in _versions(view, name)) for name, version in pairs)
 
 

@@ -1,4 +1,4 @@
-"""Pins of apt: what a transaction may choose, and what an upgrade leaves at its version."""
+"""Pins of apt: versions that a transaction may choose and an upgrade keeps."""
 
 from hostagent.core.unread import need
 from hostagent.facts.packages import VersionLock
@@ -14,7 +14,7 @@ Pin = tuple[str, str]  # (package or glob, version or glob)
 
 
 def pin_steps(given: Given, choices: Choices) -> tuple[PlanStep, ...]:
-    """Of what this plan installs, before it is installed."""
+    """Pins of the packages of this plan, written before they are installed."""
     found: list[PlanStep] = []
     if choices.driver.wanted:
         found.append(_step("driver", PIN_DRIVER, driver_pins(given, choices), ("driver.package_held",)))

@@ -1,4 +1,4 @@
-"""Where the plan's own files lie, by package manager; and which repository a host takes a part from."""
+"""Paths of the plan's own files, by package manager; and the repository of each part."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -22,13 +22,13 @@ class Wanted(NamedTuple):
 
     name: Name
     url: str  # with its closing slash; "" where NVIDIA has none for this distribution
-    key: "KeySource | None"  # where the profile names no file: what is fetched; None where nobody says what it has to be
+    key: "KeySource | None"  # where the profile names no file: what is fetched; None without a known SHA-256
     key_file: str  # the profile's, of the machine that runs hostagent; "" for none
     rpm_key_url: str  # where a package manager of rpm fetches the key itself
 
 
 def program(given: Given) -> str:
-    """apt-get, dnf, zypper or tdnf; "" where that is not known."""
+    """apt-get, dnf, zypper or tdnf; "" where it is unknown."""
     return program_of(need(given.view.packages), need(given.view.os))
 
 

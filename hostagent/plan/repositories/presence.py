@@ -1,4 +1,4 @@
-"""Whether a repository is there already, and which of the host's own sources stand against it."""
+"""Whether the host has a repository already, and which of its sources conflict with it."""
 
 # apt refuses two sources of one repository with different keys or trust ("Conflicting values set for option Signed-By" or
 # "Trusted", 2.6), so both stop working.
@@ -15,8 +15,8 @@ from hostagent.plan.view import View
 
 
 class Present(NamedTuple):
-    """``by``: the file that names the repository with a key that is there, "" for none. ``against``: sources of the same repository
-    that say another key, which apt refuses as a conflict.
+    """``by``: the file that names the repository with an existing key, "" for none. ``against``: sources of the same repository with
+    another key, which apt refuses as a conflict.
     """
 
     by: str
@@ -29,7 +29,7 @@ def present(view: View, one: Wanted, manager: str) -> Present:
         repositories = need(need(view.installation).repositories)
         return Present(next((found.file for found in repositories if _is_same(found, one)), ""), ())
     read = tuple(found for found in need(need(view.packages).apt_sources) if _names(found, one))
-    # what readers do not know for NVIDIA's: whether its key is there, the refresh says
+    # sources that readers do not recognize as NVIDIA's: the refresh shows whether their key exists
     others = tuple(found for found in sources_of(view, one.url) if _names(found, one) and all(found.file != known.file for known in read))
     mine = (*read, *others)
     ours = source_file(one.name, manager)
@@ -57,7 +57,7 @@ def _names(found: AptSource, one: Wanted) -> bool:
 
 
 def _is_usable(view: View, found: AptSource) -> bool:
-    """A key stands in the source, or lies where it says; one without any says nothing that ours may repeat."""
+    """Whether the source has a key, or names an existing one; without a key it cannot replace ours."""
     if found.trusted:
         return False
     return found.signed_by == "embedded" or (found.signed_by.startswith("/") and has_key(view, found.signed_by))
@@ -68,7 +68,7 @@ def _has_word(found: AptSource) -> bool:
 
 
 def _is_same(found: Repository, one: Wanted) -> bool:
-    """Variables of dnf stand in the files that distributions and NVIDIA write."""
+    """Whether the addresses are equal, with dnf's variables, which files of distributions and NVIDIA have."""
     arch = one.url.rstrip("/").rpartition("/")[2]
     url = found.url.replace("$basearch", arch).replace("${basearch}", arch).rstrip("/") + "/"
     return found.enabled and url == one.url

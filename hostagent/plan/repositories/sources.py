@@ -1,4 +1,4 @@
-"""The steps that put keys and repository files in their places, and take those of the host out of force that stand against them."""
+"""The steps that install keys and repository files, and disable conflicting sources of the host."""
 
 # No keyring is known for Debian 13 and Ubuntu 26.04 on arm64: without one in the profile the plan is refused (plan.no-key). For
 # rpm the repository file names NVIDIA's own key address. A source signed by our own keyring counts as NVIDIA's, whatever its
@@ -19,7 +19,7 @@ _DEB = re.compile(r"\s*deb(-src)?\s")
 
 
 def source_steps(given: Given, one: Wanted, manager: str) -> Portion:
-    """Key, then repository file; nothing where a source of the host's names the repository with a key that is there."""
+    """Key, then repository file; nothing where a source of the host names the repository with an existing key."""
     if not one.url:
         return Portion(refusals=(_no_repository(given, one),))
     if not is_ours(given, one, manager):
@@ -32,7 +32,7 @@ def source_steps(given: Given, one: Wanted, manager: str) -> Portion:
 
 
 def conflict_step(given: Given, ones: tuple[Wanted, ...]) -> tuple[PlanStep, ...]:
-    """Old lists that name the same repository with another key. Raises ``UnreadError``."""
+    """Disables old sources that name the same repository with another key. Raises ``UnreadError``."""
     against = tuple(found for one in ones for found in present(given.view, one, "apt-get").against)
     if not against:
         return ()
@@ -94,14 +94,14 @@ def _file_step(one: Wanted, manager: str) -> PlanStep:
 
 
 def _is_text(view: View, path: str, text: str) -> bool:
-    """A tape has no whole file: then what is read of it counts alone."""
+    """Whether the file has this text; True for a snapshot, which has none: only the parsed sources count."""
     file = need(view.installation).file(path)
     found = file if isinstance(file, Unread) else file.text
     return isinstance(found, Unread) or found == text
 
 
 def _without(view: View, path: str, against: tuple[AptSource, ...]) -> Operation:
-    """The file with the entries put out of force, all else as it is."""
+    """The file with the entries disabled, all else unchanged."""
     keys = tuple(f"no {found.uri}" for found in against)
     file = need(need(view.installation).file(path))
     if isinstance(file.text, Unread):
@@ -134,7 +134,7 @@ def _disabled(stanza: str) -> str:
 
 
 def _has(text: str, uris: tuple[str, ...]) -> bool:
-    """Whether one of the addresses stands in it, with or without user and password and a closing slash."""
+    """Whether it has one of the addresses, with or without user and password and a closing slash."""
     words = (re.sub(r"://[^/@\s]*@", "://", word).rstrip("/") for word in text.split())
     return any(word in uris for word in words)
 

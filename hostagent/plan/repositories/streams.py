@@ -1,7 +1,7 @@
-"""dnf's module of the driver: its stream is the branch. Without an enabled one dnf sees the newest branch alone.
+"""dnf's module of the driver: its stream is the branch. Without an enabled one dnf sees only the newest branch.
 
 Sources: NVIDIA Driver Installation Guide, release 620, Red Hat Enterprise Linux 8 and 9 and Amazon Linux 2023 (streams); libdnf,
-ModulePackageContainer (what ``dnf module enable`` writes). The file, not the command: what is asked and what is done see the same stream.
+ModulePackageContainer (what ``dnf module enable`` writes). The file, not the command: so questions and transactions see the same stream.
 """
 
 from hostagent.core.unread import need

@@ -1,4 +1,4 @@
-"""apt's sources as their files say them: a mirror has an address in which nothing says NVIDIA, so that no reader knows it for one."""
+"""apt's sources by the texts of their files, because readers do not recognize a mirror, which has another address than NVIDIA."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _OFF = ("no", "false", "without", "off", "disable", "0")
 
 
 def sources_of(view: View, url: str) -> tuple[AptSource, ...]:
-    """Those that name this address, enabled or not. Of a tape, which has no whole file, none. Raises ``UnreadError``."""
+    """Sources with this address, enabled or not; none for a snapshot, which has no whole file. Raises ``UnreadError``."""
     found: list[AptSource] = []
     for file in need(need(view.installation).files):
         if file.path.startswith(_FOLDER) and not isinstance(file.text, Unread):

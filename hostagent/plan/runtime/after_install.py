@@ -1,4 +1,4 @@
-"""The configuration of a Docker that comes with this plan: nothing of it is on the host yet, but perhaps its file."""
+"""The configuration of a Docker that this plan installs: of it the host has at most the configuration file."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ _UNIT = "docker"
 _KEY = "docker"
 
 
-def coming_portion(given: Given, choices: Choices) -> Portion:
+def after_install_portion(given: Given, choices: Choices) -> Portion:
     """Raises ``UnreadError``."""
     asked = given.asked.docker
     if not choices.docker.wanted or asked is None or not asked.configure:
@@ -46,7 +46,7 @@ def _coming() -> Runtime:
 
 
 def _judges(given: Given, choices: Choices) -> tuple[Run, ...]:
-    """Its own program, where the version that comes can look at a file without starting."""
+    """Its own program, where the new version can validate a file without starting."""
     argv = commands(given.view, given.profile.install.lock_timeout_s).install(choices.docker.packages)
     answer = given.offers.transactions.get(argv)
     names = {name for name, _ in choices.docker.packages}
@@ -58,7 +58,7 @@ def _judges(given: Given, choices: Choices) -> tuple[Run, ...]:
 
 
 def _restart(configured: Callable[[View], bool]) -> PlanStep:
-    """No container runs in it yet."""
+    """The restart, always allowed: no container runs in it yet."""
     return PlanStep(
         restart_step(_KEY),
         "runtime",

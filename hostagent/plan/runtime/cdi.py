@@ -1,4 +1,4 @@
-"""nvidia-ctk's CDI specification: its refresh out of an ordering cycle, and made again where it is of another driver."""
+"""nvidia-ctk's CDI specification: breaks an ordering cycle of its refresh, and renews it for another driver."""
 
 # The ordering cycle is the toolkit's 1.19.0: After=multi-user.target of nvidia-cdi-refresh.service, where a unit waits for the
 # refresh.
@@ -29,7 +29,7 @@ def cdi_steps(given: Given, choices: Choices) -> tuple[PlanStep, ...]:
 
 
 def _order_step(given: Given, choices: Choices) -> tuple[PlanStep, ...]:
-    """Only where a unit waits for the refresh: elsewhere the package's own file stays as it is."""
+    """The step against the cycle, only where a unit waits for the refresh; elsewhere the package's file stays unchanged."""
     waiting = _waiting(given.view, choices)
     if not waiting:
         return ()
@@ -62,14 +62,14 @@ def _waiting(view: View, choices: Choices) -> str:
 
 
 def _by_text(view: View) -> tuple[Operation, Undo]:
-    """The file as it will be: the line becomes a comment. Raises ``UnreadError``."""
+    """Writes the file with the line as a comment. Raises ``UnreadError``."""
     text = text_of(view, _FILE)
     content = "" if isinstance(text, Unread) else _LINE.sub(rf"{_MARK}\1", text)
     return Write(_FILE, content, mode_of(view, _FILE), (f"Unit.After: no {_TARGET}",)), Undo("restore")
 
 
 def _by_program() -> tuple[Operation, Undo]:
-    """The same to a file that the packages of this plan bring; back to theirs before they are taken back."""
+    """The same for a file of packages of this plan; its undo restores the packages' text before they are removed."""
     away = ("sed", "-i", rf"s/^After={re.escape(_TARGET)}[[:space:]]*$/{_MARK}&/", _FILE)
     back = ("sed", "-i", rf"s/^{_MARK}\(After=.*\)$/\1/", _FILE)
     return Run(away, where=_FILE), Undo("run", do=(Run(back, where=_FILE),))
@@ -80,7 +80,7 @@ def _is_free(view: View) -> bool:
 
 
 def _refresh_step(given: Given, choices: Choices) -> tuple[PlanStep, ...]:
-    """Of a driver that runs, or is loaded before: one that the next boot loads makes it then."""
+    """Renews it for a driver that runs, or is loaded before; with one that the next boot loads it is made then."""
     view = given.view
     version = _version(given, choices)
     if not version or not _has_unit(view, choices) or not _is_missed(given):
@@ -101,7 +101,7 @@ def _refresh_step(given: Given, choices: Choices) -> tuple[PlanStep, ...]:
 
 
 def _version(given: Given, choices: Choices) -> str:
-    """Of the driver that runs once the driver's part is done; "" in an image, where none runs, and where a reboot exchanges it."""
+    """Version of the driver that runs after the driver's steps; "" in an image, and where a reboot exchanges it."""
     loaded = need(given.view.driver).loaded_version
     if isinstance(loaded, Unread) and loaded.why in NOT_APPLICABLE:
         return ""
@@ -111,12 +111,12 @@ def _version(given: Given, choices: Choices) -> str:
 
 
 def _is_missed(given: Given) -> bool:
-    """A specification is there, or containers get their GPUs by it alone."""
+    """Whether there is a specification, or containers get their GPUs only by it."""
     return bool(ctk_specs(need(given.view.cdi))) or given.profile.runtime.access == "cdi"
 
 
 def _has_unit(view: View, choices: Choices) -> bool:
-    """A host without systemd has nothing that runs it."""
+    """Whether the unit exists; a host without systemd has none."""
     if choices.toolkit.wanted:
         return compare_upstream(choices.toolkit.version, REFRESH_SINCE) >= 0
     unit = need(need(view.services).unit(_UNIT))

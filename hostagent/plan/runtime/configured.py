@@ -1,4 +1,4 @@
-"""The steps of one runtime: what is written, what proves it, what restarts."""
+"""The steps of one runtime: configuration, its probe, restart."""
 
 from collections.abc import Callable
 
@@ -43,12 +43,12 @@ def runtime_portion(given: Given, choices: Choices, one: Need) -> Portion:
 
 
 def config_of(given: Given, one: Need, writes: tuple[Write | Remove, ...], judges: tuple[Run, ...]) -> PlanStep:
-    """The step of a runtime that comes with the plan, whose own program reads the file as `judges` say."""
+    """The configuration step of a runtime that the plan installs; `judges` run its own program on the file."""
     return _step(one, (*writes, *judges), _probe(given, one))
 
 
 def _left_over(given: Given, one: Need) -> Portion:
-    """An entry of ours that a run wrote, and ended before the runtime read it."""
+    """The restart for an entry that an unfinished run wrote, and that the runtime has not read."""
     runtime = one.runtime
     if not runs(runtime) or not is_pending(runtime):
         return Portion()
@@ -59,7 +59,7 @@ def _left_over(given: Given, one: Need) -> Portion:
 
 
 def _restarted(given: Given, one: Need, configured: Callable[[View], bool], *, changes: bool) -> Portion:
-    """Nothing where it does not run: it reads its configuration as it starts."""
+    """The restart; none where it does not run, because it reads its configuration at its start."""
     is_running = runs(one.runtime) or (one.runtime.key == SERVICE and is_started(given))
     return restart_portion(given, one.runtime, configured, changes=changes) if is_running else Portion()
 
@@ -110,7 +110,7 @@ def _wanted(one: Need) -> str:
 
 
 def _judges(runtime: Runtime) -> tuple[Run, ...]:
-    """The runtime's own program, which reads what was written without starting anything."""
+    """The runtime's own program, to validate the written file without starting anything."""
     if runtime.installed is not True:
         return ()
     if runtime.kind == "containerd":

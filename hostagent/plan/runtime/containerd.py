@@ -28,11 +28,11 @@ Files = tuple[Mapping[str, Any], ...]
 
 
 class EditError(ValueError):
-    """The file cannot be changed without changing what else it says; the message says why."""
+    """The file cannot be changed without side effects; the message says why."""
 
 
 class Change(NamedTuple):
-    """What has to be in force. ``entry`` is the table of the nvidia runtime, {} where it stays as it is."""
+    """The wanted settings. ``entry`` is the table of the nvidia runtime, {} where it stays as it is."""
 
     entry: Mapping[str, Any]
     cdi: bool
@@ -49,9 +49,9 @@ def is_2(version: str) -> bool:
 
 
 def entry_like(base: "Handler | None", files: Files, names: tuple[str, ...], *, systemd: bool) -> dict[str, Any]:
-    """NVIDIA's entry as runc's is, in `files` from the first that is read to the last, with its own program.
+    """NVIDIA's entry: a copy of runc's, merged over `files` in the order in which they are read, with its own program.
 
-    `names` are those of the CRI plugin that this version reads, the one that counts last.
+    `names` are those of the CRI plugin that this version reads, the one with precedence last.
     """
     merged: dict[str, Any] = {}
     for file in files:
@@ -95,7 +95,7 @@ def _spaced(before: str, after: str) -> str:
 
 
 def _changes_1(before: Mapping[str, Any], change: Change) -> dict[str, Any]:
-    """With runc's own entry where the file has no runtimes: 1.x drops the built-in one as soon as it has any."""
+    """Adds runc's own entry where the file has no runtimes: 1.x drops the built-in one as soon as it has any."""
     entries: dict[str, Any] = {"nvidia": dict(change.entry)} if change.entry else {}
     if entries and not table(before, "plugins", GRPC_CRI, "containerd", "runtimes"):
         entries = {"runc": {"runtime_type": RUNC_V2}, **entries}
@@ -115,14 +115,14 @@ def drop_in(version: int, files: Files, change: Change) -> str:
 
 
 def _has_new_name(files: Files) -> bool:
-    """Then 2.x takes what stands below it in place of what stands below the old name."""
+    """Whether the file uses the new name: then 2.x ignores the table of the old one."""
     return any(table(file, "plugins", CRI_RUNTIME, "containerd") for file in files)
 
 
 def importing(text: str, main: str, *, read: "tuple[str, ...]") -> str:
-    """2.x: the main file with an import of our file; the same text where one takes it already. Raises ``EditError``.
+    """2.x: the main file with an import of our file; the same text where one matches it already. Raises ``EditError``.
 
-    Behind a file that is not there 2.x reads none: then ours comes before it. `read` are the files that it reads.
+    2.x reads no file after a missing one: then ours comes before it. `read` are the files that it reads.
     """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
@@ -163,7 +163,7 @@ def imports(pattern: str, main: str) -> bool:
 
 
 def _is_glob(pattern: str) -> bool:
-    """It is searched for only with a star in it; what matches nothing is no file that is missing."""
+    """Whether 2.x expands the pattern, which needs a star; a pattern without a match is no missing file."""
     return "*" in pattern
 
 
@@ -172,7 +172,7 @@ def _path(pattern: str, main: str) -> str:
 
 
 def _put(below: Any, wanted: Mapping[str, Any]) -> None:
-    """Into tables of tomlkit, which are made where they are not there."""
+    """Sets values in tables of tomlkit, and creates missing ones."""
     import tomlkit
 
     for key, value in wanted.items():

@@ -9,7 +9,7 @@ from hostagent.plan.runtime.texts import table
 DROP_IN = "/etc/crio/crio.conf.d/99-hostagent-nvidia.toml"
 #: Where nvidia-ctk 1.19.0 writes its drop-in (NVIDIA Container Toolkit, release notes of 1.19.1).
 MISPLACED = frozenset(("/etc/crio/conf.d/99-nvidia.toml",))
-#: Of the usual entry NVIDIA's has what is about its monitor and its annotations (crio.conf(5), table crio.runtime.runtimes).
+#: Keys of the usual entry that NVIDIA's copies: its monitor and its annotations (crio.conf(5), table crio.runtime.runtimes).
 _COPIED = (
     *("monitor_path", "monitor_cgroup", "monitor_env", "monitor_exec_cgroup"),
     *("allowed_annotations", "privileged_without_host_devices", "container_min_memory"),
@@ -17,7 +17,7 @@ _COPIED = (
 
 
 def entry_like(name: str, files: "tuple[Mapping[str, Any], ...]") -> dict[str, Any]:
-    """NVIDIA's entry; a later file's entry takes the whole place of an earlier one's."""
+    """NVIDIA's entry; an entry of a later file replaces that of an earlier one as a whole."""
     base: Mapping[str, Any] = {}
     for file in files:
         base = table(file, "crio", "runtime", "runtimes", name) or base

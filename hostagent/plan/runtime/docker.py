@@ -1,4 +1,4 @@
-"""Docker's daemon.json with an entry for NVIDIA's runtime: a merge of JSON, so that features and all else stay."""
+"""Docker's daemon.json with an entry for NVIDIA's runtime, merged as JSON so that all else stays."""
 
 import json
 import re
@@ -7,9 +7,9 @@ from typing import Any
 from hostagent.plan.runtime.containerd import PROGRAM, Change, EditError
 
 CONFIG = "/etc/docker/daemon.json"
-#: Flags of dockerd that may not be given where the file says the same.
+#: Flags of dockerd that conflict with the same setting in the file.
 DEFAULT_FLAG = "--default-runtime"
-#: From here on dockerd looks at a file without starting (Docker Engine 23.0, release notes: --validate).
+#: First version of dockerd that validates a file without starting (Docker Engine 23.0, release notes: --validate).
 VALIDATES_SINCE = "23.0"
 
 
@@ -53,6 +53,6 @@ def _object(value: Any, where: str) -> dict[str, Any]:
 
 
 def _indentation(text: str) -> "int | str":
-    """That of the first line that has any."""
+    """The indentation of the first indented line."""
     found = re.search(r"\n([ \t]+)\S", text)
     return 4 if found is None else found[1]

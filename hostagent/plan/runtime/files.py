@@ -1,4 +1,4 @@
-"""The files of a runtime that a plan writes, and what forbids to write them."""
+"""The files of a runtime that a plan writes, and reasons not to write them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -68,7 +68,7 @@ def _has_cdi(version: str) -> bool:
 
 
 def _flag(view: View, runtime: Runtime, one: Need) -> "Refusal | None":
-    """The daemon does not start where a flag and the file say the same."""
+    """Refuses a setting with a flag: the daemon does not start with both."""
     unit = need(view.services).unit("docker")
     text = "" if isinstance(unit, Unread) or isinstance(unit.text, Unread) else unit.text
     if one.default and docker.DEFAULT_FLAG in text:
@@ -77,7 +77,7 @@ def _flag(view: View, runtime: Runtime, one: Need) -> "Refusal | None":
 
 
 def files_of(given: Given, one: Need) -> tuple[Write | Remove, ...]:
-    """What is written, and what is taken away. Raises ``containerd.EditError`` and ``UnreadError``."""
+    """Files to write and to remove. Raises ``containerd.EditError`` and ``UnreadError``."""
     kinds: dict[str, Callable[[View, Need], tuple[Write | Remove, ...]]] = {
         "containerd": _containerd, "docker": _docker, "crio": _crio,
     }  # fmt: skip
@@ -114,7 +114,7 @@ def _docker(view: View, one: Need) -> tuple[Write, ...]:
 
 
 def _crio(view: View, one: Need) -> tuple[Write | Remove, ...]:
-    """With what nvidia-ctk wrote where CRI-O does not look taken away: what it says stands in our file."""
+    """Also removes nvidia-ctk's file at a place that CRI-O does not read: our file has its settings."""
     runtime = one.runtime
     texts = (text_of(view, path) for path in need(runtime.config_files) if path != crio.DROP_IN)
     files = tuple(_tables(text) for text in texts if not isinstance(text, Unread))
@@ -130,12 +130,12 @@ def _keys(one: Need, entry: str) -> tuple[str, ...]:
 
 
 def _write(view: View, path: str, text: "str | Unread", edit: Callable[[str], str], keys: tuple[str, ...]) -> Write:
-    """A tape has no text to change."""
+    """The file, without a text for a snapshot, which has none to change."""
     return Write(path, "" if isinstance(text, Unread) else edit(text), mode_of(view, path), keys)
 
 
 def _tables(text: str) -> Mapping[str, Any]:
-    """{} of what the runtime's own version takes and TOML does not: the change then fails by itself."""
+    """{} for a file that the runtime's version accepts and TOML does not: the change then fails by itself."""
     try:
         return parsed(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Which runtimes serve jobs here and do not give them every GPU yet, and what of their configuration that is."""
+"""Runtimes that serve jobs here without giving them every GPU, and the missing configuration."""
 
 # An entry works with its program, a type, and the cgroup driver of the kubelet, else of the default runtime. The answer is from
 # the begin of a run: a continued run knows its steps (`Asked.continued`), because half-way the facts would say that CDI does it.
@@ -16,12 +16,12 @@ from hostagent.plan.model import Given
 from hostagent.plan.view import View
 
 _HANDLERS = frozenset(("handler", "hook"))
-#: Of these the configuration is written by themselves as they start.
+#: They write their configuration themselves as they start.
 FIND_THEMSELVES = frozenset(("k3s", "rke2"))
 
 
 class Need(NamedTuple):
-    """What a runtime lacks. ``default``: the name that its default runtime has to have, "" where it has it."""
+    """Missing configuration of a runtime. ``default``: the name that its default runtime must have, "" where it has it."""
 
     runtime: Runtime
     handler: bool
@@ -42,14 +42,14 @@ def restart_step(key: str) -> str:
 
 
 def needs(given: Given) -> tuple[Need, ...]:
-    """One of each runtime that serves jobs, whether it lacks anything or not. Raises ``UnreadError``."""
+    """One for each runtime that serves jobs, whether it lacks anything or not. Raises ``UnreadError``."""
     view = given.view
     chosen = serving(given.profile.runtime.kind, need(view.runtimes), need(view.launchers))
     return tuple(_need(given, one) for one in chosen.runtimes if not _is_unwritten(one) and not _is_left_alone(given, one))
 
 
 def _is_left_alone(given: Given, runtime: Runtime) -> bool:
-    """Somebody asks for Docker, and for its configuration to stay as it is."""
+    """Whether the request wants Docker with its configuration unchanged."""
     asked = given.asked.docker
     return runtime.kind == "docker" and asked is not None and not asked.configure
 
@@ -66,7 +66,7 @@ def _need(given: Given, runtime: Runtime) -> Need:
 
 
 def _lacks_entry(given: Given, runtime: Runtime) -> bool:
-    """Also where an entry called nvidia is there and cannot work."""
+    """True also for an entry called nvidia that cannot work."""
     if entry_works(given.view, runtime):
         return False
     if any(one.name == "nvidia" for one in need(runtime.handlers)) or config_step(runtime.key) in given.asked.continued:
@@ -86,7 +86,7 @@ def entry_works(view: View, runtime: Runtime) -> bool:
 
 
 def _is_whole(view: View, entry: Handler, runtime: Runtime) -> bool:
-    """A program that is gone comes back with the toolkit's packages."""
+    """Whether the entry is complete; its program may be missing, because the toolkit's packages bring it back."""
     if runtime.kind != "containerd":
         return bool(entry.binary)
     wanted = _kubelets_driver(view, runtime) or need(runtime.cgroup_driver)
@@ -95,15 +95,15 @@ def _is_whole(view: View, entry: Handler, runtime: Runtime) -> bool:
 
 
 def uses_systemd(view: View, runtime: Runtime) -> bool:
-    """What a new entry says of its cgroups: the kubelet's word, else runc's. Raises ``UnreadError``."""
-    said, base = _kubelets_driver(view, runtime), base_of(runtime)
-    return said == "systemd" if said else base is not None and need(base.systemd_cgroup)
+    """Whether a new entry uses systemd cgroups: as the kubelet, else as runc. Raises ``UnreadError``."""
+    driver, base = _kubelets_driver(view, runtime), base_of(runtime)
+    return driver == "systemd" if driver else base is not None and need(base.systemd_cgroup)
 
 
 def _kubelets_driver(view: View, runtime: Runtime) -> str:
-    """systemd, cgroupfs; "" where no kubelet asks this runtime, or none says it."""
-    said = (need(one.cgroup_driver) for one in kubelets_of(runtime, need(view.launchers)))
-    return next((one for one in said if one), "")
+    """systemd, cgroupfs; "" where no kubelet uses this runtime, or none sets it."""
+    drivers = (need(one.cgroup_driver) for one in kubelets_of(runtime, need(view.launchers)))
+    return next((one for one in drivers if one), "")
 
 
 def base_of(runtime: Runtime) -> "Handler | None":
@@ -127,7 +127,7 @@ def names_every_gpu(view: View) -> bool:
 
 
 def _is_named(gpu: Gpu, names: set[str]) -> bool:
-    if isinstance(gpu.index, Unread):  # an image, or a driver that does not run: nobody says its number
+    if isinstance(gpu.index, Unread):  # an image, or a driver that does not run: its number is unknown
         return gpu.index.why in ("absent", "not-running", "not-supported")
     uuid = "" if isinstance(gpu.uuid, Unread) else gpu.uuid
     slices = (f"{gpu.index}:", f"mig{gpu.index}:")
@@ -136,5 +136,5 @@ def _is_named(gpu: Gpu, names: set[str]) -> bool:
 
 
 def _is_unwritten(runtime: Runtime) -> bool:
-    """It has never started, and writes its entry as it first does."""
+    """Whether it has never started: it writes its entry at its first start."""
     return isinstance(runtime.state, Unread) and runtime.state.why == "not-running"

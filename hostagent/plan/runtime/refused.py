@@ -1,4 +1,4 @@
-"""Why a runtime's configuration is left alone, and with it the host."""
+"""Reasons not to change a runtime's configuration, which refuse the plan."""
 
 from hostagent.core.steps import Step
 from hostagent.core.unread import Unread
@@ -10,7 +10,7 @@ _AGAIN = Step("rerun", "Make the plan again.", "hostagent plan")
 
 
 def rejected(runtime: Runtime, error: str) -> Refusal:
-    """The runtime itself refuses what is there: nothing is added to it."""
+    """The runtime itself rejects its configuration: nothing is added to it."""
     step = Step("configure", f"Correct the configuration of {runtime.key}: {error}"[:90])
     return refusal("runtime-rejected", f"{runtime.key} refuses its configuration", error, "a configuration that it accepts", step, _AGAIN)
 
@@ -41,7 +41,7 @@ def unversioned(runtime: Runtime, main: str) -> Refusal:
 
 
 def others_drop_in(runtime: Runtime, path: str, why: str) -> Refusal:
-    """A file that somebody else writes decides about the entry."""
+    """A file of another owner decides about the entry."""
     return refusal(
         "runtime-drop-in",
         f"A drop-in of {runtime.key} stands against an entry for NVIDIA's runtime",
@@ -90,7 +90,7 @@ def without_cdi(runtime: Runtime) -> Refusal:
 
 
 def own_tool(runtime: Runtime, command: str) -> Refusal:
-    """Its configuration is made by a program of its own."""
+    """The runtime has its own program for its configuration."""
     return refusal(
         "runtime-own-tool",
         f"{runtime.key} has no nvidia entry, and hostagent does not configure it",

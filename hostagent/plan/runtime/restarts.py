@@ -1,4 +1,4 @@
-"""Restarts that let a running runtime read what has been written, where the profile and the containers allow it."""
+"""Restarts of running runtimes after a change of configuration, where the profile and the containers allow it."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from hostagent.plan.runtime.needs import restart_step
 from hostagent.plan.runtime.refused import no_unit, restart
 from hostagent.plan.view import View
 
-#: A process' start is told from the boot's second (btime of proc_stat(5)).
+#: The start of a process is relative to the boot time in seconds (btime of proc_stat(5)).
 _START_IS_EXACT_TO_S = 1
 
 
@@ -30,7 +30,7 @@ def is_pending(runtime: Runtime) -> bool:
 
 
 def restart_portion(given: Given, runtime: Runtime, configured: Callable[[View], bool], *, changes: bool) -> Portion:
-    """One restart, or why there is none. `changes`: this plan writes what it has to read. Raises ``UnreadError``."""
+    """One restart, or why there is none. `changes`: this plan changes its configuration. Raises ``UnreadError``."""
     policy = given.profile.install.restart
     if policy == "never":
         return Portion()
@@ -45,7 +45,7 @@ def restart_portion(given: Given, runtime: Runtime, configured: Callable[[View],
 
 
 def restarted(key: str, configured: Callable[[View], bool]) -> Probe:
-    """That the runtime of that key runs with what is configured."""
+    """The probe that the runtime of that key runs with its current configuration."""
 
     def holds(view: View) -> bool:
         found = next((one for one in need(view.runtimes) if one.key == key), None)
@@ -71,7 +71,7 @@ def _step(runtime: Runtime, unit: str, configured: Callable[[View], bool]) -> Pl
 
 
 def _unit(view: View, runtime: Runtime) -> str:
-    """The service that runs it here, without .service; "" where systemd has none that is known."""
+    """The service that runs it here, without .service; "" for no known service."""
     services = need(view.services)
     names = [name for name in RUNTIME_UNITS[runtime.key] if not name.endswith(".socket")]
     there = [unit for name in names if not isinstance(unit := services.unit(name), Unread) and unit.exists]
@@ -80,7 +80,7 @@ def _unit(view: View, runtime: Runtime) -> str:
 
 
 def _stops_containers(given: Given, runtime: Runtime) -> str:
-    """Why a restart is not done unasked, "" where containers go on."""
+    """Why a restart needs consent: it stops containers; "" where they keep running."""
     if runtime.kind != "docker":
         return ""
     installation = need(given.view.installation)

@@ -1,4 +1,4 @@
-"""The files of a runtime as the facts have them."""
+"""Texts of a runtime's files, from the facts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ NEW_FILE = 0o644
 
 
 def text_of(view: View, path: str) -> "str | Unread":
-    """Of a file that is not there "", of a tape, which has no whole file, not-recorded. Raises ``UnreadError`` for any other gap."""
+    """The text, "" for a missing file, not-recorded for a snapshot, which has no whole file. Raises ``UnreadError`` for any other gap."""
     file = need(view.installation).file(path)
     text = file if isinstance(file, Unread) else file.text
     if not isinstance(text, Unread):
@@ -23,7 +23,7 @@ def text_of(view: View, path: str) -> "str | Unread":
 
 
 def mode_of(view: View, path: str) -> int:
-    """The permissions that it has, or a new file gets."""
+    """The permissions of the file, or those for a new one."""
     file = need(view.installation).file(path)
     mode = file if isinstance(file, Unread) else file.mode
     return NEW_FILE if isinstance(mode, Unread) else mode

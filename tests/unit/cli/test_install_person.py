@@ -7,7 +7,7 @@ import click
 import jsonschema
 import pytest
 
-from hostagent.cli.changing import conclude, told
+from hostagent.cli.changing import conclude, outcome_of
 from hostagent.cli.person import Person
 from hostagent.cli.schemas import published
 from hostagent.install.outcome import CODES, Outcome
@@ -81,7 +81,7 @@ def test_a_crash_after_the_first_change_still_writes_the_document(capsys):
     def crashing():
         raise ZeroDivisionError("a bug")
 
-    outcome = told(crashing, lambda: True)
+    outcome = outcome_of(crashing, lambda: True)
     assert conclude(someone.concluded(outcome, performance(run=7)), someone.tell) == 1
     result = json.loads(capsys.readouterr().out)["result"]
     assert (result["outcome"], result["exit"], result["run"]) == ("failed", 1, 7)

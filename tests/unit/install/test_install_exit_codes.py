@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from hostagent.cli.changing import conclude, told
+from hostagent.cli.changing import conclude, outcome_of
 from hostagent.cli.ending import Ended
 from hostagent.core.errors import HostagentError
 from hostagent.engine.target import Evidence
@@ -32,11 +32,11 @@ def failing(error):
 
 @pytest.mark.parametrize("error", WRONG, ids=lambda error: type(error).__name__)
 def test_what_goes_wrong_after_the_first_change_is_a_failed_run_and_before_it_none(error, capsys):
-    outcome = told(failing(error), lambda: True)
+    outcome = outcome_of(failing(error), lambda: True)
     assert conclude(outcome) == 1
     assert "FAILED" in capsys.readouterr().err
     with pytest.raises(type(error)):
-        told(failing(error), lambda: False)
+        outcome_of(failing(error), lambda: False)
 
 
 def test_each_word_has_the_exit_code_that_is_published():

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from hostagent.cli import cli
-from hostagent.cli.changing import told
+from hostagent.cli.changing import outcome_of
 from hostagent.core.errors import HostagentError
 from hostagent.core.steps import Step
 from hostagent.core.unread import Unread
@@ -256,7 +256,7 @@ def test_a_run_without_hooks_that_has_no_room_to_begin_is_refused_and_leaves_not
 def test_behind_the_hooks_a_refusal_is_a_failed_run(error, tmp_path, monkeypatch):
     monkeypatch.setattr(Performance, "_part", raising(error))
     host = Host(tmp_path, todo_plan())
-    outcome = told(host.performance.perform, lambda: host.performance.began)
+    outcome = outcome_of(host.performance.perform, lambda: host.performance.began)
     assert (outcome.word, outcome.code) == ("failed", 1)
     assert host.hooked.read_text() == "ran\n"
     assert runs.newest(host.performance.target).state == "begun"

@@ -4,14 +4,14 @@ import pytest
 
 from hostagent.core.unread import Unread
 from hostagent.setup.request import Flags, request_of
-from hostagent.setup.tools import Said, answered, asks
+from hostagent.setup.tools import ToolOutput, answered, asks
 
-ABSENT = Said("", Unread("absent", "no program"))
-HUNG = Said("/bin/x", Unread("timeout", "/bin/x: no end in 5 s"))
+ABSENT = ToolOutput("", Unread("absent", "no program"))
+HUNG = ToolOutput("/bin/x", Unread("timeout", "/bin/x: no end in 5 s"))
 
 
 def said(stdout, code=0, path="/bin/x", stderr=""):
-    return Said(path, {"exit_code": code, "stdout": stdout, "stderr": stderr})
+    return ToolOutput(path, {"exit_code": code, "stdout": stdout, "stderr": stderr})
 
 
 def tools(names=(), **answers):
