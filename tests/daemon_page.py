@@ -90,7 +90,7 @@ _FILES = {
     "`hostagent status`, `npd` and `slurm` read it",
     statedir.SUMMARY: "the summary",
     statedir.REPORT: "the report of the last pass; it quotes logs",
-    statedir.TOLD: "what is told of each condition, and since when",
+    statedir.PUBLISHED: "what is told of each condition, and since when",
     statedir.HISTORY: "faults, lost links and loads of the driver in this boot",
     statedir.RECORD: "transitions and critical faults, over boots; in the folder of `--history-dir`",
     daemon_lock.NAME: "held by the daemon at work",

@@ -1,5 +1,5 @@
-"""What outlives a pass: answers that a program gives, or that take the unpacking of a whole kernel module, each until the files that it was
-made from change. In the steady state no program runs.
+"""Caches answers of programs, and of modinfo, which unpacks a whole kernel module, until the files behind them change. In the steady state
+no program runs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,10 +16,10 @@ _DATABASES = ("rpmdb.sqlite", "rpmdb.sqlite-wal", "Packages.db", "Packages")
 
 class _Kept(NamedTuple):
     answer: Any
-    marks: tuple[Mark, ...]  # of `_files`, as whoever answered may have seen them
+    marks: tuple[Mark, ...]  # of `_files`, as they were when the answer was read
 
 
-class Carried:
+class AnswerCache:
     """Answers by question, each with the marks of the files that it depends on."""
 
     def __init__(self, places: Places) -> None:
@@ -27,8 +27,8 @@ class Carried:
         self._kept: dict[Question, _Kept] = {}
 
     def keep(self, places: Places, answers: Mapping[Question, Any], since: float) -> None:
-        """Of one pass over the host at `places`; what it was not asked is forgotten. A file that changed after `since`, seconds since the
-        epoch, when it began, may not be what was read: its answer goes with the pass.
+        """The answers of one pass over the host at `places`; all others are dropped. `since`: when the pass began, seconds since the epoch;
+        an answer of a file that changed after it is not cached.
         """
         self._places = places
         asked = {question: answer for question, answer in answers.items() if question[0] in (_RUN, _MODULE)}
@@ -39,7 +39,7 @@ class Carried:
         }
 
     def configuration_changed(self) -> None:
-        """What systemd says of a unit depends on no file that could be looked at."""
+        """Drop answers of systemctl: they depend on no file that could be checked."""
         self._kept = {question: kept for question, kept in self._kept.items() if question[1] != _SYSTEMCTL}
 
     def answers(self) -> dict[Question, Any]:

@@ -40,6 +40,6 @@ def _used(pid: int) -> tuple[dict[str, float], float]:
 
 @functools.cache
 def _boot_time() -> float:
-    """Seconds since the epoch; 0 where the kernel does not say. Asked once: of a large machine the file is long, and slow to read."""
+    """Seconds since the epoch; 0 where the kernel does not have it. Cached: on a large machine the file is long, and slow to read."""
     lines = read_small("/proc/stat", _LIMIT).splitlines()
     return next((float(line.split()[1]) for line in lines if line.startswith(b"btime ")), 0.0)

@@ -24,7 +24,7 @@ from hostagent.core.smallfile import refuse_others
 from hostagent.http.answer import Page
 from hostagent.http.asker import Askers
 from hostagent.http.connection import Connection
-from hostagent.kube.config import obeyed
+from hostagent.kube.config import trusted_owners
 
 #: Connections at once; of so many who asks is not looked for.
 _MOST, _FEW = 64, 16
@@ -150,7 +150,7 @@ class Certificates:
     def _loaded(self) -> ssl.SSLContext:
         marks = self._seen()
         for path in self._paths:
-            refuse_others(path, obeyed())
+            refuse_others(path, trusted_owners())
         fresh = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         fresh.minimum_version = ssl.TLSVersion.TLSv1_2
         fresh.load_cert_chain(*self._paths, password=b"")  # nobody is asked for one

@@ -84,7 +84,7 @@ def in_cluster(environment: Mapping[str, str], account: str = ACCOUNT) -> Access
         raise HostagentError(f"KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT cannot be used: {error}", _NEXT) from None
     namespace = ""
     with contextlib.suppress(OSError, ValueError):
-        namespace = read_small(f"{account}/namespace", _MAX_BYTES, obeyed()).decode("ascii").strip()
+        namespace = read_small(f"{account}/namespace", _MAX_BYTES, trusted_owners()).decode("ascii").strip()
     return Access(server, f"{account}/ca.crt", "", "", "", f"{account}/token", "", "", "", "", None, namespace=namespace)
 
 
@@ -106,12 +106,12 @@ def kubeconfig(path: str, *more: str, context: str = "") -> Access:
 
 def _loaded(path: str) -> Any:
     try:
-        return parse_foreign_yaml(read_small(path, _MAX_BYTES, obeyed()))
+        return parse_foreign_yaml(read_small(path, _MAX_BYTES, trusted_owners()))
     except (OSError, ValueError) as error:
         raise HostagentError(f"the kubeconfig {path} cannot be used: {_why(error)}", _NEXT) from None  # an error of YAML quotes its line
 
 
-def obeyed() -> Collection[int]:
+def trusted_owners() -> Collection[int]:
     """Whose files this process obeys."""
     return (0,) if os.geteuid() == 0 else (0, os.geteuid())
 
@@ -211,7 +211,7 @@ def identity(access: Access) -> Identity:
 
 def _token(path: str) -> str:
     try:
-        return token_in(read_small(path, _MAX_BYTES, obeyed()))
+        return token_in(read_small(path, _MAX_BYTES, trusted_owners()))
     except (OSError, ValueError) as error:
         raise HostagentError(f"the token of {path} cannot be used: {_why(error)}", _NEXT) from None
 
@@ -220,7 +220,7 @@ def _text(path: str) -> str:
     if not path:
         return ""
     try:
-        return read_small(path, _MAX_BYTES, obeyed()).decode("ascii")
+        return read_small(path, _MAX_BYTES, trusted_owners()).decode("ascii")
     except (OSError, UnicodeDecodeError) as error:
         told = "it is no text" if isinstance(error, ValueError) else _why(error)
         raise HostagentError(f"{path} cannot be used: {told}", _NEXT) from None
@@ -237,7 +237,7 @@ def _asked(program: Exec) -> Identity:
     try:
         if place is None:
             raise FileNotFoundError(2, "no such program", program.argv[0])
-        refuse_others(place, obeyed())
+        refuse_others(place, trusted_owners())
         done = subprocess.run(
             (place, *program.argv[1:]), stdin=subprocess.DEVNULL, capture_output=True, timeout=_EXEC_S, env=environment, check=True
         )

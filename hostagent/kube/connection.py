@@ -13,7 +13,7 @@ from typing import Any
 from hostagent.core.errors import HostagentError
 from hostagent.core.escape import visible
 from hostagent.core.smallfile import refuse_others
-from hostagent.kube.config import Access, Identity, obeyed
+from hostagent.kube.config import Access, Identity, trusted_owners
 
 _SHOWN = 200
 
@@ -107,7 +107,7 @@ def _pools(line: Line) -> dict[str, Any]:
 def _context(access: Access, who: Identity) -> ssl.SSLContext:
     try:
         if access.ca:
-            refuse_others(access.ca, obeyed())
+            refuse_others(access.ca, trusted_owners())
         context = ssl.create_default_context(cafile=access.ca or None, cadata=access.ca_data or None)
         if who.cert_pem:
             holder = os.memfd_create("certificate")

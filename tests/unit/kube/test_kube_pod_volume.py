@@ -16,12 +16,12 @@ VERSION = "..2026_11_30_04_00_00.1234567890"
 ASK = """
 import json, os, sys
 from hostagent.core.errors import HostagentError
-from hostagent.kube.config import identity, in_cluster, obeyed
+from hostagent.kube.config import identity, in_cluster, trusted_owners
 from hostagent.core.smallfile import refuse_others
 os.setgroups([]), os.setgid(int(sys.argv[2])), os.setuid(int(sys.argv[2]))
 try:
     access = in_cluster({"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}, sys.argv[1])
-    refuse_others(access.ca, obeyed())
+    refuse_others(access.ca, trusted_owners())
     print(json.dumps([access.server, identity(access).token]))
 except (HostagentError, OSError) as error:
     print(json.dumps([type(error).__name__, str(error)]))
