@@ -1,4 +1,4 @@
-"""The publisher process: serves HTTP, writes to Kubernetes and to files for other programs. Each has a thread, so none waits for another."""
+"""The publisher process: serves HTTP, writes to Kubernetes and to files for other programs, each in a thread of its own."""
 
 import contextlib
 import os

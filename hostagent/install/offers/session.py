@@ -1,4 +1,4 @@
-"""Questions to the package manager of one target, answered in a room with the plan's own files in their places."""
+"""Queries the package manager of one target in a room with the plan's own files."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ class PackageManager(Protocol):
 
 
 class Host(NamedTuple):
-    """Whose package manager is asked. ``program``: apt-get; "" where it is not known."""
+    """The target of the queries. ``program``: apt-get; "" where it is not known."""
 
     root: str
     kind: Kind
@@ -56,20 +56,20 @@ class Session:
         self._room: Room | None = None
         self._manager: PackageManager | None = None
         self._settings: dict[str, bytes] = {}
-        self._laid: dict[str, Laid] | None = None
+        self._files_in_room: dict[str, Laid] | None = None
         self._keys: dict[Key, bytes] = {}
 
-    def answered(self, offers: Offers, laid: Iterable[Operation], questions: Iterable[Question]) -> Offers:
+    def answer(self, offers: Offers, laid: Iterable[Operation], questions: Iterable[Question]) -> Offers:
         """`offers` with the answers to `questions`, or with the fault that there are none for."""
-        before = self._laid
+        before = self._files_in_room
         fault = self._ready(laid)
         if fault is not None:
             return replace(offers, asked=True, fault=fault)
-        kept = offers if self._laid == before else replace(offers, transactions={})
+        kept = offers if self._files_in_room == before else replace(offers, transactions={})
         return self._with_answers(kept, tuple(questions))
 
     def fetch(self, laid: Iterable[Operation], packages: Iterable[tuple[str, str]]) -> "RefreshFault | Unread | None":
-        """The files of these packages, each at its version, into the directory that is kept; those that nobody has are not there."""
+        """Download these packages, each at its version, into the retained directory, without those that no repository has."""
         fault = self._ready(laid)
         return fault if fault is not None or self._manager is None else self._manager.fetch(packages)
 
@@ -83,7 +83,7 @@ class Session:
         files = self._files(laid)
         if isinstance(files, RefreshFault):
             return files
-        return self._lay(files) if files != self._laid else None
+        return self._lay(files) if files != self._files_in_room else None
 
     def _opened(self) -> "Unread | None":
         if os.geteuid() != 0:
@@ -119,11 +119,11 @@ class Session:
     def _lay(self, files: dict[str, Laid]) -> "RefreshFault | Unread | None":
         assert self._room
         assert self._manager
-        before = self._laid or {}
+        before = self._files_in_room or {}
         changed = [path for path in {*files, *before} if files.get(path) != before.get(path)]
         if (fault := self._room.lay(files.values())) is not None:
             return fault
-        is_first, self._laid = self._laid is None, files
+        is_first, self._files_in_room = self._files_in_room is None, files
         return None if not is_first and all(path.startswith(_PREFERENCES) for path in changed) else self._manager.refresh()
 
     def _with_answers(self, offers: Offers, questions: tuple[Question, ...]) -> Offers:
@@ -146,7 +146,7 @@ _MANAGERS: "Mapping[str, type[Apt | Dnf | Zypper]]" = {"apt-get": Apt, "dnf": Dn
 
 
 def _untrusted(root: Root, paths: Iterable[str]) -> str:
-    """Why the first of those that are there must not be obeyed, what is in a directory included; "" where root alone may write them."""
+    """Why the first existing path is not trusted, contents of directories included; "" where root alone may write them."""
     files = Files(root)
     for path in paths:
         names = files.list(path)
