@@ -1,4 +1,4 @@
-"""Agents in their first pass: a node whose agent has just begun gets no new taint for 2 minutes."""
+"""Agents in their first pass: their node gets no new taint for 2 minutes."""
 
 # The agent's first pass of a boot removes its summary, so such a node has no verdict and is tainted at once; the two minutes are
 # for agents that keep it.
