@@ -167,7 +167,7 @@ def states_of(text: str) -> frozenset[str]:
 def _reason(tail: str) -> tuple[str, str, float, str]:
     """Text, author, time, and what follows. The stamp is the first one that a field or the end follows: were it a later one, a comment
     with brackets would count as part of the reason, and as no comment. A reason of slurm.conf has no stamp, and nothing shows where it
-    ends: all of it stands for the comment and for Extra, too.
+    ends: all of it counts as the comment and as Extra, too.
     """
     head = " Reason="
     if not tail.startswith(head):
