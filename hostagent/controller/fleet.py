@@ -117,7 +117,7 @@ class Fleet:
             if node := self.nodes.get(name):
                 self.nodes[name] = node._replace(resource_version="")
 
-    def wanted(self, node: Node) -> frozenset[str]:
+    def wanted_taints(self, node: Node) -> frozenset[str]:
         """The taints that the node is to have."""
         return frozenset(key for key in self._keys if node.readiness(key) != "true")
 
@@ -134,7 +134,7 @@ class Fleet:
         owned = self.owned(node)
         if owned is None:
             return None
-        right, tainted = self.wanted(node) & owned, frozenset(node.tainted)
+        right, tainted = self.wanted_taints(node) & owned, frozenset(node.tainted)
         return Difference(right - tainted, tainted - right)
 
     def has_returned(self, node: Node) -> bool:

@@ -315,8 +315,8 @@ class Term:
 
     def _wish(self, whole: Whole, *, is_turn: bool) -> Wish:
         node, fleet = whole.node, self._fleet
-        wanted = fleet.wanted(node)
-        held = self._first_pass.held(whole, wanted, self._clock())
+        wanted = fleet.wanted_taints(node)
+        held = self._first_pass.deferred(whole, wanted, self._clock())
         return Wish(wanted, fleet.owned(node), held, is_turn and not self._limits()(node), fleet.has_returned(node) or whole.is_overwritten)
 
     # -- full reads

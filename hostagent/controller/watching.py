@@ -183,7 +183,7 @@ class RuleWatcher(Watcher):
         for page in self._api.pages(PATH, limit=_PAGE):
             version = page.resource_version
             items |= {_name(item): item for item in page.items}
-        self._tell(items)
+        self._report(items)
         with contextlib.suppress(ApiError):  # the list reports that rules cannot be read
             for event in self._events(PATH, version, "", int(_RULES_S)):
                 if self._is_over.is_set():
@@ -193,11 +193,11 @@ class RuleWatcher(Watcher):
                 elif event.type == "DELETED":
                     items.pop(_name(event.object), None)
                 if event.type != "BOOKMARK":
-                    self._tell(items)
+                    self._report(items)
                 if time.monotonic() > ends:
                     return
 
-    def _tell(self, items: dict[str, dict[str, Any]]) -> None:
+    def _report(self, items: dict[str, dict[str, Any]]) -> None:
         try:
             self._put(NewRules(parse_rules(items.values()), ""))
         except ValueError as error:

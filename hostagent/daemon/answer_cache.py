@@ -14,7 +14,7 @@ _RPM, _SYSTEMCTL = "rpm", "systemctl"
 _DATABASES = ("rpmdb.sqlite", "rpmdb.sqlite-wal", "Packages.db", "Packages")
 
 
-class _Kept(NamedTuple):
+class _Entry(NamedTuple):
     answer: Any
     marks: tuple[Mark, ...]  # of `_files`, as they were when the answer was read
 
@@ -24,7 +24,7 @@ class AnswerCache:
 
     def __init__(self, places: Places) -> None:
         self._places = places
-        self._kept: dict[Question, _Kept] = {}
+        self._entries: dict[Question, _Entry] = {}
 
     def keep(self, places: Places, answers: Mapping[Question, Any], since: float) -> None:
         """The answers of one pass over the host at `places`; all others are dropped. `since`: when the pass began, seconds since the epoch;
@@ -32,19 +32,19 @@ class AnswerCache:
         """
         self._places = places
         asked = {question: answer for question, answer in answers.items() if question[0] in (_RUN, _MODULE)}
-        self._kept = {
-            question: _Kept(answer, tuple(places.mark(path, since) for path in _files(question)))
+        self._entries = {
+            question: _Entry(answer, tuple(places.mark(path, since) for path in _files(question)))
             for question, answer in asked.items()
             if not isinstance(answer, Unread)
         }
 
     def configuration_changed(self) -> None:
         """Drop answers of systemctl: they depend on no file that could be checked."""
-        self._kept = {question: kept for question, kept in self._kept.items() if question[1] != _SYSTEMCTL}
+        self._entries = {question: kept for question, kept in self._entries.items() if question[1] != _SYSTEMCTL}
 
     def answers(self) -> dict[Question, Any]:
         marks = self._places.mark
-        return {question: kept.answer for question, kept in self._kept.items() if kept.marks == tuple(map(marks, _files(question)))}
+        return {question: kept.answer for question, kept in self._entries.items() if kept.marks == tuple(map(marks, _files(question)))}
 
 
 def _files(question: Question) -> Iterable[str]:

@@ -35,7 +35,7 @@ class Change:
 
 
 @frozen
-class Held:
+class PublishedCondition:
     """One condition between two passes. Times are seconds since the epoch; ``flapping_until`` is 0 where it does not flap."""
 
     type: ConditionType
@@ -54,7 +54,7 @@ class State:
     """All published conditions, with what debouncing needs after a restart in the same boot."""
 
     boot_id: str
-    held: tuple[Held, ...]
+    held: tuple[PublishedCondition, ...]
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -92,7 +92,7 @@ class State:
 def first(boot_id: str, now: float) -> State:
     """Before the first pass of a boot."""
     text = "hostagent has not looked at this node yet"
-    return State(boot_id, tuple(Held(kind, "unknown", FIRST_PASS, text, now, "never") for kind in TYPES))
+    return State(boot_id, tuple(PublishedCondition(kind, "unknown", FIRST_PASS, text, now, "never") for kind in TYPES))
 
 
 def at_once(boot_id: str, found: tuple[Measured, ...], now: float, before: "State | None" = None) -> State:
@@ -100,7 +100,7 @@ def at_once(boot_id: str, found: tuple[Measured, ...], now: float, before: "Stat
     times.
     """
     was = {one.type: one for one in before.held} if before else {}
-    published = (Held(one.type, "", "", "", now, one.verdict) if one.type not in was else was[one.type] for one in found)
+    published = (PublishedCondition(one.type, "", "", "", now, one.verdict) if one.type not in was else was[one.type] for one in found)
     fresh = (replace(one, last=new.verdict, changes=(), flapping_until=0.0) for one, new in zip(published, found, strict=True))
     return State(boot_id, tuple(_with_published(one, new, now) for one, new in zip(fresh, found, strict=True)))
 
@@ -111,7 +111,7 @@ def advance(state: State, found: Iterable[Measured], now: float) -> State:
     return State(state.boot_id, tuple(_advanced(before[one.type], one, now) for one in found))
 
 
-def _advanced(held: Held, found: Measured, now: float) -> Held:
+def _advanced(held: PublishedCondition, found: Measured, now: float) -> PublishedCondition:
     changes = tuple(one for one in held.changes if now - _WINDOW_S < one.at <= now)
     is_new = held.last not in ("never", found.verdict)
     if is_new:
@@ -143,7 +143,7 @@ def stale_text(judged_at: float) -> str:
     return f"hostagent has judged no pass since {iso(judged_at)}" if judged_at else "hostagent has judged no pass since it began"
 
 
-def _flapping(after: Held, found: Measured, now: float) -> Held:
+def _flapping(after: PublishedCondition, found: Measured, now: float) -> PublishedCondition:
     """The worst of the published verdict, the measured one, and those measured within the hour."""
     is_silent = after.reason in (AGENT_STALE, FIRST_PASS)  # that verdict was not measured
     seen = (*(() if is_silent else (after.verdict,)), found.verdict, *(one.verdict for one in after.changes))
@@ -155,7 +155,7 @@ def _flapping(after: Held, found: Measured, now: float) -> Held:
     return _with_published(after, Measured(after.type, worst, "Flapping", message, devices), now)
 
 
-def _with_published(after: Held, published: Measured, now: float) -> Held:
+def _with_published(after: PublishedCondition, published: Measured, now: float) -> PublishedCondition:
     is_other = not after.verdict or not published.verdict or status_of(published.verdict) != status_of(after.verdict)
     changed_at = now if is_other else after.changed_at
     return replace(

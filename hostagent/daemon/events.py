@@ -38,7 +38,7 @@ _NONE = Unread("not-recorded", "not asked")
 #: The column of `_OTHERS` with the interface at the other end.
 _OTHER_END = 3
 #: Signals that wait for `Events.wait`.
-_MOST_ASKED = 16
+_MOST_SIGNALS = 16
 _OF_FILES = frozenset({"read", "tail", "list", "stat", "readlink", "realpath", "state_file"})
 
 
@@ -64,7 +64,7 @@ class Events:
         self._buckets = Buckets()
         self._ready_at: float | None = None  # of the first event that was not read yet
         self._idle_until = 0.0
-        self._asked: deque[Trigger] = deque(maxlen=_MOST_ASKED)
+        self._signals: deque[Trigger] = deque(maxlen=_MOST_SIGNALS)
 
     @property
     def problem(self) -> str:
@@ -72,7 +72,7 @@ class Events:
 
     def add_event(self, trigger: Trigger) -> None:
         """An event from outside, for a signal handler: `wait` sees it within a second."""
-        self._asked.append(trigger)  # no more: the handler may interrupt any line of this class
+        self._signals.append(trigger)  # no more: the handler may interrupt any line of this class
 
     def cached_answers(self) -> Mapping[tuple[str, ...], Any]:
         """As `hostagent.daemon.loop.Wake`. Called just before a pass: events from now on belong to the next one."""
@@ -128,8 +128,8 @@ class Events:
                 tick()
                 self._look(now)
                 look_at = now + _LOOK_S
-            while self._asked:
-                self._schedule = self._schedule.add_event(self._asked.popleft(), now)
+            while self._signals:
+                self._schedule = self._schedule.add_event(self._signals.popleft(), now)
             due, trigger = self._schedule.due
             if now >= due:
                 self._in_a_row = 0 if trigger in _BY_TIME else self._in_a_row + 1

@@ -84,7 +84,7 @@ class Loop:
         self._passes: Counter[str] = Counter()
         self._transitions: Counter[str] = Counter()
         self._published: State | None = None
-        self._shown: dict[str, Any] = {}  # the summary of the last pass that measured what is published
+        self._last_summary: dict[str, Any] = {}  # the summary of the last pass that measured what is published
         self._stuck, self._steady, self._documents = Stuck(), Steady(), Documents()
         self._earlier: State | None = None
         self._memory = history.FRESH
@@ -164,7 +164,7 @@ class Loop:
         self._judged_by, self._judged_at = time.monotonic(), done.report.observed_at
         self._passes[trigger] += 1
         self._published = published
-        self._record = record.judged(self._record, done.report)
+        self._record = record.with_faults(self._record, done.report)
         self._turn(published, now)
         self._flap(published)
         self._deliver(done, published, trigger)
@@ -188,9 +188,13 @@ class Loop:
         metrics = build_message.metrics(report, self._memory.history)
         run = build_message.Run(metrics, self._judged_by, done.took_s, trigger, *counts, self._loaded.problem, self._news)
         is_first = all(one.reason == FIRST_PASS for one in published.conditions)  # the next pass confirms what this one found
-        if published.verdicts == report.verdict or not self._shown:  # else a flapping host would publish again and again
-            self._shown = short
-        shown = short if self._shown is short else {**build_message.beside(self._shown, published), "valid_until": short["valid_until"]}
+        if published.verdicts == report.verdict or not self._last_summary:  # else a flapping host would publish again and again
+            self._last_summary = short
+        shown = (
+            short
+            if self._last_summary is short
+            else {**build_message.beside(self._last_summary, published), "valid_until": short["valid_until"]}
+        )
         words = (
             build_message.first_words(published) if is_first else build_message.words(published, shown, until=settings.label_valid_until)
         )
@@ -223,7 +227,7 @@ class Loop:
     def _turn(self, published: State, now: float) -> None:
         """Send transitions to the log, the record and the publisher."""
         before = self._record
-        self._record, news = record.turned(before, published.conditions, published.boot_id, now)
+        self._record, news = record.with_transitions(before, published.conditions, published.boot_id, now)
         self._note(news)
         for one in news:
             self._log.turned(one)

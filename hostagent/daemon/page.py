@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 from hostagent.core.secret.in_use import token_in
 from hostagent.core.smallfile import read_small, reason
 from hostagent.daemon.metrics import metrics
-from hostagent.daemon.processes import used
+from hostagent.daemon.processes import usage
 from hostagent.daemon.settings import Settings
 from hostagent.daemon.shared_state import SharedState
 from hostagent.engine.report.node_status import compact
@@ -33,7 +33,7 @@ class Page:
         self._settings, self._shared = settings, shared
         self._publishes_to_kubernetes, self._is_loopback = publishes_to_kubernetes, is_loopback
         self._reads: threading.Thread | None = None
-        self._made: dict[str, tuple[Any, Any, str]] = {}  # by page: message and other inputs of the last text, and the text
+        self._texts: dict[str, tuple[Any, Any, str]] = {}  # by page: message and other inputs of the last text, and the text
         self.encoded = Encoded()
 
     def answer(self, path: str, query: str, authorization: str) -> Answer:
@@ -51,15 +51,15 @@ class Page:
 
     def _once(self, page: str, message: Any, beside: Any, make: Callable[[], str]) -> str:
         """The text of a page, cached while its inputs are the same."""
-        before = self._made.get(page)
+        before = self._texts.get(page)
         if before is None or before[0] is not message or before[1] != beside:
-            before = self._made[page] = (message, beside, make())
+            before = self._texts[page] = (message, beside, make())
         return before[2]
 
     def _metrics(self) -> Answer:
         message, deliveries = self._shared.look()[0], self._shared.deliveries()
         beside = deliveries, int(time.monotonic())  # use of the processes is measured once a second
-        return Answer(HTTPStatus.OK, self._once("metrics", message, beside, lambda: metrics(message, deliveries, used())), METRICS)
+        return Answer(HTTPStatus.OK, self._once("metrics", message, beside, lambda: metrics(message, deliveries, usage())), METRICS)
 
     def _livez(self) -> Answer:
         seen, now, settings = self._shared.look(), time.monotonic(), self._settings

@@ -55,7 +55,7 @@ class Pass(NamedTuple):
 
 
 class Between(NamedTuple):
-    """State between passes: cached answers, remembered facts, hung processes, and results whose facts did not change."""
+    """State between passes: cached answers, remembered facts, hung processes, and results with unchanged facts."""
 
     cached: Mapping[Question, Any]
     remember: Remember

@@ -129,20 +129,20 @@ def _watch(shared: SharedState, settings: Settings, log: Log) -> None:
 
     message: Message | None = None
     is_open = True
-    known: float | None = None  # the last pass before the silence that was handled
+    last: float | None = None  # the last pass before the silence that was handled
     while is_open:
         message, _, is_open = shared.newest(message, _LOOK_S)
         wall = time.time()
         stale_message = shared.stale(time.monotonic(), wall)
-        if stale_message is None or stale_message.judged_by == known:
+        if stale_message is None or stale_message.judged_by == last:
             continue
-        known = stale_message.judged_by
+        last = stale_message.judged_by
         log.problem(f"no pass was judged for {settings.stale_after_s:g} s: everything that is published is unknown until one is")
         try:
             news, problems = write(settings, stale_message, wall)
         except Exception as error:  # whatever is wrong with a file, this thread is what finds the next silence
             news, problems = (), (f"the files of {settings.state_dir} do not say so: {type(error).__name__}: {error}",)
-        shared.turned(stale_message, news)
+        shared.add_transitions(stale_message, news)
         for one in news:
             log.turned(one)
         for problem in problems:

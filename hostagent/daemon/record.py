@@ -63,7 +63,7 @@ class Loaded(NamedTuple):
     problem: str
 
 
-def turned(record: Record, conditions: tuple[Condition, ...], boot_id: str, now: float) -> tuple[Record, tuple[Transition, ...]]:
+def with_transitions(record: Record, conditions: tuple[Condition, ...], boot_id: str, now: float) -> tuple[Record, tuple[Transition, ...]]:
     """The record after these conditions were published at `now`, seconds since the epoch, and its new transitions."""
     by_type: dict[str, Condition] = {one.type: one for one in conditions}
     kinds = [*by_type, *(kind for kind in record.statuses if kind not in by_type)]
@@ -82,7 +82,7 @@ def turned(record: Record, conditions: tuple[Condition, ...], boot_id: str, now:
     return replace(record, transitions=kept, statuses=statuses, count=record.count + len(news)), tuple(news)
 
 
-def judged(record: Record, report: Report) -> Record:
+def with_faults(record: Record, report: Report) -> Record:
     """After a pass: faults that began or ended with it. One ends where its check finds its subject well, or the whole host, or has looked
     and does not name a device that is still there; and with a boot. What could not be read has not ended.
     """

@@ -96,7 +96,7 @@ class SharedState:
             self._changed.notify_all()
         return made
 
-    def turned(self, made: Message, news: "tuple[Transition, ...]") -> None:
+    def add_transitions(self, made: Message, news: "tuple[Transition, ...]") -> None:
         """Add the transitions of `made`, which `stale` returned."""
         with self._changed:
             if self._message is made:

@@ -49,7 +49,7 @@ def write(settings: Settings, what: Message, now: float) -> tuple[tuple[Transiti
         boot_id = str(state.get("boot_id", ""))
         past = record.read(settings.record_dir)
         is_known = bool(past.record.statuses)  # else all would be new: the loop finds the transitions once it is back
-        after, news = record.turned(past.record, what.words.conditions, boot_id, now) if is_known else (past.record, ())
+        after, news = record.with_transitions(past.record, what.words.conditions, boot_id, now) if is_known else (past.record, ())
         problems = () if past.problem or not news else statedir.save(settings.record_dir, {statedir.RECORD: record.dump(after)})
         kept = statedir.published(folder, boot_id)
         texts = _texts(what, state, kept.value and stale(kept.value, what.observed_at, now), record.last(after.transitions))

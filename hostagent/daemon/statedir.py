@@ -42,7 +42,7 @@ _WAIT_S = 1.0
 MAX_TIME = 1e12  # seconds since the epoch
 
 
-class Kept(NamedTuple):
+class FileContent(NamedTuple):
     """What was read back, and why not ("" where it was, or where there is none)."""
 
     value: Any
@@ -132,7 +132,7 @@ def document(found: Mapping[str, Any], report: Report, published: State, last: T
     return {**found, "verdict": verdict, **instead, "measured": found["verdict"], "conditions": plain(published.conditions), **newest}
 
 
-def published(folder: str, boot_id: str) -> Kept:
+def published(folder: str, boot_id: str) -> FileContent:
     """The ``State`` published last in this boot; None for none, or where it or the boot ("") cannot be read."""
 
     def parsed(text: str) -> State:
@@ -145,16 +145,16 @@ def published(folder: str, boot_id: str) -> Kept:
         return found
 
     kept = _read(os.path.join(folder, PUBLISHED), parsed)
-    return kept if kept.value and boot_id and kept.value.boot_id == boot_id else Kept(None, kept.problem)
+    return kept if kept.value and boot_id and kept.value.boot_id == boot_id else FileContent(None, kept.problem)
 
 
-def text(folder: str, name: str) -> Kept:
+def text(folder: str, name: str) -> FileContent:
     """The text of a file, "" where there is none or where it cannot be read."""
     kept = _read(os.path.join(folder, name), str)
     return kept._replace(value=kept.value or "")
 
 
-def state_of(folder: str) -> Kept:
+def state_of(folder: str) -> FileContent:
     """The state file as data, {} where there is none or where it cannot be read."""
 
     def parsed(text: str) -> dict[str, Any]:
@@ -173,26 +173,26 @@ def observed_at(folder: str) -> float:
     return float(found) if isinstance(found, int | float) and 0 <= found <= MAX_TIME else 0.0
 
 
-def parsed(kind: type, text: str, where: str) -> Kept:
+def parsed(kind: type, text: str, where: str) -> FileContent:
     """JSON as an instance of `kind`; None, and why, where it is damaged. `where` names the place in messages."""
     try:
-        return Kept(build(kind, json.loads(text, parse_constant=_refuse), where))
+        return FileContent(build(kind, json.loads(text, parse_constant=_refuse), where))
     except ShapeError as error:
-        return Kept(None, f"it has another shape: {error!s:.200}")
+        return FileContent(None, f"it has another shape: {error!s:.200}")
     except (ValueError, RecursionError, OverflowError):
-        return Kept(None, "it is no JSON")
+        return FileContent(None, "it is no JSON")
 
 
 def _refuse(word: str) -> float:
     raise ValueError(f"found the number {word}")
 
 
-def _read(path: str, parsed: Callable[[str], Any]) -> Kept:
+def _read(path: str, parsed: Callable[[str], Any]) -> FileContent:
     try:
-        return Kept(parsed(read_small(path, _MAX_BYTES, {0, os.geteuid()}).decode()))
+        return FileContent(parsed(read_small(path, _MAX_BYTES, {0, os.geteuid()}).decode()))
     except FileNotFoundError:
-        return Kept(None)
+        return FileContent(None)
     except OSError as error:
-        return Kept(None, f"{path} is not read: {reason(error)}")
+        return FileContent(None, f"{path} is not read: {reason(error)}")
     except (ValueError, TypeError, RecursionError, OverflowError, ShapeError) as error:
-        return Kept(None, f"{path} is damaged: {visible(str(error)[:200])}")
+        return FileContent(None, f"{path} is damaged: {visible(str(error)[:200])}")

@@ -42,7 +42,7 @@ class Cluster(Protocol):
         """Nodes of the cluster that were in no page so far."""
 
 
-class Asked(NamedTuple):
+class SearchOptions(NamedTuple):
     """Options of the search. ``read_all``: to the last page, also where the job can be placed before."""
 
     backend: Backend
@@ -51,7 +51,7 @@ class Asked(NamedTuple):
     read_all: bool = False
 
 
-def search(request: Request, cluster: Cluster, asked: Asked) -> Answer:
+def search(request: Request, cluster: Cluster, asked: SearchOptions) -> Answer:
     """The same pages give the same answer. Raises ``HostagentError`` where the cluster cannot be read."""
     placing = Placing(request, cluster.now)
     is_whole = True

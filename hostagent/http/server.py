@@ -140,15 +140,15 @@ class Certificates:
         """Where half of the pair is new, or one is away for a moment, the last that could be used."""
         with self._guard:
             with contextlib.suppress(OSError):
-                if self._marks != self._seen():
+                if self._marks != self._file_marks():
                     self._context = self._loaded()
             return self._context
 
-    def _seen(self) -> Any:
+    def _file_marks(self) -> Any:
         return [(found.st_ino, found.st_mtime_ns, found.st_size) for found in map(os.stat, self._paths)]
 
     def _loaded(self) -> ssl.SSLContext:
-        marks = self._seen()
+        marks = self._file_marks()
         for path in self._paths:
             refuse_others(path, trusted_owners())
         fresh = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

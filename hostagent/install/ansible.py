@@ -54,11 +54,11 @@ class PlayResult(NamedTuple):
     failed: "Mapping[str, Any] | None"
 
 
-def environment(given: Mapping[str, str]) -> dict[str, str]:
+def environment(caller_environment: Mapping[str, str]) -> dict[str, str]:
     """The environment of a run's programs."""
     names = {*_PROXIES, *(name.upper() for name in _PROXIES)}
     return {
-        **{name: value for name, value in given.items() if name in names},
+        **{name: value for name, value in caller_environment.items() if name in names},
         "PATH": PATH,
         "HOME": "/root",
         "LC_ALL": "C.UTF-8",

@@ -100,10 +100,10 @@ class Apply:
     def _ready(self, held: ExitStack) -> "_Ready | Outcome":
         """Everything that can refuse a run. `held` has the lock, and removes a new run that does not begin."""
         if self.wishes.dry_run:
-            return self._planned(self.replan.plan())
+            return self._outcome_of(self.replan.plan())
         with self._lock(make=False):
             made = self.replan.plan()
-            outcome = self._planned(made)
+            outcome = self._outcome_of(made)
             self._close(made[0], outcome)
         if outcome.word != "done":
             return outcome
@@ -113,7 +113,7 @@ class Apply:
         assert lock is not None
         if lock.waited:  # another run ended meanwhile
             made = self.replan.plan()
-            outcome = self._planned(made)
+            outcome = self._outcome_of(made)
         return self._prepared(made, lock, held) if outcome.word == "done" else outcome
 
     def _prepared(self, made: tuple[Plan, Document], lock: Lock, held: ExitStack) -> _Ready:
@@ -144,7 +144,7 @@ class Apply:
             if lock is not None:
                 lock.close(changed=self.began or not make)
 
-    def _planned(self, made: tuple[Plan, Document]) -> Outcome:
+    def _outcome_of(self, made: tuple[Plan, Document]) -> Outcome:
         """Show the plan; the outcome where it has nothing to apply, else ``done``."""
         plan, document = made
         self.person.show(document)

@@ -34,7 +34,7 @@ def folder(root: str, below: str, made: int = 0) -> Iterator[int]:
     parts = [part for part in below.split("/") if part]
     try:
         for number, part in enumerate(parts):
-            is_new = number >= len(parts) - made and _made(part, descriptor)
+            is_new = number >= len(parts) - made and _make_folder(part, descriptor)
             inside = os.open(part, _FOLDER, dir_fd=descriptor)
             os.close(descriptor)
             descriptor = inside
@@ -45,7 +45,7 @@ def folder(root: str, below: str, made: int = 0) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _made(part: str, above: int) -> bool:
+def _make_folder(part: str, above: int) -> bool:
     with contextlib.suppress(FileExistsError):
         os.mkdir(part, dir_fd=above)
         return True
@@ -65,7 +65,7 @@ def shims_at(root: str) -> tuple[Place, ...]:
         try:
             with folder(root, below) as inside:
                 if before := before_of(inside, NAME):
-                    found.append(_file(os.path.join(root, below), below, inside)._replace(before=_known(before, inside)))
+                    found.append(_file(os.path.join(root, below), below, inside)._replace(before=_restorable(before, inside)))
         except OSError as error:
             if error.errno not in ELSEWHERE:
                 raise HostagentError(
@@ -74,7 +74,7 @@ def shims_at(root: str) -> tuple[Place, ...]:
     return tuple(found)
 
 
-def _known(before: Before, inside: int) -> Before:
+def _restorable(before: Before, inside: int) -> Before:
     """What can be put back: the other file may have gone."""
     return before if not before.kept or found_at(inside, KEPT) else Before(kept=False)
 

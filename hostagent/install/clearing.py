@@ -30,7 +30,7 @@ def add(target: Target, boot_id: str, clearing: Clearing, ends: float) -> None:
     path = target.inside(PATH)
     try:
         with _exclusive(os.path.dirname(path), ends):
-            words = (*_kept(_before(path, boot_id), clearing), clearing)
+            words = (*_within_limit(_before(path, boot_id), clearing), clearing)
             if len(words) > MOST:
                 found = f"found {len(words) - 1} clearings of this boot, wanted fewer than {MOST}"
                 raise HostagentError(found, "Clear all at once, without --subject")
@@ -77,7 +77,7 @@ def _before(path: str, boot_id: str) -> Cleared:
     return () if isinstance(cleared, Unread) or cleared[0] != boot_id else cleared[1]
 
 
-def _kept(words: Cleared, clearing: Clearing) -> Cleared:
+def _within_limit(words: Cleared, clearing: Clearing) -> Cleared:
     """Those before; at the limit without those that the new one covers."""
     if len(words) < MOST:
         return words

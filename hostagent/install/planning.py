@@ -22,7 +22,7 @@ from hostagent.profiles.profile import Loaded
 _ROUNDS = 5
 
 
-def planned(facts: HostFacts, loaded: Loaded, asked: Asked, place: Evidence, on_progress: Callable[[str], None] = lambda _: None) -> Plan:
+def plan_of(facts: HostFacts, loaded: Loaded, asked: Asked, place: Evidence, on_progress: Callable[[str], None] = lambda _: None) -> Plan:
     """The package manager is queried only where something is to do, and the host is no snapshot and no made tree. `on_progress`: gets what
     takes long.
     """

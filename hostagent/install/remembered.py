@@ -51,7 +51,7 @@ class _State:
 
 
 @frozen
-class _Kept:
+class _KeptItems:
     packages: tuple[str, ...]
     files: tuple[str, ...]
 
@@ -111,7 +111,7 @@ def kept_of(run: Run, name: str) -> Any:
     """``undo.json``, as it was written. Raises ``HostagentError``."""
 
     def check(found: Any) -> None:
-        kept: _Kept = build(_Kept, found, name, unknown=_more)
+        kept: _KeptItems = build(_KeptItems, found, name, unknown=_more)
         for key in kept.packages:
             _want_package(key, f"{name}.packages")
         for path in kept.files:

@@ -7,7 +7,7 @@ from hostagent.engine.pipeline import Prepared
 from hostagent.engine.target import Evidence, open_host
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.install.apply import Replan
-from hostagent.install.planning import planned
+from hostagent.install.planning import plan_of
 from hostagent.plan.document import Document, document
 from hostagent.plan.model import Asked, Plan
 from hostagent.plan.view import KINDS, View, view
@@ -17,7 +17,7 @@ Make = Callable[[HostFacts, Loaded, Asked, Evidence, Callable[[str], None]], Pla
 
 
 def replan_of(
-    place: Evidence, prepared: Prepared, asked: Asked, make: Make = planned, on_progress: Callable[[str], None] = lambda _: None
+    place: Evidence, prepared: Prepared, asked: Asked, make: Make = plan_of, on_progress: Callable[[str], None] = lambda _: None
 ) -> Replan:
     """`prepared`: the profile, and what a plan reads. `on_progress`: gets what takes long."""
 

@@ -162,7 +162,7 @@ def _refuse_others(place: str) -> None:
     inside = (os.path.join(above, name) for above, folders, files in os.walk(place) for name in (*folders, *files))
     for path in (os.path.dirname(place), place, *inside):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            found, wanted = _kind(os.lstat(path).st_mode), _wanted(path, place)
+            found, wanted = _kind(os.lstat(path).st_mode), _allowed_kinds(path, place)
             if found not in wanted:
                 raise HostagentError(f"{path}: found {found}, wanted {' or '.join(wanted)} of a run", "Look who made it, then remove it")
 
@@ -172,7 +172,7 @@ def _kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "no file")
 
 
-def _wanted(path: str, place: str) -> tuple[str, ...]:
+def _allowed_kinds(path: str, place: str) -> tuple[str, ...]:
     """What may be at `path`, which is the folder above the runs, or `place`, where they are, or inside."""
     name, _, rest = path[len(place) + 1 :].partition("/")
     if not rest and (name in ("", _NEW) or name.isdecimal()):

@@ -99,7 +99,7 @@ def _clear(root: str) -> None:
     for below in reversed(FOLDERS):
         try:
             with folder(root, below) as inside:
-                made = _cleared(inside)
+                made = _clear_folder(inside)
         except OSError as error:
             if error.errno not in ELSEWHERE:
                 raise
@@ -107,7 +107,7 @@ def _clear(root: str) -> None:
             _drop_folders(root, below, made)
 
 
-def _cleared(inside: int) -> int:
+def _clear_folder(inside: int) -> int:
     """How many directories were made for a file that never got its name."""
     new = before_of(inside, NEW)
     if not found_at(inside, NAME):  # of a file system without links

@@ -51,7 +51,7 @@ class Target:
         if self.path == "/":
             return os.path.realpath(path)
         for _ in range(_MAX_ROUNDS):
-            there, missing = self._resolved(path)
+            there, missing = self._resolve(path)
             found = self.path + there
             first = os.path.join(found, missing[0]) if len(missing) > 1 else ""
             if os.path.islink(first):
@@ -60,7 +60,7 @@ class Target:
                 return os.path.join(found.rstrip("/") or "/", *missing)
         raise StrayLinkError(f"{path}: found {os.path.join(there, missing[0])}, wanted a directory that can be opened", "Look what it is")
 
-    def _resolved(self, path: str) -> tuple[str, list[str]]:
+    def _resolve(self, path: str) -> tuple[str, list[str]]:
         """Of the host: the part of `path` that is there, with every link on the way resolved, and the names behind it."""
         there, missing = path, list[str]()
         while True:

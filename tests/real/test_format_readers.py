@@ -13,7 +13,7 @@ from hostagent.daemon.build_message import metrics as of_report
 from hostagent.daemon.debounce import first
 from hostagent.daemon.history import FRESH
 from hostagent.daemon.metrics import metrics
-from hostagent.daemon.processes import used
+from hostagent.daemon.processes import usage
 from hostagent.daemon.shared_state import SharedState
 from hostagent.daemon.staleness import made_stale
 from hostagent.engine.report import HostIdentity
@@ -92,7 +92,7 @@ def test_promtool_finds_nothing_to_say_about_what_the_daemon_adds(deliveries):
     ]
     messages += [made_stale(one, 1764000000.0) for one in messages if one]
     for one in messages:
-        text = metrics(one, shared.deliveries(), used())
+        text = metrics(one, shared.deliveries(), usage())
         assert promtool(text) == (0, "")
         assert ("hostagent_pass_duration_seconds 0.75\n" in text) == (one is not None and one.has_pass)
         rows = [line for line in text.splitlines() if line.startswith("hostagent_deliveries_total{")]

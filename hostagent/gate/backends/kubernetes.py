@@ -77,7 +77,7 @@ class Kubernetes:
         self._own, self._apis = threading.local(), list[Api]()
         self._pool = ThreadPoolExecutor(_AT_ONCE)
         self._reader = Reader(request, prefix, self._dra_nodes)
-        self._seen = set[str]()
+        self._names = set[str]()
         self._is_read = False
         self._hosts = dict[str, str]()
         self._offered = dict[str, tuple[int, int]]()
@@ -110,12 +110,12 @@ class Kubernetes:
         if self._counted is not None:
             taken = {name: self._counted.of(name) for name in names}
         else:
-            taken = dict(zip(names, self._pool.map(self._taken, names), strict=True))
+            taken = dict(zip(names, self._pool.map(self._pod_use, names), strict=True))
         return {name: self._free(name, taken[name]) for name in names}
 
     def not_examined(self) -> int:
         """By the server's own count. Where all were to be read, one that is left has changed its labels meanwhile."""
-        left = max(0, self._ask(lambda api: api.count(NODES), _OF_NODES) - len(self._seen))
+        left = max(0, self._ask(lambda api: api.count(NODES), _OF_NODES) - len(self._names))
         if left and self._is_read and not self._terms and not self.incomplete:
             self.incomplete = f"{counted(left, 'node')} came or changed while the others were read"
         return left
@@ -168,15 +168,15 @@ class Kubernetes:
             name = text(part(item, "metadata"), "name")
             if not name:
                 raise HostagentError("found a node without a name in the answer of the API server, wanted nodes", "")
-            if name in self._seen:
+            if name in self._names:
                 continue
-            self._seen.add(name)
+            self._names.add(name)
             node = self._reader.node(item)
             if node:
-                found.append(self._kept(node))
+                found.append(self._with_cached_values(node))
         return found
 
-    def _kept(self, node: Node) -> Candidate:
+    def _with_cached_values(self, node: Node) -> Candidate:
         self._offered[node.candidate.node] = node.gpus, node.pods
         if self._request.ignore_running:
             node.candidate.free_gpus = node.gpus
@@ -205,7 +205,7 @@ class Kubernetes:
                 self._pause(min(error.retry_after_s or 0.5 * 2**number, _LONGEST_WAIT_S))
         raise AssertionError
 
-    def _taken(self, node: str) -> PodUse:
+    def _pod_use(self, node: str) -> PodUse:
         counted = PodSums()
         self._count(counted, fields_of(node))
         return counted.of(node)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from hostagent.core.escape import visible
 from hostagent.slurm.client import Answer, SlurmError, last_line
-from hostagent.slurm.node import Node, left, parse_nodes, states_of
+from hostagent.slurm.node import Node, parse_nodes, states_of, unused
 
 #: Seconds of a call that lists the cluster. Clients give up by themselves 10 s after slurmctld's last word (MessageTimeout); ten thousand
 #: nodes take sinfo a second.
@@ -93,7 +93,10 @@ def _node(row: Any, program: str) -> Node:
         raise SlurmError(f"{program} --json shows a node without a name")
     get = row.get
     memory, used = _whole(get("real_memory")), _whole(get("alloc_memory"))
-    free = [left(_whole(get("effective_cpus", get("cpus"))), _whole(get("alloc_cpus"))), _whole(get("idle_cpus", get("alloc_idle_cpus")))]
+    free = [
+        unused(_whole(get("effective_cpus", get("cpus"))), _whole(get("alloc_cpus"))),
+        _whole(get("idle_cpus", get("alloc_idle_cpus"))),
+    ]
     known = [one for one in free if one is not None]
     return Node(
         name=row["name"],
@@ -109,7 +112,7 @@ def _node(row: Any, program: str) -> Node:
         gres_used=get("gres_used") if type(get("gres_used")) is str else None,
         booted_at=float(_whole(get("boot_time")) or 0),
         free_cpus=min(known, default=None),
-        free_memory=left(left(memory, used), _whole(get("specialized_memory", 0))),
+        free_memory=unused(unused(memory, used), _whole(get("specialized_memory", 0))),
         used_memory=used,
         owner=str(get("owner")) if type(get("owner")) in (str, int) else "",
     )

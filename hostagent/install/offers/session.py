@@ -15,7 +15,7 @@ from hostagent.install.keys import key_bytes
 from hostagent.install.offers.apt import Apt
 from hostagent.install.offers.dnf import Dnf, Tdnf
 from hostagent.install.offers.programs import Programs
-from hostagent.install.offers.room import Laid, Room
+from hostagent.install.offers.room import OverlayFile, Room
 from hostagent.install.offers.zypper import Zypper
 from hostagent.plan.model import Key, Operation, Remove, Write
 from hostagent.plan.offers import Candidate, Offers, Question, RefreshFault, Transaction
@@ -56,31 +56,31 @@ class Session:
         self._room: Room | None = None
         self._manager: PackageManager | None = None
         self._settings: dict[str, bytes] = {}
-        self._files_in_room: dict[str, Laid] | None = None
+        self._files_in_room: dict[str, OverlayFile] | None = None
         self._keys: dict[Key, bytes] = {}
 
-    def answer(self, offers: Offers, laid: Iterable[Operation], questions: Iterable[Question]) -> Offers:
+    def answer(self, offers: Offers, operations: Iterable[Operation], questions: Iterable[Question]) -> Offers:
         """`offers` with the answers to `questions`, or with the fault that there are none for."""
         before = self._files_in_room
-        fault = self._ready(laid)
+        fault = self._ready(operations)
         if fault is not None:
             return replace(offers, asked=True, fault=fault)
         kept = offers if self._files_in_room == before else replace(offers, transactions={})
         return self._with_answers(kept, tuple(questions))
 
-    def fetch(self, laid: Iterable[Operation], packages: Iterable[tuple[str, str]]) -> "RefreshFault | Unread | None":
+    def fetch(self, operations: Iterable[Operation], packages: Iterable[tuple[str, str]]) -> "RefreshFault | Unread | None":
         """Download these packages, each at its version, into the retained directory, without those that no repository has."""
-        fault = self._ready(laid)
+        fault = self._ready(operations)
         return fault if fault is not None or self._manager is None else self._manager.fetch(packages)
 
     def close(self) -> None:
         if self._room:
             self._room.close()
 
-    def _ready(self, laid: Iterable[Operation]) -> "RefreshFault | Unread | None":
+    def _ready(self, operations: Iterable[Operation]) -> "RefreshFault | Unread | None":
         if self._manager is None and (fault := self._opened()) is not None:
             return fault
-        files = self._files(laid)
+        files = self._files(operations)
         if isinstance(files, RefreshFault):
             return files
         return self._lay(files) if files != self._files_in_room else None
@@ -101,22 +101,22 @@ class Session:
         self._settings = dict(self._manager.settings())
         return None
 
-    def _files(self, operations: Iterable[Operation]) -> "dict[str, Laid] | RefreshFault":
-        files = {path: Laid(path, content) for path, content in self._settings.items()}
+    def _files(self, operations: Iterable[Operation]) -> "dict[str, OverlayFile] | RefreshFault":
+        files = {path: OverlayFile(path, content) for path, content in self._settings.items()}
         for one in operations:
             if isinstance(one, Write):
-                files[one.path] = Laid(one.path, one.content.encode(), one.mode)
+                files[one.path] = OverlayFile(one.path, one.content.encode(), one.mode)
             elif isinstance(one, Remove):
-                files[one.path] = Laid(one.path, None)
+                files[one.path] = OverlayFile(one.path, None)
             elif isinstance(one, Key):
                 content = self._keys.get(one) or key_bytes(one)
                 if isinstance(content, RefreshFault):
                     return content
-                files[one.path] = Laid(one.path, content)
+                files[one.path] = OverlayFile(one.path, content)
                 self._keys[one] = content
         return files
 
-    def _lay(self, files: dict[str, Laid]) -> "RefreshFault | Unread | None":
+    def _lay(self, files: dict[str, OverlayFile]) -> "RefreshFault | Unread | None":
         assert self._room
         assert self._manager
         before = self._files_in_room or {}

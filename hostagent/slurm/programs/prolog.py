@@ -46,7 +46,7 @@ ALLOWED = Answer(is_refused=False)
 
 
 def scope_of(asked: str, environment: Mapping[str, str]) -> "Scope":
-    """`asked`: auto, single, multi. A job whose number of nodes is not known has one.
+    """`asked`: auto, single, multi. A job with an unknown number of nodes has one.
 
     >>> scope_of("auto", {"SLURM_JOB_NUM_NODES": "2"}), scope_of("auto", {"SLURM_JOB_NUM_NODES": "1"}), scope_of("auto", {})
     ('multi', 'single', 'single')

@@ -103,7 +103,7 @@ def planned(name, monkeypatch, **overlay):
     monkeypatch.setattr(planning, "Session", Session)
     monkeypatch.setattr(planning, "view", lambda _: seen)
     monkeypatch.setattr(planning, "_has_package_manager", lambda *_: True)
-    return planning.planned(HostFacts({}), load("default", site_file="", overlay=overlay), Asked(), Evidence())
+    return planning.plan_of(HostFacts({}), load("default", site_file="", overlay=overlay), Asked(), Evidence())
 
 
 def todo_plan(*do):
