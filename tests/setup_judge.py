@@ -14,7 +14,7 @@ from hostagent.cli.setuprequest import asked_for
 from hostagent.engine.collect import READERS
 from hostagent.engine.collection import InProcess
 from hostagent.engine.pipeline import judge, policy_of, prepare
-from hostagent.host.caller_tools import Wanted, asked
+from hostagent.host.caller_tools import ToolRun, running_tools
 from hostagent.host.recording import ReplayBackend
 from hostagent.profiles import profile
 from hostagent.setup import KINDS
@@ -80,8 +80,8 @@ def _answer(case: Case, environment: dict[str, str]):
     os.environ.update(environment)
     context = command.make_context("setup", list(case.args))
     request = asked_for(context, None, context.params)
-    with asked({key: Wanted(*one) for key, one in asks(request).items()}, environment) as pending:
-        heard = pending.heard()
+    with running_tools({key: ToolRun(*one) for key, one in asks(request).items()}, environment) as pending:
+        heard = pending.answers()
     facts, report = host("no-gpu-vm")
     return verdict(request, facts, answered({key: Said(*one) for key, one in heard.items()}, (NODE,)), report)
 

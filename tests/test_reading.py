@@ -428,12 +428,8 @@ def test_every_reader_declares_what_it_is_read_from_and_which_lanes_it_asks():
         backend, facts = replay(path), {}
         for name in ALL_READERS:
             _read(name, backend, facts, needs[name], asked[name])
-    assert needs == {name: set(reader.needs) for name, reader in ALL_READERS.items()}, (
-        "say it in READERS, hostagent/engine/collect/__init__.py"
-    )
-    assert asked == {name: set(reader.lanes) for name, reader in ALL_READERS.items()}, (
-        "say it in READERS, hostagent/engine/collect/__init__.py"
-    )
+    assert needs == {name: set(reader.needs) for name, reader in ALL_READERS.items()}, "say it in READERS, hostagent/engine/collect.py"
+    assert asked == {name: set(reader.lanes) for name, reader in ALL_READERS.items()}, "say it in READERS, hostagent/engine/collect.py"
 
 
 def _read(name, backend, facts, needs, asked):
@@ -474,7 +470,7 @@ def test_a_host_that_is_left_early_leaves_no_process():
 
 def _no_children():
     """The kernel takes its time to end a copy of a large process: what was killed and not waited for is reaped as the next child begins."""
-    child._reap(*child._left_behind)
+    child._reap(*child._unreaped)
     return not children()
 
 

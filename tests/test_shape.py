@@ -106,6 +106,19 @@ def test_a_module_says_what_it_is():
     assert [path for path in silent if not path.startswith("checks/") or not path.endswith("__init__.py")] == []
 
 
+def test_a_domain_imports_nothing_by_its_own_name():
+    """So that one of its modules costs that module alone."""
+    own = [path for path in MODULES if re.fullmatch(r"hostagent/domains/(\w+/)?__init__\.py", path)]
+    assert len(own) > 1
+    assert [path for path in own if any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree_of(path)))] == []
+
+
+def test_a_topic_has_one_home():
+    """Besides its domain a topic is in facts, in the command line, and in the family of its checks."""
+    places = {re.sub(r"^(hostagent/domains/\w+|checks/hostagent_checks/\w+)/.*|/[^/]+$", r"\1", path) for path in MODULES if "nccl" in path}
+    assert sorted(places) == ["checks/hostagent_checks/nccl", "hostagent/cli", "hostagent/domains/nccl", "hostagent/facts"]
+
+
 def reaches(tree):
     """Lines that do I/O: the builtin open, parts of os and os.path that ask the kernel, modules made for it."""
     has_os = any(isinstance(node, ast.Import) and any(alias.name == "os" for alias in node.names) for node in ast.walk(tree))

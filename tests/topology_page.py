@@ -2,7 +2,7 @@
 
 import textwrap
 
-from hostagent.domains.topology.tables.distance_classes import CLASSES
+from hostagent.domains.topology.distance import CLASSES
 from tests.golden import recorded_map
 from tests.readme import output
 

@@ -49,7 +49,7 @@ def show_profile(name: str, form: str, as_json: bool) -> None:
 
     With --format yaml, as a profile that gives the same values again.
     """
-    loaded = desired(name, anybodys=True)
+    loaded = desired(name, any_owner=True)
     warn(loaded.warnings)
     if as_json or form == "json":
         put(json.dumps({"profile": plain(loaded.profile), "hash": loaded.digest, "origin": dict(loaded.origins)}, indent=1) + "\n")
@@ -78,13 +78,13 @@ def init_profile(output: str) -> None:
 
     It extends 'default': delete what you do not change, and it stays as 'default' has it.
     """
-    from hostagent.profiles.written import started
+    from hostagent.profiles.written import template
 
     is_file = output not in ("", STANDARD)
     if is_file and not is_absent(output) and not output.startswith("/dev/"):
         raise HostagentError(f"{output} exists, and may be somebody's profile", "Name another file, or remove this one")
     name = os.path.splitext(os.path.basename(output))[0] if is_file else "mine"
-    write(started(name, __version__), output)
+    write(template(name, __version__), output)
 
 
 @command.command("validate", epilog=examples("hostagent profile validate mine.yaml", "cat mine.yaml | hostagent profile validate -"))
@@ -95,7 +95,7 @@ def validate_profile(path: str) -> None:
     It may be a stranger's: nothing that it names is imported. What belongs to another catalogue than hostagent's own is named
     instead, and not verified.
     """
-    loaded = desired(profile.file_name(path), site_file="", anybodys=True)
+    loaded = desired(profile.file_name(path), site_file="", any_owner=True)
     others = [name for name in loaded.profile.catalogues if name != catalogue.OURS]
     checks = catalogue.load(name for name in loaded.profile.catalogues if name == catalogue.OURS)
     fitted = catalogue.refuse_unknown_ids(checks, catalogue.without_catalogues(loaded, others))

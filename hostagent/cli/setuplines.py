@@ -30,17 +30,16 @@ class Seen(NamedTuple):
 def looked(request: "Request", place: Evidence, profile_name: str, *, asking: bool = True) -> Seen:
     """One pass over the host, as ``check`` makes it, and meanwhile the tools: of this machine alone, and where they are asked."""
     from hostagent.engine.collect import READERS
-    from hostagent.host.caller_tools import Wanted
-    from hostagent.host.caller_tools import asked as running
+    from hostagent.host.caller_tools import ToolRun, running_tools
     from hostagent.setup.tools import asks
 
-    wanted = {name: Wanted(*one) for name, one in asks(request).items()} if asking and place.is_this_machine else {}
+    wanted = {name: ToolRun(*one) for name, one in asks(request).items()} if asking and place.is_this_machine else {}
     kinds = (*READERS, *KINDS)
-    with running(wanted, os.environ) as pending:
+    with running_tools(wanted, os.environ) as pending:
         with open_host(place, kinds) as reading:
             prepared = prepared_for(place, profile_name)
             facts, report = _judged(reading, prepared._replace(kinds=kinds))
-        heard = pending.heard()
+        heard = pending.answers()
     from hostagent.setup.tools import Said, answered
 
     return Seen(facts, report, answered({name: Said(*one) for name, one in heard.items()}, _names(facts)), prepared)

@@ -1,1 +1,1 @@
-"""What every part uses and no part of a host knows: values, types, text, files of our own."""
+"""Used by every layer and independent of any host: values, types, text, files of our own."""

@@ -1,4 +1,4 @@
-"""The shapes of answers: what a question of a file, a disk or a program answers."""
+"""Types of answers: to questions about files, disks and programs."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ Answer = Any  # bytes for file contents; else what JSON can hold
 
 KIB = 1024
 MIB = 1024 * KIB
-#: Of a process' command line so many words are in an answer, and of each so many bytes.
+#: Words of a process' command line in an answer, and bytes of each.
 ARGUMENTS, ARGUMENT_BYTES = 64, 4096
 _NAMES = tuple[str, ...]
 
@@ -36,10 +36,10 @@ class Disk(NamedTuple):
 
 
 class Elf(NamedTuple):
-    """What a file is by its ELF header: ``machine`` is e_machine, 0 of what is no 64-bit ELF file."""
+    """A file's ELF header: ``machine`` is e_machine, 0 of what is no 64-bit ELF file."""
 
     machine: int
-    whole: bool  # a shared library, and each segment that is loaded ends within the file
+    whole: bool  # a shared library, and each loaded segment ends within the file
 
 
 class NcclFile(NamedTuple):
@@ -48,7 +48,7 @@ class NcclFile(NamedTuple):
     version: str  # "" of a plug-in
     cuda: str
     needed: tuple[str, ...]  # names of libraries
-    paths: tuple[str, ...]  # where it wants them to be looked for (RPATH, RUNPATH), as it is written
+    paths: tuple[str, ...]  # RPATH and RUNPATH, as written
     symbols: tuple[str, ...]  # of NCCL's interfaces: ncclNetPlugin_v10
 
 

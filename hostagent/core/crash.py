@@ -1,21 +1,21 @@
-"""What a crash leaves behind: its traceback as a few short lines that name no place of this machine."""
+"""A traceback as a few short lines without paths of this machine."""
 
 from collections.abc import Iterator
 
-#: As many lines, the last ones, and as many characters of each.
+#: Lines kept, the last ones, and characters of each.
 _LINES, _WIDTH = 20, 200
 
 
 def crash_text(error: BaseException) -> str:
-    """``TypeError: what it says``; an error that cannot even say that is its type alone."""
+    """``TypeError: message``; only the type where the message cannot be rendered."""
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # its text is made of something that refuses to be text, such as an ``Unread``
+    except Exception:  # an argument that has no text, such as an ``Unread``
         return type(error).__name__
 
 
 def crash_lines(error: BaseException) -> tuple[str, ...]:
-    """The traceback of `error` and of what it was raised from, without the lines of code: reading those would be I/O.
+    """The traceback of `error` and of what it was raised from, without source lines: reading those would be I/O.
 
     >>> try:
     ...     int("none")
@@ -40,7 +40,7 @@ def _lines(error: BaseException, seen: frozenset[int]) -> Iterator[str]:
 
 
 def _place(path: str, module: object) -> str:
-    """``hostagent/engine/evaluate.py``: as much of a file's path as its module's name has parts."""
+    """``hostagent/engine/evaluate.py``: the end of a file's path, as many parts as its module's name has."""
     parts = path.split("/")
     depth = str(module).count(".") + (2 if parts[-1] == "__init__.py" else 1)
     return "/".join(parts[-depth:])

@@ -1,12 +1,12 @@
-"""A limit on time that also holds for what computes: ``OutOfTime`` is raised in the middle of it.
+"""Time limits that also stop a computation: ``OutOfTime`` is raised within it.
 
-Reading has limits of the wall clock (`time_limit`): a host may not answer. Judging and rendering only compute, and have limits of the
-processor's (`processor_limit`): on a busy machine they take longer, and no more work.
+Reading has limits on the wall clock (`time_limit`): a host may not answer. Evaluation and rendering only compute, and have limits on
+processor time (`processor_limit`): on a busy machine they take longer without more work.
 
-What is stuck in one system call or one call of C code is not reached: that is what a child process is for.
+A thread within one system call or one call of C code is not interrupted: those run in a child process.
 """
 
-# While a processor timer runs, CLOCK_PROCESS_CPUTIME_ID moves in steps of the kernel's tick: measure by the thread's clock.
+# While a processor timer runs, CLOCK_PROCESS_CPUTIME_ID advances by kernel ticks: measure with the thread's clock.
 
 import signal
 import time
@@ -17,14 +17,14 @@ from hostagent.core.errors import OutOfTime
 
 #: Seconds from one ``OutOfTime`` to the next, for a block that caught the first and went on.
 _AGAIN_S = 0.25
-#: Seconds of processor time for judging, and as many for writing a document: each takes some hundredths of one.
+#: Seconds of processor time to evaluate, and to render a document: each takes some hundredths of one.
 COMPUTING_S = 5.0
 
 
 class Deadline(NamedTuple):
-    """When something has to end."""
+    """A point in time by which an operation has to end."""
 
-    seconds: float  # that it was given, for people
+    seconds: float  # its length, for messages
     ends: float  # on the monotonic clock
 
     @property
@@ -33,22 +33,22 @@ class Deadline(NamedTuple):
 
 
 def within(seconds: float) -> Deadline:
-    """The deadline that many seconds from now."""
+    """The deadline `seconds` from now."""
     return Deadline(seconds, time.monotonic() + seconds)
 
 
 class time_limit:  # noqa: N801  used as contextlib's are
     """Raise ``OutOfTime`` in the code of this block once `seconds` have passed, and again every quarter of a second.
 
-    By a signal, which only the main thread can catch: in another thread nothing is limited. A timer that runs already, of a
-    block around this one or of a caller, goes on when this block ends. No generator makes this: an alarm that meets
-    contextlib's own code on the way out would leave the timer running, and raise in whatever comes next.
+    By a signal, which only the main thread can catch: without effect in another thread. A timer that runs already, of an enclosing
+    block or a caller, continues when this block ends. Not a generator with `contextlib`: an alarm within contextlib's own code at the
+    exit would leave the timer running and raise in the code after the block.
     """
 
     _timer, _signal, _now, _unit = signal.ITIMER_REAL, signal.SIGALRM, staticmethod(time.monotonic), "s"
 
     def __init__(self, seconds: float, shown_s: float = 0) -> None:
-        """`shown_s`: the seconds that a message names, where `seconds` are the rest of them."""
+        """`shown_s`: the seconds in the message, where `seconds` are what remains of them."""
         self._seconds = seconds
         self._shown_s = shown_s or seconds
         self._holds = False
@@ -59,7 +59,7 @@ class time_limit:  # noqa: N801  used as contextlib's are
             self._usual = signal.signal(self._signal, self._stop)
         except ValueError:  # not the main thread
             return
-        self._mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, {self._signal})  # whoever started us may have blocked it
+        self._mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, {self._signal})  # the parent process may have blocked it
         self._holds = True
         self._started = self._now()
         self._left_s, self._again_s = signal.setitimer(self._timer, max(self._seconds, 0.001), _AGAIN_S)
@@ -82,10 +82,10 @@ class time_limit:  # noqa: N801  used as contextlib's are
 
 
 class processor_limit(time_limit):  # noqa: N801
-    """The same by the processor time of this process: for what only computes, which on a busy machine waits and does not work."""
+    """The same by processor time of this process: a computation on a busy machine mostly waits."""
 
     _timer, _signal, _now, _unit = signal.ITIMER_PROF, signal.SIGPROF, staticmethod(time.process_time), "s of processor time"
 
 
-#: An alarm that meets these would leave a block half entered or half left; while the block lasts, the next one comes soon.
+#: No exception within these: it would leave the block half entered; during the block the next alarm follows soon.
 _OWN_CODE = (time_limit.__enter__.__code__, time_limit.__exit__.__code__)

@@ -1,8 +1,8 @@
-"""Text of a judged host, made safe to show: what could move a cursor, hide or reorder text is spelled out."""
+"""Escapes characters in text of a host that could move a cursor, hide or reorder text."""
 
 
 def visible(text: str) -> str:
-    r"""`text` on one line, with every character that does not print as its escape.
+    r"""`text` on one line, with every unprintable character escaped.
 
     >>> visible("a\x1b[31mb\nc")
     'a\\x1b[31mb\\nc'
@@ -13,7 +13,7 @@ def visible(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many characters of it.
+    """`text` cut to `most` characters.
 
     >>> cut("abc", 3), cut("abcd", 3)
     ('abc', 'ab…')

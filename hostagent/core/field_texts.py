@@ -1,4 +1,4 @@
-"""What each field of a class says, for its schema: the text under the field in the source. Python itself drops these texts."""
+"""Descriptions of the fields of a class, for its schema: the strings under the fields in the source, which Python drops."""
 
 import ast
 import functools

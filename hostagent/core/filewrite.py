@@ -1,4 +1,4 @@
-"""Writing a rendered report: whole or not at all, and into nothing but what its caller named."""
+"""Writes a rendered report atomically, and only to the path that its caller named."""
 
 import contextlib
 import errno
@@ -16,15 +16,15 @@ _NEW = os.O_WRONLY | os.O_CLOEXEC
 def deliver(text: str, path: str, mode: int | None = None, *, ends: float = math.inf) -> None:
     """Write `text` to `path`. Raises ``OSError``.
 
-    A regular file or a link is replaced in one step, with `mode`, or 0666 less the umask. Written into are /dev/stdout, /dev/stderr and
-    /dev/fd/N, which the caller opened, for as long as their reader takes; /dev/null; and a pipe or character device that is root's or the
-    caller's own and named without a link, until `ends` on the monotonic clock. Everything else is refused.
+    A regular file or a link is replaced atomically, with `mode`, or 0666 less the umask. Written to directly are /dev/stdout, /dev/stderr
+    and /dev/fd/N, which the caller opened, without a deadline; /dev/null; and a pipe or character device that belongs to root or the
+    caller and is named without a link, until `ends` on the monotonic clock. Everything else is refused.
     """
     data = text.encode("utf-8", "backslashreplace")
-    path = f"/{os.path.abspath(path).lstrip('/')}"  # POSIX leaves two leading slashes as they are
+    path = f"/{os.path.abspath(path).lstrip('/')}"  # abspath keeps two leading slashes (POSIX)
     own = _own_descriptor(path)
     if own is not None:
-        _feed(os.dup(own), data, math.inf)  # opened again it would begin at the start of what it appends to
+        _feed(os.dup(own), data, math.inf)  # opening it again would start at offset 0
         return
     folder, name = os.path.split(os.fsencode(path))
     place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -34,18 +34,18 @@ def deliver(text: str, path: str, mode: int | None = None, *, ends: float = math
             _refuse_dev(place)
             _replace(data, name, place, mode)
         else:
-            _feed(_opened(found, name, place, folder), data, ends)
+            _feed(_open_existing(found, name, place, folder), data, ends)
     finally:
         os.close(place)
 
 
 def has_place(path: str) -> bool:
-    """Whether the directory of `path` is there: what is written at the end of a long run is looked for at its start."""
+    """Whether the directory of `path` exists: checked at the start of a long run that writes at its end."""
     return os.path.isdir(os.path.dirname(os.path.abspath(path)))
 
 
 def _own_descriptor(path: str) -> int | None:
-    """What the caller of this process opened under a name like /dev/stdout or /dev/fd/3; None for any other path."""
+    """The inherited descriptor that a path like /dev/stdout or /dev/fd/3 names; None for any other path."""
     if path in _STANDARD:
         return _STANDARD[path]
     number = path.removeprefix(_OPEN_DESCRIPTORS)
@@ -57,7 +57,7 @@ def _own_descriptor(path: str) -> int | None:
 
 
 def _is_inherited(descriptor: int) -> bool:
-    """What Python opened itself is closed for its children; only what came with the start is not."""
+    """Python opens its own descriptors non-inheritable; inherited ones stay inheritable."""
     try:
         return os.get_inheritable(descriptor)
     except OSError:
@@ -65,7 +65,7 @@ def _is_inherited(descriptor: int) -> bool:
 
 
 def _refuse_dev(place: int) -> None:
-    """A name mistyped there would take the place of a link that everybody uses, or look like a device."""
+    """No new file in /dev: a mistyped name would replace a link that other programs use, or look like a device."""
     with contextlib.suppress(FileNotFoundError):
         if os.path.samestat(os.fstat(place), os.stat("/dev")):
             raise OSError(errno.EINVAL, "found no device of that name, wanted one or a file that is not in /dev")
@@ -78,8 +78,8 @@ def _look(name: bytes, place: int) -> os.stat_result | None:
         return None
 
 
-def _opened(found: os.stat_result, name: bytes, place: int, folder: bytes) -> int:
-    """A descriptor of a pipe or character device that may be written into, and never waits for anybody."""
+def _open_existing(found: os.stat_result, name: bytes, place: int, folder: bytes) -> int:
+    """A non-blocking descriptor of a pipe or character device that may be written."""
     kind = stat.S_IFMT(found.st_mode)
     if kind not in (stat.S_IFIFO, stat.S_IFCHR):
         word = {stat.S_IFDIR: "directory", stat.S_IFSOCK: "socket", stat.S_IFBLK: "block device"}.get(kind, "thing of another kind")
@@ -91,7 +91,7 @@ def _opened(found: os.stat_result, name: bytes, place: int, folder: bytes) -> in
     if os.readlink(b"/proc/self/fd/%d" % place) != folder:
         raise OSError(errno.ELOOP, "found a pipe or device behind a link, wanted it named without one")
     flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
-    descriptor = os.open(name, flags, dir_fd=place)  # a pipe that nobody reads refuses
+    descriptor = os.open(name, flags, dir_fd=place)  # fails for a pipe without a reader
     now = os.fstat(descriptor)
     if (now.st_dev, now.st_ino, now.st_rdev) != (found.st_dev, found.st_ino, found.st_rdev):
         os.close(descriptor)
@@ -100,7 +100,7 @@ def _opened(found: os.stat_result, name: bytes, place: int, folder: bytes) -> in
 
 
 def _feed(descriptor: int, data: bytes, ends: float) -> None:
-    """All of `data`, waiting for a slow reader until `ends`. The descriptor is closed."""
+    """Write all of `data`, waiting for a slow reader until `ends`; closes the descriptor."""
     rest = memoryview(data)
     try:
         while rest:
@@ -123,7 +123,7 @@ def _wait(descriptor: int, ends: float) -> None:
 
 
 def _replace(data: bytes, name: bytes, place: int, mode: int | None) -> None:
-    """By a file next to it and a rename: a reader finds the old or the new, whole."""
+    """By a temporary file and rename(2): a reader sees the old or the new file, complete."""
     temporary = b".%s.%s" % (name[:200], os.urandom(8).hex().encode())
     try:
         if not _written_nameless(data, temporary, place, mode):
@@ -136,8 +136,8 @@ def _replace(data: bytes, name: bytes, place: int, mode: int | None) -> None:
 
 
 def _written_nameless(data: bytes, temporary: bytes, place: int, mode: int | None) -> bool:
-    """Into a file that gets its name when it is whole: not even SIGKILL in the middle leaves one. False where that does not exist:
-    it is a thing of the file system, and of /proc.
+    """By O_TMPFILE and linkat(2): even SIGKILL leaves no temporary file. False where the file system does not support it, or
+    without /proc.
     """
     try:
         descriptor = os.open(".", _NEW | os.O_TMPFILE, _bits(mode), dir_fd=place)
@@ -160,8 +160,8 @@ def _bits(mode: int | None) -> int:
 
 def _fill(descriptor: int, data: bytes, mode: int | None) -> None:
     try:
-        if mode is not None and stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:  # the umask; a process without that right has set it
-            with contextlib.suppress(PermissionError):  # a directory with access rules of its own
+        if mode is not None and stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:  # of the umask; a process that may not chmod has set it
+            with contextlib.suppress(PermissionError):  # a directory with ACLs
                 os.fchmod(descriptor, mode)
         rest = memoryview(data)
         while rest:

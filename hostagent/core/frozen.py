@@ -1,6 +1,6 @@
-"""``@frozen``: a frozen dataclass whose methods are shared instead of generated for each class.
+"""``@frozen``: a frozen dataclass with shared methods instead of methods generated for each class.
 
-Generating code for some sixty classes costs a quarter of what importing hostagent does. ``dataclasses.replace``, ``fields`` and
+Generating code for some sixty classes costs a quarter of the import time of hostagent. ``dataclasses.replace``, ``fields`` and
 ``is_dataclass`` work as ever.
 """
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_: Any) -> Any:
-        """For type checkers alone."""
+        """For type checkers only."""
         return lambda decorator: decorator
 
 
@@ -23,7 +23,7 @@ Class = TypeVar("Class", bound=type)
 
 def _init(self: Any, *values: Any, **named: Any) -> None:
     wanted = self.__fields__
-    if len(values) == len(wanted) and not named:  # nearly always: a host has thousands of values
+    if len(values) == len(wanted) and not named:  # the usual case: a host has thousands of values
         self.__dict__.update(zip(wanted, values, strict=True))
         return
     if not values and named.keys() == wanted.keys():
@@ -76,9 +76,9 @@ def frozen(*, subject: str, called: str, parent: str = "") -> Callable[[Class], 
 def frozen(kind: Any = None, *, subject: str = "", called: str = "", parent: str = "") -> Any:
     """Fields in order, by keyword or position; no assignment after ``__init__``. Class variables are no fields.
 
-    A host has several of a class with a `subject`: the field that names one of them. `called` is what a reader calls
-    one, and the class's own name in snake case is its kind in a report. `parent` is the field that names the subject which
-    one is a part of: a port's card. Raises ``TypeError`` for a subject or a parent that is no field.
+    `subject`: the field that identifies one of several instances of a host. `called` is the word for one in texts; the class name in
+    snake case is its kind in a report. `parent` is the field with the subject that it is a part of: a port's card. Raises ``TypeError``
+    for a subject or a parent that is no field.
 
     >>> @frozen(subject="name", called="RDMA port", parent="pci")
     ... class RdmaPort:
@@ -107,10 +107,10 @@ def frozen(kind: Any = None, *, subject: str = "", called: str = "", parent: str
 
 
 def subject_kind(kind: type) -> str:
-    """The word of a report for one of several: ``Gpu`` is gpu, ``RdmaPort`` rdma_port."""
+    """The kind of a subject in reports: ``Gpu`` is gpu, ``RdmaPort`` rdma_port."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.__name__).lower()
 
 
 def called_of(kind: type) -> str:
-    """The word of a reader for one of several: GPU, container runtime."""
+    """The word for a subject in texts: GPU, container runtime."""
     return str(getattr(kind, "__called__", kind.__name__))

@@ -1,4 +1,4 @@
-"""SHA-1 and SHA-256 without OpenSSL: loading it costs a start 3 ms and 4 MiB."""
+"""SHA-1 and SHA-256 without OpenSSL, which costs 3 ms and 4 MiB per start."""
 
 from contextlib import suppress
 from importlib import import_module
@@ -9,7 +9,7 @@ _OWN = {"sha1": ("_sha1",), "sha256": ("_sha2", "_sha256")}
 
 
 def hexdigest(algorithm: Literal["sha1", "sha256"], data: bytes) -> str:
-    """The digest as lower-case hexadecimal digits. It identifies; it keeps no secret.
+    """The digest as lower-case hexadecimal digits. For identification, not for security.
 
     >>> hexdigest("sha1", b"")[:8], hexdigest("sha256", b"")[:8]
     ('da39a3ee', 'e3b0c442')
@@ -23,5 +23,5 @@ def hexdigest(algorithm: Literal["sha1", "sha256"], data: bytes) -> str:
 
 
 def short_digest(text: str) -> str:
-    """16 digits that stand for a text: a part of any name that Kubernetes takes."""
+    """16 digits of its SHA-256, valid as a part of any Kubernetes name."""
     return hexdigest("sha256", text.encode())[:16]

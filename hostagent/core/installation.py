@@ -1,6 +1,6 @@
 """How this copy of hostagent was installed, and the program that starts it."""
 
-# pip's metadata of a copy: PEP 610. `daemon --print-unit` refuses a copy that others than root may change, and one below /tmp.
+# pip's metadata of a copy: PEP 610. `daemon --print-unit` refuses a copy that users other than root may change, and one below /tmp.
 
 import os
 import sys
@@ -11,7 +11,7 @@ import hostagent
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
-#: ``pyz``: a single file. ``package``: a .deb or .rpm. ``unknown``: by another way, such as pip outside of a virtual environment.
+#: ``pyz``: a single file. ``package``: a .deb or .rpm. ``unknown``: any other, such as pip outside of a virtual environment.
 Way = Literal["pyz", "package", "pipx", "venv", "checkout", "unknown"]
 
 
@@ -23,7 +23,7 @@ class Installation(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What pip wrote down of an installation, by PEP 610. `place`: the path of a ``file:`` URL. `scripts`: those that start it."""
+    """pip's record of an installation (PEP 610). `place`: the path of a ``file:`` URL. `scripts`: its start scripts."""
 
     url: str
     place: str
@@ -36,7 +36,7 @@ _started: "list[Installation]" = []
 
 
 def started_as(way: Way, program: str) -> None:
-    """For the start of a single file and of a package, whose modules do not show what they belong to."""
+    """Called at the start of a single file or a package: their modules do not show how they were installed."""
     _started[:] = [Installation(way, os.path.abspath(program))]
 
 
@@ -45,12 +45,12 @@ def this() -> Installation:
 
 
 def directory() -> str:
-    """In which the packages `hostagent` and `hostagent_checks` are, but for a checkout's checks."""
+    """The directory of the packages `hostagent` and, except in a checkout, `hostagent_checks`."""
     return os.path.dirname(os.path.dirname(os.path.abspath(hostagent.__file__)))
 
 
 def paths() -> "list[str]":
-    """What a Python that is started anew has to have on its path before all else: what the start of a single file and of a package adds."""
+    """Entries that must come first on sys.path of a new Python process: those that the start of a single file or a package adds."""
     if not _started:
         return []
     ours = directory()
@@ -58,14 +58,14 @@ def paths() -> "list[str]":
 
 
 def module_step(module: str) -> str:
-    """How a module of others, such as a catalogue of checks, comes to this copy."""
+    """How to install a third-party module, such as a catalogue of checks, for this copy."""
     if this().way in ("pyz", "package"):
         return f"This copy takes no other modules: install hostagent and {module} into one virtual environment"
     return "Install it into the environment of hostagent"
 
 
 def damaged_step() -> str:
-    """What helps where a file of this copy is missing or unreadable."""
+    """The remedy for a missing or unreadable file of this copy."""
     way, program = this()
     if way == "pyz":
         return f"Remove {os.path.dirname(directory())}: {program} unpacks itself again"
@@ -73,7 +73,7 @@ def damaged_step() -> str:
 
 
 def origin() -> "Origin | None":
-    """None where no metadata of pip's, which others write too, is about this copy."""
+    """None without metadata of pip about this copy: that of another copy does not count."""
     import json
     from importlib.metadata import PackageNotFoundError, distribution
     from urllib.parse import unquote, urlsplit

@@ -1,7 +1,7 @@
-"""A join: facts of several kinds brought together, for the many checks that ask the same of them.
+"""A join: derived values from several facts, computed once for many checks.
 
-It is a class below ``Join`` whose fields are its inputs: facts, tuples of subjects, the ``Profile``, other joins. A check takes it as it
-takes a fact, by its type, and the engine makes it at most once per pass::
+It is a subclass of ``Join``; its fields are its inputs: facts, tuples of subjects, the ``Profile``, other joins. A check takes it by its
+type, like a fact, and the engine builds it at most once per pass::
 
     @frozen
     class Pair(Join):
@@ -14,8 +14,8 @@ takes a fact, by its type, and the engine makes it at most once per pass::
 
     def a_check(pair: Pair) -> Findings: ...
 
-What a field may hold is what a parameter of a check may hold. An input that is unread stops each check that takes the join, as if the check
-took the input itself; a field ``Os | Unread`` takes it unread.
+A field may have the types of a parameter of a check. An unread input stops each check that takes the join, as if the check took the input
+itself; a field ``Os | Unread`` accepts it unread.
 """
 
 from collections.abc import Callable
@@ -27,11 +27,11 @@ Answer = TypeVar("Answer")
 
 
 class Join:
-    """What all joins are. They are not compared: what was computed is kept beside the fields."""
+    """Base class of joins. Not comparable: computed values are stored next to the fields."""
 
 
 class cached(Generic[Answer]):  # noqa: N801  a decorator
-    """A property of a join that is computed on first use and kept. An ``UnreadError`` is kept, too, and raised at each use.
+    """A property of a join, computed on first use and cached; so is an ``UnreadError``, which is raised at each use.
 
     >>> class Sum(Join):
     ...     @cached
@@ -56,7 +56,7 @@ class cached(Generic[Answer]):  # noqa: N801  a decorator
     def __get__(self, one: Join, owner: type) -> Answer: ...
 
     def __get__(self, one: "Join | None", owner: type) -> "cached[Answer] | Answer":
-        """Python asks here only until the answer is an attribute of `one`."""
+        """Called only until the value is an attribute of `one`."""
         if one is None:
             return self
         kept, gap = one.__dict__, f"unread {self._name}"

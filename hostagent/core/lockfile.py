@@ -1,8 +1,8 @@
-"""One process at a time: a lock on a regular file that nobody but its user can open.
+"""A lock (flock(2)) on a regular file that only its owner can open.
 
-flock(2) needs no right to write: a user who can open a file or a directory can hold a lock on it without end. So the locked file has no
-permission for group or others, and each wait has a deadline. The kernel lets go of a lock when the last process that
-has inherited its descriptor has ended, however it ended.
+flock(2) needs no write permission: a user who can open a file or a directory can hold a lock on it indefinitely. So the locked file has
+no permission for group or others, and each wait has a deadline. The kernel releases a lock when the last process that inherited its
+descriptor ends.
 """
 
 import contextlib
@@ -16,57 +16,57 @@ from typing import NamedTuple
 
 from hostagent.core.smallfile import NotOwnError
 
-#: Opening what is no regular file must neither wait nor do things.
+#: Opening another kind of file must neither block nor have effects.
 _CAREFUL = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-#: Seconds between two tries, and between two questions whether to go on waiting.
+#: Seconds between two tries, and between two calls of `gives_up`.
 _TRY_S, _LOOK_S = 0.02, 0.2
 
 
-class HeldError(Exception):
-    """The time is up and another process has the lock; the text says who, as `named` does."""
+class LockTimeoutError(Exception):
+    """The time is up and another process has the lock; the text is its `process_label`."""
 
 
-class Held(NamedTuple):
-    """A lock. `made`: the file was not there before; `waited`: another process had it."""
+class Lock(NamedTuple):
+    """A lock that this process holds. `created`: by this process; `waited`: another process had it."""
 
     descriptor: int
-    made: bool
+    created: bool
     waited: bool
 
 
-def take(path: str, ends: float, *, make: bool = True) -> Held:
-    """The lock of `path`, made where it is not there and `make` says so; tried once, then until `ends` on the monotonic clock.
+def take(path: str, ends: float, *, make: bool = True) -> Lock:
+    """Lock `path`, created with `make` if it is missing; tried once, then until `ends` on the monotonic clock.
 
-    Raises ``HeldError``; and as `opened` does. Where its holder removed the file, the one that is there now is locked.
+    Raises ``LockTimeoutError``; and as `open_private` does. If the holder removed the file, its successor is locked.
     """
     waited = False
     while True:
-        descriptor, made = opened(path, make=make)
+        descriptor, created = open_private(path, make=make)
         try:
-            waited = _waited(descriptor, ends) or waited
+            waited = _wait(descriptor, ends) or waited
             if is_at(descriptor, path):
-                return Held(descriptor, made, waited)
+                return Lock(descriptor, created, waited)
         except BaseException as error:
-            if made and isinstance(error, OSError):  # a file system without locks
+            if created and isinstance(error, OSError):  # a file system without locks
                 remove(descriptor, path)
             os.close(descriptor)
             raise
         os.close(descriptor)
 
 
-def _waited(descriptor: int, ends: float) -> bool:
-    if locked(descriptor, -math.inf):
+def _wait(descriptor: int, ends: float) -> bool:
+    if acquire(descriptor, -math.inf):
         return False
-    if not locked(descriptor, ends):
-        raise HeldError(named(heir(descriptor)))
+    if not acquire(descriptor, ends):
+        raise LockTimeoutError(process_label(heir(descriptor)))
     return True
 
 
-def opened(name: str, *, inside: "int | None" = None, make: bool = True, writing: bool = False) -> tuple[int, bool]:
-    """A descriptor of the regular file `name`, in the directory `inside` where that is given, and whether it was made now, with mode 0600.
+def open_private(name: str, *, inside: "int | None" = None, make: bool = True, writing: bool = False) -> tuple[int, bool]:
+    """A descriptor of the regular file `name`, relative to the directory `inside` if given, and whether it was created (mode 0600).
 
-    One that cannot be written is opened for reading, which is all that flock(2) needs; not where `writing` is asked for. Raises
-    ``NotOwnError`` for what anybody but this user can open, ``FileNotFoundError`` where there is none to be made, ``OSError``.
+    One that cannot be written is opened for reading, which suffices for flock(2), unless `writing`. Raises ``NotOwnError`` for a file
+    that other users can open, ``FileNotFoundError`` for a missing one without `make`, ``OSError``.
     """
     while True:
         try:
@@ -74,7 +74,7 @@ def opened(name: str, *, inside: "int | None" = None, make: bool = True, writing
         except FileNotFoundError:
             if not make:
                 raise
-            with contextlib.suppress(FileExistsError):  # another process has made it meanwhile
+            with contextlib.suppress(FileExistsError):  # created by another process meanwhile
                 return os.open(name, _CAREFUL | os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=inside), True
             continue
         try:
@@ -105,8 +105,8 @@ def _refuse_others(found: os.stat_result, name: str) -> None:
         raise NotOwnError(errno.EPERM, f"found {os.path.basename(name)} with {mode}, wanted a file that is user {uid}'s alone")
 
 
-def locked(descriptor: int, ends: float, gives_up: Callable[[], bool] = lambda: False) -> bool:
-    """Whether this process has the lock now: tried once, then until `ends` on the monotonic clock, or until `gives_up` answers True.
+def acquire(descriptor: int, ends: float, gives_up: Callable[[], bool] = lambda: False) -> bool:
+    """Whether this process got the lock: tried once, then until `ends` on the monotonic clock, or until `gives_up` returns True.
 
     Raises ``OSError`` on a file system without locks.
     """
@@ -130,23 +130,23 @@ def locked(descriptor: int, ends: float, gives_up: Callable[[], bool] = lambda: 
 
 
 def is_at(descriptor: int, path: str) -> bool:
-    """Whether that is still the file of this name: a holder may have removed it."""
+    """Whether `path` still names this file: a holder may have removed it."""
     with contextlib.suppress(OSError):
         return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))
     return False
 
 
 def remove(descriptor: int, path: str) -> None:
-    """Called by the holder of the lock, before it is released. Another process may hold the same, and have removed it already."""
+    """Remove the file, by the holder of its lock. A process that shares the lock may have removed it already."""
     with contextlib.suppress(OSError):
         if is_at(descriptor, path):
             os.unlink(path)
 
 
 def holder(descriptor: int) -> int:
-    """The process that has locked that file, by proc_locks(5); 0 where none has, or where it is not visible from here.
+    """The process that holds the lock, by proc_locks(5); 0 if none does, or if it is in another pid namespace.
 
-    By number and file system: another file may have the number, too, and belong to any user. The process may have ended, see `heir`.
+    By inode and file system: another file may have the same numbers and belong to any user. The process may have ended, see `heir`.
     """
     with contextlib.suppress(OSError, ValueError):
         place = _place(descriptor)
@@ -158,7 +158,7 @@ def holder(descriptor: int) -> int:
 
 
 def heir(descriptor: int) -> int:
-    """The same; where it has ended, a process that has inherited its descriptor. Looks through all of them, and opens no file of theirs."""
+    """The holder, or if it has ended a process that inherited its descriptor. Searches all of /proc; opens no file of a process."""
     with contextlib.suppress(OSError, ValueError):
         name, place = _name("self", descriptor), _place(descriptor)
         for pid in (holder(descriptor), *sorted(map(int, filter(str.isdecimal, os.listdir("/proc"))))):
@@ -169,21 +169,21 @@ def heir(descriptor: int) -> int:
 
 
 def _name(pid: "int | str", number: "int | str") -> str:
-    """The last part alone: in another mount namespace the rest may be another."""
+    """The file name only: in another mount namespace the directory may differ."""
     with contextlib.suppress(OSError):
         return os.path.basename(os.readlink(f"/proc/{pid}/fd/{number}"))
     return ""
 
 
 def _locks(pid: int, number: str, place: str) -> bool:
-    """A process that waits has the file open, too, but no lock in the fdinfo of its descriptor (proc(5))."""
+    """Whether the descriptor holds the lock by its fdinfo (proc(5)): a waiting process has the file open, too."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii", errors="replace") as lines:
         return any(row[:1] == ["lock:"] and row[2:3] == ["FLOCK"] and place in row for row in map(str.split, lines))
     return False
 
 
 def _place(descriptor: int) -> str:
-    """A file as the table of locks names it. Its file system by the mount: stat(2) tells another number of one with subvolumes."""
+    """A file as /proc/locks names it. The device is that of the mount: with subvolumes stat(2) has another one."""
     with open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii", errors="replace") as lines:
         mount = next((line.split()[1] for line in lines if line.startswith("mnt_id:")), "")
     with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as lines:
@@ -193,8 +193,8 @@ def _place(descriptor: int) -> str:
     return f"{major:02x}:{minor:02x}:{file.st_ino}"
 
 
-def named(pid: int) -> str:
-    """A process for people: ``hostagent (pid 7)``; 0 is one that has no number here."""
+def process_label(pid: int) -> str:
+    """A process in messages: ``hostagent (pid 7)``; 0 has no number in this pid namespace."""
     if not pid:
         return "a process that is not seen from here"
     with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as stream:

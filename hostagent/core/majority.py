@@ -1,4 +1,4 @@
-"""What most of several devices have alike: what the others are compared with."""
+"""The value that most of several devices have, with which the others are compared."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 def tally(values: Iterable[T]) -> dict[T, int]:
-    """How often there is each value; 0 of none.
+    """The count of each value; 0 for others.
 
     >>> tally(["a", "b", "a"])["a"], tally(["a"])["b"]
     (2, 0)
@@ -17,7 +17,7 @@ def tally(values: Iterable[T]) -> dict[T, int]:
 
 
 def most(values: Iterable[Any], default: Any = None) -> Any:
-    """What most have; of two that as many have the larger one. `default` where there is no value.
+    """The most frequent value, of equally frequent ones the largest. `default` without values.
 
     >>> most([9000, 1500, 9000]), most([1500, 9000]), most([], 0)
     (9000, 9000, 0)
@@ -27,7 +27,7 @@ def most(values: Iterable[Any], default: Any = None) -> Any:
 
 
 def of_more_than_half(values: Iterable[T]) -> "T | None":
-    """What more than half have, None where no value has so many.
+    """The value that more than half have, None without one.
 
     >>> of_more_than_half([1, 1, 2]), of_more_than_half([1, 2])
     (1, None)

@@ -1,4 +1,4 @@
-"""Joins that many checks ask for, made once per host."""
+"""Caches a join that many checks use, once per host."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -10,24 +10,24 @@ Answer = TypeVar("Answer")
 
 
 def once(join: Callable[[Wanted], Answer]) -> Callable[[Wanted], Answer]:
-    """`join`, that keeps what it was asked last and what came of it, ``UnreadError`` too; asked for the very same facts it answers that.
+    """`join` with a cache of its last result, also of an ``UnreadError``, for the same facts.
 
-    By the identity of the facts: one host is judged at a time, and its facts are kept with the answer, so that no others get their place.
+    Compared by identity: one host is evaluated at a time, and the cache holds its facts, so that no other object gets their id.
     """
     last: list[tuple[Wanted, Answer | UnreadError]] = []
 
-    def asked(wanted: Wanted) -> Answer:
+    def cached(wanted: Wanted) -> Answer:
         if not last or not all(one is other for one, other in zip(last[0][0], wanted, strict=True)):
-            last[:] = [(wanted, _caught(join, wanted))]
+            last[:] = [(wanted, _result(join, wanted))]
         found = last[0][1]
         if isinstance(found, UnreadError):
             raise UnreadError(found.unread)
         return found
 
-    return asked
+    return cached
 
 
-def _caught(join: Callable[[Wanted], Answer], wanted: Wanted) -> "Answer | UnreadError":
+def _result(join: Callable[[Wanted], Answer], wanted: Wanted) -> "Answer | UnreadError":
     try:
         return join(wanted)
     except UnreadError as error:

@@ -1,4 +1,4 @@
-"""What parsers and readers share: a number, bounds of what is taken, the end at an unread value."""
+"""Shared by parsers and readers: numbers, limits on input, the stop at an unread value."""
 
 import functools
 import re
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def stops_at_unread(read: "Callable[P, T]") -> "Callable[P, T | Unread]":
-    """A reader that uses `need`: the first value it cannot do without and that is unread is its answer."""
+    """A decorator for a reader that uses `need`: the first unread value it needs is its answer."""
 
     @functools.wraps(read)
     def answer(*arguments: P.args, **named: P.kwargs) -> "T | Unread":
@@ -25,7 +25,7 @@ def stops_at_unread(read: "Callable[P, T]") -> "Callable[P, T | Unread]":
 
 
 def at_most(most: int, what: str, found: "Iterable[T]") -> "Iterator[T]":
-    """What is found, one by one; raises ``ValueError`` at the first beyond `most`, before all were made.
+    """The items of `found`; raises ``ValueError`` at the first beyond `most`, without computing the rest.
 
     >>> list(at_most(2, "words", "ab")), next(at_most(2, "words", iter(int, 1)))
     (['a', 'b'], 0)
@@ -37,18 +37,18 @@ def at_most(most: int, what: str, found: "Iterable[T]") -> "Iterator[T]":
 
 
 class Allowance:
-    """What one reader takes of what is not bounded, such as the files of a directory: beyond it what they say together is not known.
+    """A limit on unbounded input of one reader, such as the files of a directory: beyond it their combined value is unread.
 
-    It is less than a fact may ask for (`hostagent.host.budget`), so that it costs one value and not the whole fact.
+    It is less than the budget of a fact (`hostagent.host.budget`), so that exceeding it costs one value and not the whole fact.
     """
 
     def __init__(self, what: str, most: int) -> None:
-        self._what, self._most, self._left = what, most, most
+        self._what, self._most, self._remaining = what, most, most
 
     def take(self, amount: int) -> None:
-        """Raises ``UnreadError`` where that is more than is left."""
-        self._left -= amount
-        if self._left < 0:
+        """Raises ``UnreadError`` if less than `amount` is left."""
+        self._remaining -= amount
+        if self._remaining < 0:
             raise UnreadError(Unread("error", f"found more than {self._most} {self._what}"))
 
 
@@ -65,11 +65,11 @@ def parse_number(text: str, where: str) -> "int | Unread":
 
 
 def shown(line: str) -> str:
-    """A line of a log as a report may show it: without secrets.
+    """A log line without secrets, for reports.
 
     >>> shown("[ERROR] cannot log in with password=hunter2")
     '[ERROR] cannot log in with password=<removed>'
     """
-    from hostagent.core.secret.names import without_secrets  # only where there are such lines
+    from hostagent.core.secret.names import without_secrets  # imported only if there are such lines
 
     return without_secrets(line)

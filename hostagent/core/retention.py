@@ -1,7 +1,7 @@
-"""What a reader uses of an answer: it says so with its question, and a snapshot keeps that and nothing else.
+"""What a reader uses of an answer: given with the question, so that a snapshot keeps only that.
 
-A live host answers in full. A snapshot is filtered when it is saved (`hostagent.snapshot.keeping`); an answer of it carries what
-was kept, and a reader that wants more gets *not-recorded*, never *absent*.
+A live host answers in full. A snapshot is filtered when it is saved (`hostagent.snapshot.keeping`); an answer of it names what
+was kept, and a reader that needs more gets *not-recorded*, never *absent*.
 """
 
 from collections.abc import Iterable
@@ -17,9 +17,9 @@ class Keep(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-#: All of it: numbers and words of the kernel, names of packages. Nothing that a person writes a password into.
+#: All of it: numbers and words of the kernel, names of packages. Never a file that users may write passwords into.
 WHOLE = Keep("whole")
-#: All of it is used live, and none of it kept: whole files of people, for who changes them. Who else reads it says what of it is kept.
+#: All of it is used live and none kept: whole configuration files, for the code that changes them. Other readers set their own `Keep`.
 NOTHING = Keep("nothing")
 
 
@@ -31,7 +31,7 @@ class Filtered(NamedTuple):
 
 
 def lacking(wanted: "Keep | None", kept: Keep) -> "str":
-    """What a reader wants and a filtered answer does not hold; "" when it holds all of it.
+    """What a reader needs and a filtered answer lacks; "" if it has all of it.
 
     >>> lacking(Keep("settings", ("a",)), Keep("settings", ("a", "b"))), lacking(Keep("settings", ("c",)), Keep("settings", ("a",)))
     ('', 'c')
@@ -42,7 +42,7 @@ def lacking(wanted: "Keep | None", kept: Keep) -> "str":
 
 
 def usable(answer: Filtered, wanted: "Keep | None", question: str) -> object:
-    """The answer where it holds what is wanted, else *not-recorded*."""
+    """The answer if it has all that is needed, else *not-recorded*."""
     if wanted == NOTHING:
         return Unread("not-recorded", f"a snapshot keeps no whole answer to '{question}'", question)
     if missing := lacking(wanted, answer.kept):
@@ -51,7 +51,7 @@ def usable(answer: Filtered, wanted: "Keep | None", question: str) -> object:
 
 
 def merged(keeps: Iterable[Keep]) -> "Keep | None":
-    """What several readers of one answer use; None where they do not agree on what it is.
+    """The union of several readers of one answer; None if their kinds differ.
 
     >>> merged([Keep("settings", ("b",)), Keep("settings", ("a", "b"))])
     Keep(kind='settings', names=('a', 'b'))
@@ -65,7 +65,7 @@ def merged(keeps: Iterable[Keep]) -> "Keep | None":
 
 
 def within_limit(answer: Any, limit: int, path: str) -> Any:
-    """A file of a tape has no more bytes than it may have on a host."""
+    """Apply the size limit of a live file to an answer of a tape."""
     data = answer.answer if type(answer) is Filtered else answer
     if type(data) is not bytes or len(data) <= limit:
         return answer

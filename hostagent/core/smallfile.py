@@ -1,6 +1,6 @@
-"""One small regular file, whole: a pipe is refused without waiting for it, a large file without reading it.
+"""Reads one small regular file: a pipe is refused without blocking, a large file without reading it.
 
-And whose hand it is: what root obeys only root may have written.
+And checks its owners: root uses only files that no other user could have written.
 """
 
 import errno
@@ -9,14 +9,14 @@ import stat
 from collections.abc import Collection
 
 _MAX_LINKS = 40
-#: What people write for it.
+#: Its conventional name on the command line.
 STANDARD_INPUT = "-"
 
 
 def read_small(path: str, limit: int, owners: Collection[int] = ()) -> bytes:
-    """The bytes of a regular file of at most `limit` bytes; a link is followed. Raises ``OSError`` for anything else.
+    """The bytes of a regular file of at most `limit` bytes; links are followed. Raises ``OSError`` for anything else.
 
-    With `owners`, users by number, also ``NotOwnError`` where somebody else may have had a hand in it: see `refuse_others`.
+    With `owners`, user ids, also ``NotOwnError`` where another user could have written it: see `refuse_others`.
     """
     descriptor = os.open(_name(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
@@ -35,7 +35,7 @@ def read_small(path: str, limit: int, owners: Collection[int] = ()) -> bytes:
 
 
 def read_standard_input(limit: int) -> bytes:
-    """All of standard input, at most `limit` bytes. Waits for who writes it; raises ``OSError``."""
+    """All of standard input, at most `limit` bytes. Blocks until its end; raises ``OSError``."""
     with open(0, "rb", closefd=False) as stream:
         data = stream.read(limit + 1)
     if len(data) > limit:
@@ -44,29 +44,29 @@ def read_standard_input(limit: int) -> bytes:
 
 
 class NotOwnError(OSError):
-    """Somebody else could have written it."""
+    """Another user could have written it."""
 
 
 def refuse_others(path: str, owners: Collection[int], opened: "os.stat_result | None" = None) -> None:
-    """Raises ``NotOwnError`` where anybody but `owners` could write what `path` names, or put something else there; and ``OSError``.
+    """Raises ``NotOwnError`` where a user other than `owners` could write `path` or replace it; and ``OSError``.
 
-    The file, every directory from / on and every link on the way belong to `owners`, and neither group nor others may write them. Others
-    may write a directory that is sticky, in which they cannot touch what is not theirs (/tmp), and one on a read-only mount: so Kubernetes
-    mounts the volumes of a ConfigMap, whose directories have mode 0777 (kubernetes/kubernetes#136032). `opened` is what was opened by that
-    name before: what was looked at has to be the same.
+    The file, every directory from / on and every link on the way must belong to `owners`, without write permission for group or others.
+    Allowed is a sticky directory (/tmp), where other users cannot touch it, and a directory on a read-only mount: the volumes of a
+    ConfigMap have directories of mode 0777 (kubernetes/kubernetes#136032). `opened`: the file that was opened by that name before; it has
+    to be the same.
     """
     name = _name(path)
     place, parts, links = b"/", (name if name.startswith(b"/") else os.path.join(os.getcwdb(), name)).split(b"/"), 0
-    found = _looked_at(place, owners)
+    found = _checked_stat(place, owners)
     while parts:
         part = parts.pop(0)
         if part in {b"", b"."}:
             continue
         if part == b"..":
-            place = os.path.dirname(place)  # which was looked at, and is no link
+            place = os.path.dirname(place)  # checked before, and no link
             continue
         here = os.path.join(place, part)
-        found = _looked_at(here, owners)
+        found = _checked_stat(here, owners)
         if not stat.S_ISLNK(found.st_mode):
             place = here
             continue
@@ -80,8 +80,8 @@ def refuse_others(path: str, owners: Collection[int], opened: "os.stat_result | 
         raise NotOwnError(errno.EPERM, "found another file there a moment later")
 
 
-def _looked_at(place: bytes, owners: Collection[int]) -> os.stat_result:
-    """What stands there; raises ``NotOwnError``."""
+def _checked_stat(place: bytes, owners: Collection[int]) -> os.stat_result:
+    """Its lstat(2) result; raises ``NotOwnError``."""
     found = os.lstat(place)
     wanted = " or ".join("root's" if owner == 0 else f"user {owner}'s" for owner in sorted(owners))
     if found.st_uid not in owners:
@@ -94,12 +94,12 @@ def _looked_at(place: bytes, owners: Collection[int]) -> os.stat_result:
 
 
 def _is_held(directory: bytes, mode: int) -> bool:
-    """Whether what stands in it stays, though others may write it."""
+    """Whether other users cannot replace its entries, though they may write it."""
     return bool(mode & stat.S_ISVTX) or bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
 
 
 def is_absent(path: str) -> bool:
-    """No such name: not a file that may not be read, nor a link to nowhere. Raises ``OSError`` where that cannot be seen."""
+    """Whether there is no such name; an unreadable file or a dangling link is not absent. Raises ``OSError`` if unknown."""
     try:
         os.lstat(_name(path))
     except (FileNotFoundError, NotADirectoryError):
@@ -108,7 +108,7 @@ def is_absent(path: str) -> bool:
 
 
 def _name(path: str) -> bytes:
-    """A name that no file can have is refused as an ``OSError`` too, not as Python's ``ValueError``."""
+    """Raises ``OSError`` for a name that no file can have, where Python raises ``ValueError``."""
     try:
         name = os.fsencode(path)
     except UnicodeEncodeError as error:
@@ -119,6 +119,6 @@ def _name(path: str) -> bytes:
 
 
 def reason(error: OSError) -> str:
-    """What went wrong, without the path and as the rest of a sentence."""
+    """The error without the path, as the rest of a sentence."""
     text = error.strerror or str(error)
     return text[:1].lower() + text[1:]

@@ -1,4 +1,4 @@
-"""What to do about what was found: steps."""
+"""Steps of a remedy."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Step:
 
 
 def shell(words: str, *texts: str) -> str:
-    """A command with the host's texts in the places of ``{}``: a shell takes each for one word, whatever is in it.
+    """A command with `texts` for ``{}``, each quoted as one shell word.
 
     >>> shell("rm {}", "/etc/cdi/a.yaml"), shell("rm {}", "/etc/cdi/a; reboot")
     ('rm /etc/cdi/a.yaml', "rm '/etc/cdi/a; reboot'")
@@ -32,7 +32,7 @@ def shell(words: str, *texts: str) -> str:
 
 
 def as_steps(remedy: "str | tuple[Step, ...]", action: Action) -> tuple[Step, ...]:
-    """A remedy of one text is one step of `action`."""
+    """A remedy as steps; a text is one step of `action`."""
     if isinstance(remedy, str):
         return (Step(action, remedy),) if remedy else ()
     return remedy

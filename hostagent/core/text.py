@@ -1,4 +1,4 @@
-"""Numbers and lists as people write them."""
+"""Formats numbers and lists for people."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def size(number: int) -> str:
-    """Bytes in the largest unit of which there is one.
+    """Bytes in the largest unit that fits.
 
     >>> size(2147483648), size(85520809984), size(65536), size(12)
     ('2 GiB', '79.6 GiB', '64 KiB', '12 bytes')
@@ -28,7 +28,7 @@ def size(number: int) -> str:
 
 
 def joined(names: Sequence[str], last: str = "and") -> str:
-    """All of a list.
+    """All names, as a list in a sentence.
 
     >>> joined(["a"]), joined(["a", "b", "c"]), joined(["a", "b"], "or")
     ('a', 'a, b and c', 'a or b')
@@ -37,7 +37,7 @@ def joined(names: Sequence[str], last: str = "and") -> str:
 
 
 def first_of(names: Sequence[str], shown: int = _SHOWN) -> str:
-    """The first of a list, and how many there are besides.
+    """The first names, and how many more there are.
 
     >>> first_of(("a", "b")), first_of(("a", "b", "c"), 1)
     ('a, b', 'a and 2 more')

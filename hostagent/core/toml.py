@@ -1,8 +1,8 @@
-"""TOML of configuration files, in bounded time."""
+"""Parses TOML of configuration files in bounded time."""
 
 from typing import Any
 
-#: One dotted key costs the parser the square of its parts.
+#: The parser takes quadratic time in the parts of a dotted key.
 _MAX_DOTS = 200
 
 
@@ -11,7 +11,7 @@ class TomlError(ValueError):
 
 
 def parse_toml(data: bytes, *, strict: bool = True) -> dict[str, Any]:
-    r"""The document. Not `strict`: invalid UTF-8 and a byte order mark are let pass, as containerd 1.x does.
+    r"""The document. Not `strict`: invalid UTF-8 and a byte order mark are accepted, as by containerd 1.x.
 
     >>> parse_toml(b'version = 2\n[plugins."io.containerd.grpc.v1.cri"]\nenable_cdi = true\n')
     {'version': 2, 'plugins': {'io.containerd.grpc.v1.cri': {'enable_cdi': True}}}

@@ -1,6 +1,6 @@
 """Plain data (YAML, JSON) to frozen dataclasses and back, strictly; and their JSON Schema.
 
-pydantic does this in 97 ms and 29 MiB per start; the few shapes used here need the part below.
+pydantic costs 97 ms and 29 MiB per start; the few shapes used here need only this.
 """
 
 import contextlib
@@ -16,25 +16,25 @@ from typing import Any, Literal, NamedTuple, Union
 from hostagent.core.errors import did_you_mean
 from hostagent.core.unread import NOT_APPLICABLE, Unread
 
-Missing = Callable[[str], Any]  # field name -> the value of a field that the data does not name
-Texts = Callable[[type], Mapping[str, str]]  # what each field of a class says
-Unknown = Callable[[tuple[Any, ...]], None]  # where a key stands that no field has: keys and list positions from the top
-#: Nobody reads more of them at once: after so many nothing more is looked at.
+Missing = Callable[[str], Any]  # field name -> the value of a field that the data lacks
+Texts = Callable[[type], Mapping[str, str]]  # descriptions of the fields of a class
+Unknown = Callable[[tuple[Any, ...]], None]  # path of a key that no field has: keys and list positions from the top
+#: Checking stops after so many.
 MAX_MISTAKES = 100
 _MAX_KEY = 80
-_SIMPLE = frozenset({str, int, float, bool, type(None)})  # what JSON holds as it is: a report has ten thousand of them
+_SIMPLE = frozenset({str, int, float, bool, type(None)})  # JSON holds these as they are: a report has ten thousand of them
 
 
 class Mistake(NamedTuple):
-    """One place in some data that does not have the wanted shape."""
+    """One value that does not have the wanted shape."""
 
     path: tuple[Any, ...]  # keys and list positions, from the top
     problem: str  # what was found and wanted
-    value: Any = ...  # what stands there; an ellipsis where that does not matter
+    value: Any = ...  # an ellipsis where it does not matter
 
 
 class ShapeError(ValueError):
-    """Data that does not have the wanted shape. The message says where the first mistake is, what was found, what was wanted."""
+    """Data of the wrong shape. The message has the place of the first mistake, what was found, what was wanted."""
 
     def __init__(self, text: str, mistakes: tuple[Mistake, ...] = ()) -> None:
         super().__init__(text)
@@ -57,8 +57,8 @@ class _Leave(NamedTuple):
 def build(kind: Any, data: Any, where: str, missing: Missing | None = None, unknown: Unknown | None = None) -> Any:
     """`data` as an instance of `kind`; raises ``ShapeError`` with all mistakes. `where` names the place in messages: ``profile.driver``.
 
-    `missing` gives the value of a key that the data lacks; a key that no field has is handed to `unknown` and left out.
-    Without them both are mistakes.
+    `missing` returns the value of a key that the data lacks; a key that no field has is passed to `unknown` and left out. Without them
+    both are mistakes.
     """
     try:
         return _build(kind, data, (), _Leave(missing, unknown))
@@ -73,7 +73,7 @@ def _step(key: Any) -> str:
 
 def dotted(path: tuple[Any, ...]) -> str:
     """
-    A path as people write it.
+    A path in dotted notation.
 
     >>> dotted(("gpus", "passthrough", 0))
     'gpus.passthrough[0]'
@@ -112,7 +112,7 @@ def _build_union(kinds: tuple[Any, ...], data: Any, path: tuple[Any, ...], leave
     for kind in rest:
         with contextlib.suppress(_WrongError):
             return _build(kind, data, path, leave)
-    raise _WrongError(Mistake(path, f"found {_found(data)}, wanted {' or '.join(map(_word, rest))}", data))
+    raise _WrongError(Mistake(path, f"found {_with_kind(data)}, wanted {' or '.join(map(_word, rest))}", data))
 
 
 def _build_literal(choices: tuple[Any, ...], data: Any, path: tuple[Any, ...]) -> Any:
@@ -172,7 +172,7 @@ def _build_dataclass(kind: Any, data: Any, path: tuple[Any, ...], leave: _Leave)
 
 @functools.cache
 def _hints(kind: Any) -> dict[str, Any]:
-    """A list of thousands has one class: its annotations are read once."""
+    """Cached: a list of thousands has one class."""
     return typing.get_type_hints(kind)
 
 
@@ -197,20 +197,20 @@ def _refuse(wrong: list[Mistake]) -> None:
 
 
 def _key(field: "Field[Any]") -> str:
-    """What the data calls a field: its own name, or the ``key`` of its metadata where that is a keyword of Python."""
+    """The key of a field: its name, or the ``key`` of its metadata where the key is a Python keyword."""
     return str(field.metadata.get("key", field.name))
 
 
 def _want(condition: bool, path: tuple[Any, ...], data: Any, wanted: str) -> None:
     if not condition:
-        raise _WrongError(Mistake(path, f"found {_found(data)}, wanted {wanted}", data))
+        raise _WrongError(Mistake(path, f"found {_with_kind(data)}, wanted {wanted}", data))
 
 
-def _found(data: Any) -> str:
+def _with_kind(data: Any) -> str:
     """
-    What stands there, with its kind: the text "8" and the number 8 look alike.
+    A value with its kind: the text "8" and the number 8 look alike.
 
-    >>> _found("8"), _found(8), _found(True), _found(None)
+    >>> _with_kind("8"), _with_kind(8), _with_kind(True), _with_kind(None)
     ("the text '8'", 'the number 8', 'true', 'nothing')
     """
     if data is None or isinstance(data, bool):
@@ -220,7 +220,7 @@ def _found(data: Any) -> str:
 
 
 def shown(data: Any) -> str:
-    """A value in at most 60 characters, as a sentence has it."""
+    """A value for a sentence, at most 60 characters."""
     words = {None: "nothing", True: "true", False: "false"}
     text = words[data] if data is None or isinstance(data, bool) else repr(data)
     return text if len(text) <= 60 else text[:57] + "..."
@@ -237,12 +237,12 @@ def _word(kind: Any) -> str:
 
 @functools.cache
 def _names(kind: type) -> tuple[tuple[str, str], ...]:
-    """What data and code call each field of a class."""
+    """Key and name of each field of a class."""
     return tuple((_key(field), field.name) for field in fields(kind))
 
 
 def finite(found: Any) -> float | None:
-    """A finite number; true and false are none, nor is an integer that no float can hold.
+    """A finite float; None for true and false, and for an integer that no float can hold.
 
     >>> finite(9), finite("9"), finite(True), finite(float("nan")), finite(10**400)
     (9.0, None, None, None, None)
@@ -258,7 +258,7 @@ def finite(found: Any) -> float | None:
 
 
 def plain(value: Any) -> Any:
-    """The reverse of `build`: what JSON can hold. An ``Unread`` is ``{"unread": why, "detail": …}``, never null."""
+    """The reverse of `build`: values for JSON. An ``Unread`` is ``{"unread": why, "detail": …}``, never null."""
     if isinstance(value, str | int | float):
         return value
     if isinstance(value, tuple | list):
@@ -284,7 +284,7 @@ UNREAD_SCHEMA = {
 
 
 def schema(kind: Any, *, partial: bool = False, texts: "Texts | None" = None) -> dict[str, Any]:
-    """JSON Schema (2020-12) of what `build` accepts. `partial`: no key is required (an overlay). `texts`: what each field says."""
+    """JSON Schema (2020-12) of what `build` accepts. `partial`: no key is required (an overlay). `texts`: descriptions of fields."""
     below = functools.partial(schema, partial=partial, texts=texts)
     origin = typing.get_origin(kind)
     arguments = typing.get_args(kind)

@@ -1,21 +1,21 @@
-"""``Unread``: "could not read" as a value that can never be mistaken for an answer."""
+"""``Unread``: "could not be read" as a value that cannot be mistaken for an answer."""
 
 from collections.abc import Callable
 from typing import Any, Literal, NoReturn, TypeVar
 
 Why = Literal[
-    "absent",  # asked, and it is not there
-    "not-supported",  # asked, and this hardware or driver does not have it
-    "not-running",  # asked of an image, which has no running kernel or services
-    "denied",  # the permission to look is missing
-    "timeout",  # the answer did not come within its deadline
-    "error",  # the answer came and could not be understood, or the read failed
-    "not-recorded",  # the tape does not know this question, or kept another part of its answer
+    "absent",  # read, and it does not exist
+    "not-supported",  # read, and this hardware or driver does not have it
+    "not-running",  # an image has no running kernel or services
+    "denied",  # permission to read is missing
+    "timeout",  # no answer within its deadline
+    "error",  # the read failed, or its answer could not be parsed
+    "not-recorded",  # not on the tape, or not the part that is needed
 ]
 
 #: These mean "does not apply here" and skip a check; every other reason makes it unknown.
 NOT_APPLICABLE: frozenset[str] = frozenset({"absent", "not-supported", "not-running"})
-#: Of a file or link: there is none, or an image cannot have it. Every other reason leaves open whether it is there.
+#: A file or link does not exist, or an image cannot have it. Every other reason leaves its existence unknown.
 NOT_THERE: frozenset[str] = frozenset({"absent", "not-running"})
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 class UnreadError(Exception):
-    """An ``Unread`` was used as if it were a value."""
+    """An ``Unread`` was used as a value."""
 
     def __init__(self, unread: "Unread") -> None:
         super().__init__(f"{unread.why}: {unread.detail}")
@@ -33,9 +33,8 @@ class UnreadError(Exception):
 class Unread:
     """Why a fact could not be read. Poisoned: every use as a value raises ``UnreadError``.
 
-    ``question`` is the one that had no answer, as a tape writes it (``read /proc/version``), "" where a reader itself
-    says so. By it, not by the object, two are one: a value that crossed a pipe is still the same gap.
-    ``evidence`` is what a report shows of it, such as the traceback of a reader that crashed.
+    ``question`` is the unanswered one, as on a tape (``read /proc/version``), "" for one created by a reader. It identifies a gap also
+    after a pipe, where the object is another. ``evidence`` is shown in reports, such as the traceback of a reader that crashed.
 
     >>> Unread("denied", "open /dev/kmsg")
     Unread('denied', 'open /dev/kmsg')
@@ -55,7 +54,7 @@ class Unread:
         self.evidence = evidence
 
     def __reduce__(self) -> "tuple[type[Unread], tuple[str, str, str, tuple[str, ...]]]":
-        """How it crosses a pipe."""
+        """For pickle: it crosses a pipe."""
         return Unread, (self.why, self.detail, self.question, self.evidence)
 
     def __repr__(self) -> str:
@@ -82,7 +81,7 @@ class Unread:
             raise AttributeError(name)
         raise UnreadError(self)
 
-    #: A set or a mapping asks for the hash first: ``gpu.name in {"T4"}`` would otherwise answer False.
+    #: A set or a mapping needs the hash first: ``gpu.name in {"T4"}`` would otherwise answer False.
     __hash__ = _poisoned
 
     __bool__ = __len__ = __contains__ = __iter__ = __getitem__ = _poisoned
@@ -92,14 +91,14 @@ class Unread:
 
 
 def need(value: "T | Unread") -> T:
-    """The value, or ``UnreadError``: the check then is unknown or skipped, never passing."""
+    """The value, or ``UnreadError``: the check is then unknown or skipped, never passed."""
     if isinstance(value, Unread):
         raise UnreadError(value)
     return value
 
 
 def then(value: "T | Unread", function: "Callable[[T], R]") -> "R | Unread":
-    """`function` of the value; an ``Unread`` stays what it is.
+    """`function` of the value; an ``Unread`` is returned as it is.
 
     >>> then("580.159.03", len), then(Unread("denied", "open"), len)
     (10, Unread('denied', 'open'))

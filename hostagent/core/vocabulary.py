@@ -1,24 +1,24 @@
-"""The closed lists of words, each in its one home. A schema prints them, a report is made of them: they are only ever extended.
+"""Enumerations of reports and schemas: words are only ever added.
 
-Why a fact is unread stands with ``Unread`` itself, in `hostagent.core.unread`.
+The reasons of ``Unread`` are in `hostagent.core.unread`.
 """
 
 from typing import Literal, get_args
 
-#: What came of a check on one subject.
+#: The result of a check on one subject.
 Outcome = Literal["pass", "warn", "fail", "unknown", "skip", "off"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-#: Those that a check itself can say; `hostagent.engine.evaluate` decides the others.
+#: Those that a check itself returns; `hostagent.engine.evaluate` sets the others.
 Wrong = Literal["fail", "warn"]
 WRONG: tuple[Wrong, ...] = get_args(Wrong)
 
-#: How much a check weighs, the heaviest first: not ready, degraded, never counts.
+#: Effect of a failed check, the heaviest first: not ready, degraded, none.
 Severity = Literal["critical", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 #: What a step of a remedy does, in the order in which steps are done. "none": there is nothing to do; "rerun": run the check again, as
-#: root or when the driver answers; "contact_owner": that part of the host is somebody else's.
+#: root or when the driver answers; "contact_owner": another party owns that part of the host.
 Action = Literal[
     "none",
     "contact_owner",
@@ -34,7 +34,7 @@ Action = Literal[
 ]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
-#: What a finding is about: whether jobs run here, or what the versions that run here are known to let in.
+#: What a finding is about: whether jobs run here, or known vulnerabilities of the versions that run here.
 Axis = Literal["fitness", "security"]
 AXES: tuple[Axis, ...] = get_args(Axis)
 
@@ -42,27 +42,27 @@ AXES: tuple[Axis, ...] = get_args(Axis)
 Scope = Literal["node", "fabric"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
-#: May a job be placed here.
+#: Whether a job may be placed here.
 Verdict = Literal["ready", "degraded", "not_ready", "unknown"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
-#: What was read: this machine, a live host mounted below another root, a tree of files that does not run.
+#: What was read: this machine, a live host mounted below another root, a tree of files that is not running.
 Kind = Literal["live", "host-root", "image"]
 
-#: What a host is: an ordinary one, one from a cloud's image that packages still change, one replaced as a whole, a guest of another system.
+#: An ordinary host, one from a cloud image that packages still change, one replaced as a whole, a guest of another system.
 Base = Literal["host", "cloud-image", "managed", "guest"]
-#: Whose a part of a host is: whoever runs the host, whoever builds its image, the GPU Operator, whoever sells it.
+#: Owner of a part of a host: its administrator, the builder of its image, the GPU Operator, its provider.
 PartOwner = Literal["host", "image", "operator", "provider"]
-#: The parts that can be somebody else's, "" for none of them.
+#: The parts that may have another owner, "" for none of them.
 PartName = Literal["", "gpus", "driver", "toolkit", "runtime", "kubelet", "rdma"]
 #: What a host runs in: "" on a board of its own, in a virtual machine, in a container that has a system of its own.
 Virtual = Literal["", "vm", "container"]
 
-#: The condition of a Kubernetes node that a family of checks decides, "" for none.
+#: The Kubernetes node condition of a family of checks, "" for none.
 Condition = Literal["DriverReady", "ToolkitReady", "TopologyReady", "FabricReady", ""]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 
-#: What the logs of a job say about its network: which one NCCL used, and whether by GPUDirect RDMA.
+#: The network that NCCL used by a job's logs, and whether by GPUDirect RDMA.
 NcclVerdict = Literal[
     "rdma_gdr",
     "rdma_no_gdr",
@@ -82,7 +82,7 @@ NCCL_VERDICTS: tuple[NcclVerdict, ...] = get_args(NcclVerdict)
 #: Whether the channels over the network use GPUDirect RDMA.
 Gdr = Literal["yes", "no", "mixed", "unknown"]
 
-#: What a finding of a host may be the reason of in a job's log by NCCL.
+#: What a finding of a host may explain in a job's NCCL log.
 Topic = Literal[
     "forced",
     "gid",
@@ -125,17 +125,17 @@ StepKind = Literal[
     "group",
 ]
 
-#: Whether a host already is as a step of a plan leaves it.
+#: Whether a host already is in the state that a step of a plan produces.
 StepState = Literal["done", "to-do"]
 
-#: How a rollback takes a step back.
+#: How a rollback undoes a step.
 UndoKind = Literal["restore", "packages", "marks", "units", "run", "none"]
 
-#: What becomes of a systemd unit.
+#: The change of a systemd unit.
 UnitChange = Literal["enabled", "disabled", "started", "stopped", "masked", "unmasked"]
 
 #: How a run of the installer ends.
 Ending = Literal["done", "nothing", "reboot", "refused", "declined", "failed", "busy"]
 
-#: What is asked for beside what the GPUs of a host show.
+#: Requested in addition to what the GPUs of a host show.
 Extra = Literal["nvswitch", "imex", "coherent"]

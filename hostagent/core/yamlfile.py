@@ -1,4 +1,4 @@
-"""YAML, in bounded time and depth: ours (profiles, cases), strict; what other programs write (CDI specifications); and as we write it."""
+"""YAML in bounded time and depth: a strict parser for our files, a tolerant one for those of other programs (CDI), and a writer."""
 
 # YAML's C loader ends the process at some 40,000 nested brackets and never calls an overridden alias hook, so nesting is limited
 # before either loader runs. YAML 1.1 reads the key `off` as false: profiles are read by YAML 1.2's core words.
@@ -12,30 +12,30 @@ import yaml
 from hostagent.core.smallfile import read_small, reason
 
 MAX_DEPTH = 50
-#: Python prints no whole number of more than 4,300 decimal digits, of 640 where somebody wished so.
+#: Python prints no integer of more than 4,300 decimal digits (sys.set_int_max_str_digits: as few as 640).
 _MAX_BITS = 2048
 _MAX_FOREIGN_BRACKETS = 10_000
 _MAX_FOREIGN_DEPTH = 500
-#: So many brackets cannot be too deep: each costs the scanner one step for every value within.
+#: So few brackets cannot be too deep; each costs the scanner one step for every value within.
 _FEW_BRACKETS = 100
 #: Neither can indentation of fewer blanks, nor a shorter run of dashes, each of which opens a list in the one before, with its blanks.
 _MANY_BLANKS = b" " * 100
 _RUN = re.compile(rb"(?:[-?:][ \t]+)+")
 _LONG_RUN = 40
-#: Between two values stands one of these, or a bracket; libyaml breaks lines at the last three, too.
+#: One of these, or a bracket, separates two values; libyaml breaks lines at the last three, too.
 _BETWEEN = (b"\n", b"\r", b",", b": ", b":\t", b":\n", b"- ", b"? ", b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")
 #: libyaml compares each of these lines with all before it.
 _MAX_TAG_LINES = 100
-#: Chosen numbers as keys of one mapping take the square of their number; merges always do.
+#: Crafted numbers as keys of one mapping take quadratic time (hash collisions); merges always do.
 _MAX_SLOW_KEYS = 1000
 _SLOW_KEYS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "merge"))
-#: Characters: whole numbers of 64 bits in base 2 with underscores, and of base 60 (``1:30:00``), whose value takes the square.
+#: Characters: whole numbers of 64 bits in base 2 with underscores, and of base 60 (``1:30:00``), which take quadratic time.
 _LONGEST_NUMBER, _LONGEST_BASE_60 = 140, 20
-#: Values are built by Python at 8 microseconds each. A specification of a megabyte has 100,000. What an alias stands for counts each time,
-#: its levels and its text (in characters), too: whoever walks through the values, or writes them, comes by it as often.
+#: Python builds a value in 8 microseconds; a specification of a megabyte has 100,000. The values, levels and text (in characters) of an
+#: alias count at each use: code that walks through the values, or writes them, meets them as often.
 _MAX_FOREIGN_VALUES = 200_000
 _MAX_FOREIGN_TEXT = 4_000_000
-#: YAML 1.2's core words, and nothing of YAML 1.1: there the key ``off`` is False and ``0000:10:00.0`` a number.
+#: The core schema of YAML 1.2, not YAML 1.1, where the key ``off`` is False and ``0000:10:00.0`` a number.
 _WORDS = (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
@@ -43,12 +43,12 @@ _WORDS = (
     ("float", r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+|[-+]?\.inf|\.nan", list("-+0123456789.")),
 )
 
-#: What needs no quotes in any YAML: a word that is no number and none of the words of either version.
+#: Needs no quotes in any YAML: a word that is no number and no keyword of either version.
 _PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off|y|n)$)[A-Za-z][A-Za-z0-9_./-]*", re.IGNORECASE)
 
 
 class YamlError(ValueError):
-    """The file cannot be read as strict YAML; the message says why and where. `line` counts from 1, 0 where none is to blame;
+    """The file cannot be parsed as YAML; the message has the reason and the place. `line` counts from 1, 0 without a line;
     `problem` is the message without the place.
     """
 
@@ -63,7 +63,7 @@ class YamlError(ValueError):
 
     @classmethod
     def of(cls, error: Exception) -> "YamlError":
-        """In one sentence, of what PyYAML raises."""
+        """One sentence from an exception of PyYAML."""
         text, mark = " ".join(str(error).split()) or type(error).__name__, getattr(error, "problem_mark", None)
         if not isinstance(error, yaml.MarkedYAMLError) or mark is None:
             return cls(text)
@@ -71,7 +71,7 @@ class YamlError(ValueError):
 
 
 class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """The C loader (5 times as fast), refusing what YAML allows and configuration should not."""
+    """The C loader (5 times as fast) without YAML features that configuration should not use."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: FBT002  PyYAML's signature
         _refuse_slow_keys(node)
@@ -86,7 +86,7 @@ class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ign
         return super().construct_mapping(node, deep=deep)
 
     def construct_number(self, node: Any) -> int:
-        if len(node.value) > _MAX_BITS:  # to build it takes the square of that
+        if len(node.value) > _MAX_BITS:  # building it takes quadratic time
             raise yaml.constructor.ConstructorError(None, None, f"found a number of more than {_MAX_BITS} characters", node.start_mark)
         number: int = self.construct_yaml_int(node)
         if number.bit_length() > _MAX_BITS:
@@ -95,7 +95,7 @@ class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ign
 
 
 class _ForeignLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML 1.1 as its readers in Go take it: aliases, merges and keys that stand twice are no mistake. A number too long is text."""
+    """YAML 1.1 as Go programs read it: aliases, merges and duplicate keys are accepted. A number that is too long is text."""
 
     refuse_size: Callable[[Any], None] | None = None
 
@@ -107,7 +107,7 @@ class _ForeignLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ig
     def flatten_mapping(self, node: Any) -> None:
         _refuse_slow_keys(node)
         super().flatten_mapping(node)
-        _refuse_slow_keys(node)  # what was merged has keys, too
+        _refuse_slow_keys(node)  # merged mappings add keys
 
     def construct_whole(self, node: Any) -> int | str:
         text: str = self.construct_scalar(node)
@@ -130,7 +130,7 @@ def _refuse_slow_keys(node: Any) -> None:
 _ForeignLoader.add_constructor("tag:yaml.org,2002:int", _ForeignLoader.construct_whole)
 _ForeignLoader.add_constructor("tag:yaml.org,2002:float", _ForeignLoader.construct_real)
 _StrictLoader.yaml_implicit_resolvers = {}
-#: What JSON has, too: no bytes, dates or sets by tag. The constructor of None refuses every other tag.
+#: Only types of JSON: no bytes, dates or sets by tag. The constructor of None rejects every other tag.
 _StrictLoader.yaml_constructors = {
     tag: made
     for tag, made in _StrictLoader.yaml_constructors.items()
@@ -156,8 +156,8 @@ def parse_yaml(data: bytes) -> Any:
 
 
 def places(data: bytes) -> dict[tuple[Any, ...], tuple[int, str]]:
-    r"""Where each value of a document that `parse_yaml` took stands: by keys and list positions, the line (from 1) and the scalar as it
-    is written. Costs what reading the file costs: for messages.
+    r"""Line (from 1) and source text of each value of a document that `parse_yaml` accepts, by keys and list positions. As expensive as
+    parsing the file: for error messages.
 
     >>> places(b"gpus:\n  count: 0x8\n")[("gpus", "count")]
     (2, '0x8')
@@ -184,20 +184,20 @@ def _place(loader: Any, node: Any, path: tuple[Any, ...], line: int, found: dict
 
 
 def parse_foreign_yaml(data: bytes) -> Any:
-    """One document of at most a megabyte that another program wrote, as `_ForeignLoader` takes it; raises ``YamlError``, also for aliases
-    that stand for more than 200,000 values, 4,000,000 characters or 500 levels, or for what they stand in.
+    """One document of at most a megabyte that another program wrote, by `_ForeignLoader`. Raises ``YamlError``, also for aliases that
+    expand to more than 200,000 values, 4,000,000 characters or 500 levels, or to themselves.
     """
     return next(foreign_documents((data,)))
 
 
 def foreign_documents(parts: Iterable[bytes]) -> Iterator[Any]:
-    """The same for several documents of one file, whose aliases together may stand for so much."""
+    """The same for several documents of one file, with one limit for all their aliases."""
     expanded = Expanded()
 
     def load(data: bytes) -> Any:
         loader = _ForeignLoader(data)
         try:
-            loader.refuse_size = expanded.add if b"*" in data else None  # a document without aliases has the size that was counted
+            loader.refuse_size = expanded.add if b"*" in data else None  # without aliases the size is known
             return loader.get_single_data()
         finally:
             loader.dispose()
@@ -207,14 +207,14 @@ def foreign_documents(parts: Iterable[bytes]) -> Iterator[Any]:
 
 
 class Expanded:
-    """How large documents are where each alias is what it stands for, without making it. Each node is looked at once."""
+    """Size of documents with all aliases expanded, computed without expanding them: each node is visited once."""
 
     def __init__(self) -> None:
         self._values = self._characters = 0
 
     def add(self, root: Any) -> None:
-        """One more document, by the node at its top; raises ``YamlError`` where there are too many values, or an alias stands in itself."""
-        values, characters, _ = _expanded(root)
+        """Add a document by its root node; raises ``YamlError`` for too many values, or an alias within itself."""
+        values, characters, _ = _size_of(root)
         self._values += values
         self._characters += characters
         self._refuse(root)
@@ -229,7 +229,7 @@ class Expanded:
 _Size = tuple[int, int, int]  # values, characters and levels
 
 
-def _expanded(root: Any) -> _Size:
+def _size_of(root: Any) -> _Size:
     sizes: dict[int, _Size] = {}
     is_open: set[int] = set()
     left = [root]
@@ -239,19 +239,19 @@ def _expanded(root: Any) -> _Size:
             left.pop()
         elif isinstance(node, yaml.ScalarNode):
             sizes[id(node)] = 1, len(node.value), 1
-        elif id(node) in is_open:  # what stands in it is counted
+        elif id(node) in is_open:  # its contents are counted
             is_open.discard(id(node))
-            sizes[id(node)] = _sum(node, [sizes[id(one)] for one in _inside(node)])
+            sizes[id(node)] = _sum(node, [sizes[id(one)] for one in _children(node)])
         else:
             is_open.add(id(node))
-            inside = _inside(node)
+            inside = _children(node)
             if any(id(one) in is_open for one in inside):
                 raise YamlError.at(node.start_mark, "found an alias in what it stands for")
             left += inside
     return sizes[id(root)]
 
 
-def _inside(node: Any) -> list[Any]:
+def _children(node: Any) -> list[Any]:
     """Keys and values, or items."""
     return [one for pair in node.value for one in pair] if isinstance(node, yaml.MappingNode) else list(node.value)
 
@@ -271,14 +271,14 @@ def _read(data: bytes, load: Callable[[bytes], Any], refuse: Callable[[bytes], N
     try:
         refuse(data)
         return load(data)
-    # PyYAML's constructors index and look up what a tag promised and a value need not hold (``!!int ""``, ``!!bool x``)
+    # PyYAML's constructors fail on values that do not fit their tag (``!!int ""``, ``!!bool x``)
     except (yaml.YAMLError, ValueError, RecursionError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
         raise (error if isinstance(error, YamlError) else YamlError.of(error)) from error
 
 
 def _refuse_aliases_and_depth(data: bytes) -> None:
-    """Before anything is built: the C loader builds by recursion on the C stack (40,000 brackets end the process) and
-    never asks Python about an alias.
+    """Before anything is built: the C loader recurses on the C stack (40,000 brackets end the process) and never calls Python for an
+    alias.
     """
     _refuse_events(data, _StrictLoader, aliases=False)
 
@@ -297,11 +297,11 @@ def _refuse_events(data: bytes, loader: Any, *, aliases: bool) -> None:
 
 
 def refuse_depth(data: bytes) -> None:
-    """The same, cheaply: following the events is exact and costs eight times the whole load of a specification.
+    """A cheap check of depth: following the events is exact, but costs eight times the whole load of a specification.
 
-    Too many levels end the process, or take the square of their number. A level is opened by a bracket, by deeper indentation, or by
-    one of a run of dashes: no generator writes many of the first, or much of the others, and only where there are the events are
-    followed. As many values as there can be are counted by what stands between two of them.
+    Too many levels end the process, or take quadratic time. A bracket, deeper indentation, or one of a run of dashes opens a level:
+    generators write few of them, and only where there are many the events are followed. The number of values is bounded by the
+    number of separators.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise YamlError("found UTF-16, wanted UTF-8")
@@ -318,7 +318,7 @@ def refuse_depth(data: bytes) -> None:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes what any reader of YAML could take for something else than text."""
+    """Quotes every text that some YAML parser could read as another type."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -331,10 +331,10 @@ _Dumper.add_representer(str, _Dumper.written_text)
 
 
 def write_yaml(value: Any) -> str:
-    r"""As people write it: keys in their order, one line for each text, ASCII.
+    r"""Readable YAML: keys in their order, one line for each text, ASCII.
 
     >>> write_yaml({"name": "a", "version": "1.10", "is": "no"})
     'name: a\nversion: "1.10"\nis: "no"\n'
     """
-    # a width that no text has: folded lines are hard to edit
+    # wider than any text: folded lines are hard to edit
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=2**31, allow_unicode=False)

@@ -18,7 +18,7 @@ from hostagent.engine.target import Evidence
 from hostagent.host.kernel_watch import KernelWatch, News
 from hostagent.host.paths import Root
 from hostagent.host.uevents import Uevents
-from hostagent.host.watched_files import Places, Watched
+from hostagent.host.watched_files import FileWatch, Places
 
 #: Seconds between two polls of sources without notification.
 _LOOK_S = 1.0
@@ -54,7 +54,7 @@ class Events:
         self._devices = Uevents() if is_live else None
         self._of_readers: frozenset[str] | None = None
         self._pairs = frozenset[tuple[str, str]]()
-        self._files = Watched()
+        self._files = FileWatch()
         self._answer_cache = AnswerCache(Places(self._root))
         self._schedule = Schedule(time.monotonic(), time.monotonic())
         self._began, self._began_at = time.monotonic(), time.time()
@@ -83,7 +83,7 @@ class Events:
 
     def passed(self, done: Pass, files: tuple[str, ...]) -> None:
         if self._log:
-            self._log.passed(done.answers.get(_LOG))
+            self._log.start_from(done.answers.get(_LOG))
         places = Places(self._root)
         self._answer_cache.keep(places, done.answers, self._began_at)
         own = (*(one for one in files if one.startswith("/")), *((self._place.snapshot,) if self._place.snapshot else ()))

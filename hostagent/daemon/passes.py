@@ -25,7 +25,7 @@ from hostagent.engine.target import Evidence, open_host
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.host.answer_file import Question
-from hostagent.host.stuck_processes import Left
+from hostagent.host.stuck_processes import StuckProcesses
 from hostagent.sandbox import memory
 
 #: Facts of one pass, and now: the facts with what is remembered.
@@ -77,7 +77,7 @@ def run(place: Evidence, prepared: Prepared, node_name: str, between: Between) -
             preload(imported)
             rehearse(answers, facts.kind, prepared)
             memory.settle()
-    between.stuck.add(getattr(reading, "left", Left()))
+    between.stuck.add(getattr(reading, "left", StuckProcesses()))
     took_s = time.perf_counter() - reading.started
     return Pass(_of_now(report, now) if place.snapshot else report, answers, took_s)
 

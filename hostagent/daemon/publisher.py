@@ -69,8 +69,8 @@ def _give_up_rights(settings: Settings, access: "Access | None", log: Log) -> No
     from hostagent.sandbox.least_privileges import publisher
 
     files = [os.path.dirname(path) for path in (settings.textfile, settings.nfd_file) if path]
-    cage = publisher({settings.state_dir, settings.record_dir, *files}, runs_programs=bool(access and access.program))
-    if cage.capabilities or not cage.system_calls:
+    sandbox = publisher({settings.state_dir, settings.record_dir, *files}, runs_programs=bool(access and access.program))
+    if sandbox.capabilities or not sandbox.system_calls:
         log.problem("the process that publishes keeps rights that it does not need: this kernel, or a filter, lets it give up no more")
 
 

@@ -55,7 +55,7 @@ def alone(folder: str) -> Iterator[None]:
     can be locked there, it goes on without the lock.
     """
     descriptor = -1
-    with contextlib.suppress(OSError, lockfile.HeldError):
+    with contextlib.suppress(OSError, lockfile.LockTimeoutError):
         descriptor = lockfile.take(os.path.join(folder, LOCK), time.monotonic() + _WAIT_S).descriptor
     try:
         yield

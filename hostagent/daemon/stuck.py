@@ -3,7 +3,7 @@
 import contextlib
 
 from hostagent.host.answer_file import Question
-from hostagent.host.stuck_processes import Left
+from hostagent.host.stuck_processes import StuckProcesses
 
 
 class Stuck:
@@ -13,16 +13,16 @@ class Stuck:
         self._questions: dict[Question, int] = {}
         self._lanes: dict[str, int] = {}
 
-    def add(self, left: Left) -> None:
+    def add(self, stuck: StuckProcesses) -> None:
         """Processes stuck after one pass."""
-        self._questions |= left.questions
-        self._lanes |= left.lanes
+        self._questions |= stuck.questions
+        self._lanes |= stuck.lanes
 
-    def alive(self) -> Left:
+    def alive(self) -> StuckProcesses:
         """Those that are still alive."""
         self._questions = {asked: pid for asked, pid in self._questions.items() if _lives(pid)}
         self._lanes = {lane: pid for lane, pid in self._lanes.items() if _lives(pid)}
-        return Left(dict(self._questions), dict(self._lanes))
+        return StuckProcesses(dict(self._questions), dict(self._lanes))
 
 
 def _lives(pid: int) -> bool:

@@ -90,7 +90,7 @@ def _refuse_unreadable(checks: Iterable[Check], readable: Collection[str]) -> No
             if kind.__name__ not in readable:
                 raise HostagentError(
                     f"the check {one.id} takes the fact {kind.__name__}, which no reader reads",
-                    "Write its reader and name it in READERS (hostagent/engine/collect/__init__.py): see 'Add a fact' in CONTRIBUTING.md",
+                    "Write its reader and name it in READERS (hostagent/engine/collect.py): see 'Add a fact' in CONTRIBUTING.md",
                 )
 
 

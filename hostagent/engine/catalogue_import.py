@@ -11,7 +11,7 @@ from types import ModuleType
 from hostagent.core.errors import HostagentError
 from hostagent.core.smallfile import NotOwnError, read_small, reason, refuse_others
 from hostagent.engine.lint import problems
-from hostagent.profiles.files import obeyed
+from hostagent.profiles.files import trusted_owners
 
 _MAX_BYTES = 256 * 1024
 
@@ -42,9 +42,9 @@ def _refuse_unlawful(name: str, path: str, compiled: str) -> None:
     if not path.endswith(".py"):
         raise _no_source(name)
     try:
-        source = read_small(path, _MAX_BYTES, obeyed())
-        if obeyed() and os.path.lexists(compiled):
-            refuse_others(compiled, obeyed())
+        source = read_small(path, _MAX_BYTES, trusted_owners())
+        if trusted_owners() and os.path.lexists(compiled):
+            refuse_others(compiled, trusted_owners())
     except NotOwnError as error:
         raise HostagentError(
             f"refused the catalogue's {name}: {reason(error)}", "What root obeys only root may write: install it as root"

@@ -67,7 +67,7 @@ READERS: Mapping[str, Reader] = {
     "Kubelet": Reader("kubelet.read_kubelet.read_kubelet", ("Machine", "Packages", "Platform", "Services", "Topology")),
     "Fabric": Reader("gpu.read_nvswitches.read_fabric", (), (*_NVIDIA, *_RDMA)),
     "GpuEvents": Reader("gpu.read_events.read_events"),
-    "History": Reader("system.read_history.read_history"),
+    "History": Reader("system.read_identity.read_history"),
     "Driver": Reader("driver.read_driver.read_driver", ("Packages", "Platform"), _NVIDIA),
     "Accelerators": Reader("gpu.read_gpus.read_accelerators"),
     "Gpu": Reader("gpu.read_gpus.read_gpus", (), _NVIDIA),
@@ -151,7 +151,7 @@ class _Collecting:
         if name not in self.values:
             self.values[name] = Unread("error", f"{name} is read from itself")
             started = time.perf_counter()
-            before = self._source.budget.turn(name)
+            before = self._source.budget.charge_to(name)
             try:
                 self.values[name] = self._read(name)
             except OutOfTime as error:
@@ -159,7 +159,7 @@ class _Collecting:
                 self.values[name] = Unread("timeout", f"{error}, the last question was '{question}'", question)
                 raise
             asked = self._asked(name)
-            self._source.budget.turn(before)
+            self._source.budget.charge_to(before)
             self.timings_ms[name] = round((time.perf_counter() - started) * 1000, 3)
             self._told(Fact(name, self.values[name], asked, self.timings_ms[name], name in self._new))
         return self.values[name]

@@ -93,9 +93,9 @@ class InProcess:
 
     def _source(self, policy: Policy) -> Source:
         if not self.on_answer:
-            return Source(self._backend, policy=lambda: policy, heard=self.answers.__setitem__)
+            return Source(self._backend, policy=lambda: policy, on_answer=self.answers.__setitem__)
         watch = Stopwatch(self.on_answer, heard=self.answers.__setitem__)
-        return Source(Told(self._backend, watch.begin), policy=lambda: policy, heard=watch.end)
+        return Source(Told(self._backend, watch.begin), policy=lambda: policy, on_answer=watch.end)
 
 
 #: Question, "ok" or why it was not answered, and how many seconds that took.

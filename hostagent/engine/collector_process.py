@@ -38,16 +38,16 @@ from hostagent.engine.collection import Collected, OnAnswer, Stopwatch, Told, ea
 from hostagent.engine.timeouts import allowed_s
 from hostagent.facts.hostfacts import Earlier, HostFacts
 from hostagent.host.answer_file import AnswerFile, Question
-from hostagent.host.current_question import NOTHING, Asked, UnderWay
+from hostagent.host.current_question import NOTHING, CurrentQuestion, OpenQuestion
 from hostagent.host.encoding import FAST, STRICT
 from hostagent.host.policy import NO_POLICY, Policy
 from hostagent.host.policy_pipe import PolicyPipe
 from hostagent.host.source import Backend, Source
-from hostagent.host.stuck_processes import Left
+from hostagent.host.stuck_processes import StuckProcesses
 from hostagent.sandbox.child import Child, Send
 from hostagent.sandbox.mounts import mount_below
-from hostagent.sandbox.privileges import is_cage
-from hostagent.sandbox.worker import Hung, Worker
+from hostagent.sandbox.privileges import is_sandbox
+from hostagent.sandbox.worker import HungWorker, Worker
 
 #: Seconds after its deadline that the child gets for what it has read and not sent yet.
 _GRACE_S = 0.2
@@ -70,7 +70,7 @@ class Place(NamedTuple):
     root: str
     kind: Kind
     known: "Mapping[Question, Answer | Unread]" = MappingProxyType({})
-    left: Left = Left()
+    left: StuckProcesses = StuckProcesses()
     earlier: "Mapping[str, Earlier] | None" = None  # facts of the pass before, None where none comes after
 
 
@@ -84,11 +84,11 @@ class Forked:
 
     def __init__(
         self,
-        backend: "Callable[[Sequence[Worker | Hung]], Backend]",
+        backend: "Callable[[Sequence[Worker | HungWorker]], Backend]",
         place: Place,
         kinds: Iterable[str],
         deadline: Deadline,
-        workers: "Callable[[Mapping[str, int]], Sequence[Worker | Hung]]" = lambda _: (),
+        workers: "Callable[[Mapping[str, int]], Sequence[Worker | HungWorker]]" = lambda _: (),
     ) -> None:
         """`backend` is made in the child, over what `workers` makes, who is told of lanes in which a worker of this pass hangs already."""
         self._root, self._kind, known, before, self._earlier = place
@@ -99,16 +99,16 @@ class Forked:
         self._make_workers = workers
         self._kinds = with_needs(tuple(kinds) or READERS)
         self.deadline = deadline
-        self._workers: Sequence[Worker | Hung] = ()
+        self._workers: Sequence[Worker | HungWorker] = ()
         self._child = Child()
         self._kept: AnswerFile | None = None
         self._known = {**known, **before.answers}  # what the child begins with
         #: Mount points where a question hung: nothing there is asked any more.
         self._hung = [found for one in before.questions for path in one[1:2] if (found := mount_below(self._root, path))]
         self._most_replaced = max(0, _MAX_REPLACED - len(before.questions))
-        self.left = Left({}, {})
+        self.left = StuckProcesses({}, {})
         self._word = (-1, -1)  # a pipe to the child, for what only the profile knows
-        self._under_way: UnderWay | None = None
+        self._under_way: CurrentQuestion | None = None
         self._seen = (0.0, 0.0, 0.0)  # a question, by when it began: when it was seen first, and the processor time of the child then
         self._replaced = 0
         self._facts: list[Any] = []  # as they came
@@ -146,7 +146,7 @@ class Forked:
         self._child = Child()
         needed = (self._word[0], self._kept.descriptor, *(one.pipe for one in self._workers if one.pid))
         try:
-            self._under_way = UnderWay(self._coding)
+            self._under_way = CurrentQuestion(self._coding)
             self._child.start(lambda send: self._read(send, policy), needed)
         except OSError as error:
             self._problem = Unread("error", f"the reading process cannot start: {error}")
@@ -197,7 +197,7 @@ class Forked:
         """The process id of a child that hangs in the kernel, where not even SIGKILL ends it; else 0."""
         left = self._child.close()
         lanes = {one.lane.name: pid for one in self._workers if (pid := one.close())}
-        self.left = Left(self.left.questions, {**self.left.lanes, **lanes})
+        self.left = StuckProcesses(self.left.questions, {**self.left.lanes, **lanes})
         self._workers = ()
         return left
 
@@ -245,9 +245,9 @@ class Forked:
         return () if works else asked
 
     @property
-    def _asked(self) -> Asked:
+    def _asked(self) -> OpenQuestion:
         """The question under way."""
-        return self._under_way.look() if self._under_way else NOTHING
+        return self._under_way.get() if self._under_way else NOTHING
 
     def _replace(self, asked: Question, policy: Callable[[], Policy]) -> None:
         """Leave the child that hangs, and start another that has all the answers and a timeout for that one."""
@@ -260,7 +260,7 @@ class Forked:
         late = Unread("timeout", f"{' '.join(asked)}: no answer in {allowed_s(asked):g} s{where}")
         self._tell_answer(asked, late)
         if left:
-            self.left = Left({**self.left.questions, asked: left}, self.left.lanes)
+            self.left = StuckProcesses({**self.left.questions, asked: left}, self.left.lanes)
         if self._replaced >= self._most_replaced:
             self._problem = Unread("timeout", f"the fourth question that hangs: {late.detail}", " ".join(asked))
             return
@@ -294,7 +294,7 @@ class Forked:
                 self._is_done = True
             case ["imported", [*names]]:
                 self.imported = tuple(map(str, names))
-            case ["cage", str(lane), dict(cage)] if is_cage(cage) and len(self.cages) < _MAX_CAGES:
+            case ["cage", str(lane), dict(cage)] if is_sandbox(cage) and len(self.cages) < _MAX_CAGES:
                 self.cages[lane] = cage
             case ["refused", str(text), str(next_step)]:
                 self._refused = HostagentError(text, next_step)
@@ -345,7 +345,7 @@ class Forked:
         try:
             assert self._kept is not None
             assert self._under_way is not None
-            say = self._under_way.say
+            say = self._under_way.set
             say((_ENTER, self._root))
             backend = self._make_backend(self._workers)
             for name, cage in self._give_up_rights().items():
@@ -355,11 +355,11 @@ class Forked:
             if self.on_answer:
                 watch = Stopwatch(partial(tell, "answered"), say, heard, self._measured)
                 say, heard = watch.begin, watch.end
-            source = Source(Told(backend, say, self._hung), policy=policy, answers=self._known, heard=heard)
+            source = Source(Told(backend, say, self._hung), policy=policy, cached=self._known, on_answer=heard)
             collect(source, self._kinds, told=told, earlier=self._earlier)
             for one in self._workers:
-                if one.cage:
-                    tell("cage", one.lane.name, one.cage)
+                if one.sandbox:
+                    tell("cage", one.lane.name, one.sandbox)
         except BrokenPipeError:
             raise
         except HostagentError as error:

@@ -10,14 +10,14 @@ from hostagent.domains.gpu.read_nvidia_worker import NVIDIA
 from hostagent.domains.network.read_network_worker import NETWORK
 from hostagent.domains.network.read_rdma_worker import RDMA
 from hostagent.host.live import Domains, LiveBackend
-from hostagent.sandbox.worker import Hung, Worker
+from hostagent.sandbox.worker import HungWorker, Worker
 
 
 def live_backend(
     root: str = "/",
     kind: Kind = "live",
     *,
-    workers: "Sequence[Worker | Hung]" = (),
+    workers: "Sequence[Worker | HungWorker]" = (),
     deadline: Deadline | None = None,
     kernel: str = "",
 ) -> LiveBackend:

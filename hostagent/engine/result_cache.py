@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from hostagent.engine.check import Check
 from hostagent.engine.report import Judgement
-from hostagent.facts.hostfacts import Earlier, HostFacts, Noted
+from hostagent.facts.hostfacts import Earlier, HostFacts, TrackedFacts
 from hostagent.facts.platform import Platform
 from hostagent.profiles.profile import Profile
 
@@ -66,7 +66,7 @@ class Steady:
     def told(self, profile: Profile, tell: Callable[[HostFacts], Any]) -> Any:
         """What `tell`, by this profile always the same, makes of the facts."""
         if self._told is None or self._told.profile is not profile:
-            noted = Noted(self._facts)
-            value = tell(noted)
-            self._told = _Made(profile, frozenset(noted.seen), value)
+            tracked = TrackedFacts(self._facts)
+            value = tell(tracked)
+            self._told = _Made(profile, frozenset(tracked.used), value)
         return self._told.value

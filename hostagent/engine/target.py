@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hostagent.core.deadline import time_limit, within
 from hostagent.core.errors import HostagentError, OutOfTime
 from hostagent.core.vocabulary import Kind
-from hostagent.host.stuck_processes import Left
+from hostagent.host.stuck_processes import StuckProcesses
 
 if TYPE_CHECKING:
     from hostagent.engine.collection import Reading
     from hostagent.facts.hostfacts import Earlier
     from hostagent.host.answer_file import Question
-    from hostagent.sandbox.worker import Hung, Worker
+    from hostagent.sandbox.worker import HungWorker, Worker
 
-NOTHING_LEFT = Left()
+NOTHING_LEFT = StuckProcesses()
 
 
 class Evidence(NamedTuple):
@@ -48,7 +48,7 @@ def open_host(
     evidence: Evidence,
     kinds: Iterable[str] = (),
     known: "Mapping[Question, Any] | None" = None,
-    left: Left = NOTHING_LEFT,
+    left: StuckProcesses = NOTHING_LEFT,
     earlier: "Mapping[str, Earlier] | None" = None,
 ) -> "Iterator[Reading]":
     """One pass over the host of `evidence`, under way when this returns; on leaving, whatever still reads is ended.
@@ -91,7 +91,11 @@ def _replay(evidence: Evidence, kinds: tuple[str, ...], earlier: "Mapping[str, E
 
 @contextlib.contextmanager
 def _forked(
-    evidence: Evidence, kinds: tuple[str, ...], known: "Mapping[Question, Any]", left: Left, earlier: "Mapping[str, Earlier] | None"
+    evidence: Evidence,
+    kinds: tuple[str, ...],
+    known: "Mapping[Question, Any]",
+    left: StuckProcesses,
+    earlier: "Mapping[str, Earlier] | None",
 ) -> "Iterator[Reading]":
     from hostagent.engine.collect import READERS, lanes
     from hostagent.engine.collector_process import Forked, Place
@@ -99,12 +103,12 @@ def _forked(
     from hostagent.host.files import Files
     from hostagent.host.live import LiveBackend, refuse_wrong_root
     from hostagent.host.paths import Root
-    from hostagent.sandbox.worker import Hung, Worker
+    from hostagent.sandbox.worker import HungWorker, Worker
 
     root, kind = _place(evidence)
     deadline = within(evidence.deadline_s)
 
-    def workers(hung: "Mapping[str, int]") -> "Sequence[Worker | Hung]":
+    def workers(hung: "Mapping[str, int]") -> "Sequence[Worker | HungWorker]":
         if kind == "image":
             return ()
         wanted = [DOMAINS.lanes[name] for name in lanes(kinds or READERS)]
@@ -112,9 +116,9 @@ def _forked(
             files = Files(Root())
             wanted = [lane for lane in wanted if lane.idle(files) is None]
         stuck = {**left.lanes, **hung}
-        return [Hung(lane, stuck[lane.name]) if lane.name in stuck else Worker(lane, root, deadline.ends) for lane in wanted]
+        return [HungWorker(lane, stuck[lane.name]) if lane.name in stuck else Worker(lane, root, deadline.ends) for lane in wanted]
 
-    def backend(started: "Sequence[Worker | Hung]") -> LiveBackend:
+    def backend(started: "Sequence[Worker | HungWorker]") -> LiveBackend:
         if kind != "live":
             refuse_wrong_root(root, kind, evidence.kernel, evidence.host_has)
         return live_backend(root, kind, workers=started, deadline=deadline, kernel=evidence.kernel)

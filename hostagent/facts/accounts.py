@@ -1,4 +1,4 @@
-"""Who may use Docker without being root."""
+"""Users that may use Docker without being root."""
 
 from hostagent.core.frozen import frozen
 from hostagent.core.unread import Unread
@@ -11,4 +11,4 @@ class Accounts:
     docker_group: bool | Unread  # /etc/group has it
     docker_members: tuple[str, ...] | Unread  # names in it, sorted; () without the group
     users: tuple[str, ...] | Unread  # names in /etc/passwd, sorted
-    has_other_users: bool | Unread  # nsswitch.conf asks others, too, such as sss and ldap: a name may be known that is not in `users`
+    has_other_users: bool | Unread  # nsswitch.conf has other sources, such as sss and ldap: a user may exist that is not in `users`

@@ -1,4 +1,4 @@
-"""How a fact becomes JSON, and what schema that has: what the families of the facts part share."""
+"""Facts as JSON, and their schemas: shared by the families of the report's facts."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, get_type_hints
@@ -11,7 +11,7 @@ _PACKAGE = ("name", "version", "upstream", "state", "held", "origin")
 
 
 def each(values: Any, write: Callable[[Any], Any]) -> Any:
-    """A list, or why there is none."""
+    """A list as JSON, or the ``Unread``."""
     return plain(values) if isinstance(values, Unread) else [write(value) for value in values]
 
 
@@ -31,7 +31,7 @@ def fields_schema(kind: type, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def object_schema(properties: Mapping[str, Any], later: tuple[str, ...] = ()) -> dict[str, Any]:
-    """`later`: properties that reports of earlier releases have not."""
+    """`later`: properties that reports of earlier releases lack."""
     required = [name for name in properties if name not in later]
     return {"type": "object", "required": required, "additionalProperties": False, "properties": dict(properties)}
 

@@ -24,10 +24,10 @@ class Cdi:
 
     specs: tuple[CdiSpec, ...] | Unread
     devices: tuple[str, ...] | Unread  # names that a runtime resolves, qualified: nvidia.com/gpu=0
-    duplicates: tuple[str, ...] | Unread  # "nvidia.com/gpu=0 in A and B": of one directory, so that neither is taken
-    etc_is_volatile: bool | Unread  # /etc/cdi is in memory: what lies there was made since the boot
-    generated: bool | Unread  # a specification lies in /var/run/cdi, which is remade at each boot; not-running in an image
+    duplicates: tuple[str, ...] | Unread  # "nvidia.com/gpu=0 in A and B": in one directory, so that neither is used
+    etc_is_volatile: bool | Unread  # /etc/cdi is in memory: its files were made since the boot
+    generated: bool | Unread  # a specification is in /var/run/cdi, which is empty after a boot; not-running in an image
     refresh_enabled: bool | Unread  # the unit that makes nvidia-ctk's specification at each boot is enabled
     refresh_result: str | Unread  # success when `generated`, else systemd's Result of the last nvidia-cdi-refresh run
     refresh_after_target: bool | Unread  # the installed refresh unit orders itself After=multi-user.target
-    refresh_cycles: tuple[str, ...] | Unread  # units that this makes wait for themselves: docker.service
+    refresh_cycles: tuple[str, ...] | Unread  # units in an ordering cycle by it: docker.service

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from itertools import chain
 
-#: Numbers from here on are refused: no kernel has so many CPUs, and a range has an end that anybody can write.
+#: Numbers from here on are refused: no kernel has so many CPUs, and the text of a range is untrusted.
 LIMIT = 1 << 16
 _MOST_DIGITS = 6
 

@@ -1,4 +1,4 @@
-"""The NVIDIA driver: what is loaded, what is on disk, who put it there."""
+"""The NVIDIA driver: what is loaded, what is on disk, and its origin."""
 
 from hostagent.core.frozen import frozen
 from hostagent.core.unread import Unread
@@ -14,9 +14,9 @@ class Library:
     soname: str  # libnvidia-ml.so.1
     path: str  # /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.580.159.03, links resolved
     version: str  # "" when the file name carries none
-    cached: bool  # the dynamic linker finds it by its cache; else it only lies in a library directory
+    cached: bool  # in the cache of the dynamic linker; else it is only in a library directory
     package: str | Unread  # owning package, "" when no package owns it
-    fault: str | Unread  # why no program can load it, "" for a whole library of the host's architecture
+    fault: str | Unread  # why no program can load it, "" for a complete library of the host's architecture
 
 
 @frozen
@@ -59,13 +59,13 @@ class Driver:
     libraries: tuple[Library, ...] | Unread  # libnvidia-ml.so.1 and libcuda.so.1, one per file, in the linker's order
     gsp_firmware: tuple[tuple[str, tuple[str, ...]], ...] | Unread  # (version, file names) below /lib/firmware/nvidia
     dkms: tuple[DkmsBuild, ...] | Unread
-    runfile_traces: tuple[str, ...] | Unread  # files only the .run installer leaves
+    runfile_traces: tuple[str, ...] | Unread  # files that only the .run installer creates
     container_driver: bool | Unread  # a driver container (GPU Operator) owns the driver
     container_driver_evidence: tuple[str, ...] | Unread
     device_nodes: tuple[DeviceNode, ...] | Unread
     char_links: tuple[str, ...] | Unread  # names below /dev/char of the driver's majors: "195:0"
     char_majors: tuple[tuple[str, int], ...] | Unread  # /proc/devices: (nvidia-uvm, 511)
-    nodes_on_demand: bool | Unread  # a setuid nvidia-modprobe of root's makes device nodes when a program first wants them
+    nodes_on_demand: bool | Unread  # a setuid nvidia-modprobe of root creates device nodes at the first use
     persistenced_socket: bool | Unread
     nvml_error_code: int | Unread  # 0, 9, 12, 18 …: nvml.h, nvmlReturn_t
     nvml_driver_version: str | Unread

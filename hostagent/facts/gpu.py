@@ -89,9 +89,9 @@ class Gpu:
     serial: str | Unread  # of the board: one that holds several GPUs gives them all the same
     proc_uuid: str | Unread  # by /proc: "GPU-????????-…" when the GPU was never initialised
     excluded: bool | Unread
-    lost: bool | Unread  # NVML said GPU is lost (15) to some call
-    reset_required: bool | Unread  # NVML said a reset is required (16) to some call
-    nvml_detail: str | Unread  # which call said so
+    lost: bool | Unread  # an NVML call returned GPU is lost (15)
+    reset_required: bool | Unread  # an NVML call returned reset required (16)
+    nvml_detail: str | Unread  # that call
     memory_bytes: int | Unread
     compute_capability: str | Unread  # "9.0"
     ecc: Ecc | Unread
@@ -114,7 +114,7 @@ class Gpu:
 
 @frozen
 class OtherAccelerator:
-    """A GPU of another vendor: named, not judged."""
+    """A GPU of another vendor: reported, not checked."""
 
     pci: str
     vendor_id: str
@@ -123,15 +123,15 @@ class OtherAccelerator:
 
 @frozen
 class Xid:
-    """The Xid (of a GPU) or SXid (of an NVSwitch) lines of one device with one code, up to what ended them."""
+    """The Xid (of a GPU) or SXid (of an NVSwitch) lines of one device with one code, up to the event that ended them."""
 
-    pci: str  # as our addresses: 0000:1b:00.0; "" when the line has none that can be read
-    code: int  # 0 when the line has none that can be read
+    pci: str  # as our addresses: 0000:1b:00.0; "" without a readable one
+    code: int  # 0 without a readable one
     line: str  # the newest of those that say Fatal, else the newest
     count: int  # how many lines
     seconds: float | Unread  # since the boot, of the newest line
     ended_by: str  # reset (an Xid 154 of this GPU to "None" came after it), load (the driver's module was loaded after it),
-    # cleared (by an administrator's word), "" nothing
+    # cleared (by an administrator), "" nothing
     ended_at: float | Unread  # seconds since the boot
     first: float | Unread  # seconds since the boot, of the oldest line
 
@@ -147,11 +147,11 @@ class End:
 
 @frozen
 class Clearing:
-    """An administrator's word (``hostagent events clear``) that faults no longer count."""
+    """An administrator's acknowledgement of faults (``hostagent events clear``): they no longer count."""
 
     subject: str  # PCI address, "" for all devices
-    upto: float  # seconds since the boot: of the newest record that it is said of
-    at: float  # seconds since the boot: when it was said
+    upto: float  # seconds since the boot, of the newest record that it covers
+    at: float  # seconds since the boot, of the command
     reason: str
 
 
@@ -167,16 +167,16 @@ class InitFailure:
 
 @frozen
 class GpuEvents:
-    """What the kernel log of this boot says about GPUs and NVSwitches, in the order in which it began."""
+    """Events of GPUs and NVSwitches in the kernel log of this boot, in the order of their first record."""
 
-    xids: tuple[Xid, ...] | Unread  # a GPU that fell off the bus is logged without an Xid at times: it counts as 79
+    xids: tuple[Xid, ...] | Unread  # a GPU that fell off the bus may be logged without an Xid: it counts as 79
     sxids: tuple[Xid, ...] | Unread
     init_failures: tuple[InitFailure, ...] | Unread
     log_complete: bool | Unread  # the log reaches back to the boot
-    log_oldest: float | Unread  # seconds since the boot of the first record that is there
+    log_oldest: float | Unread  # seconds since the boot, of the first record
     uptime: float | Unread  # seconds since the boot, when the log was read
     ends: tuple[End, ...] | Unread  # in the order of the log
-    cleared: tuple[Clearing, ...] | Unread  # the oldest first; what they end says so itself
+    cleared: tuple[Clearing, ...] | Unread  # the oldest first; ended events have `ended_by`
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""What the daemon has seen of this boot, over all of its passes. Times are seconds since the boot, as the kernel log has them."""
+"""Events of this boot that the daemon recorded over all of its passes. Times are seconds since the boot, as the kernel log has them."""
 
 from hostagent.core.frozen import frozen
 from hostagent.core.unread import Unread
@@ -7,17 +7,17 @@ from hostagent.facts.gpu import Xid
 
 @frozen
 class Fault:
-    """One of `GpuEvents`, also where the kernel log has lost it since. What has ended it is known to the last pass."""
+    """One of `GpuEvents`, kept after the kernel log has lost it. The last pass has what ended it."""
 
     kind: str  # xid, sxid
     xid: Xid
     first: float | Unread  # of its oldest record
-    lost: bool  # the kernel log has none of its records any more
+    lost: bool  # the kernel log has lost all of its records
 
 
 @frozen
 class LinkDowns:
-    """When a port (``mlx5_0:1``) was seen to go down, the oldest first: some of the newest."""
+    """Times at which a port (``mlx5_0:1``) went down: the newest ones, oldest first."""
 
     port: str
     times: tuple[float, ...]
@@ -25,10 +25,10 @@ class LinkDowns:
 
 @frozen
 class History:
-    """Not-supported outside the daemon. Each list holds some of the newest."""
+    """Not-supported outside the daemon. Each list holds the newest entries."""
 
-    since: float | Unread  # when it began to watch
-    now: float | Unread  # when it was last brought up to date
-    faults: tuple[Fault, ...] | Unread  # in the order in which each began to be seen
+    since: float | Unread  # start of the daemon
+    now: float | Unread  # last update
+    faults: tuple[Fault, ...] | Unread  # by first observation
     link_downs: tuple[LinkDowns, ...] | Unread
     driver_loads: tuple[float, ...] | Unread  # when the driver's module was loaded, the oldest first

@@ -1,4 +1,4 @@
-"""The parts of the host that are neither its operating system nor NVIDIA's: who it is, its units, daemons, space and limits."""
+"""The parts of the host that are neither its operating system nor NVIDIA's: identity, units, daemons, space and limits."""
 
 from hostagent.core.frozen import frozen
 from hostagent.core.unread import Unread, then
@@ -6,12 +6,12 @@ from hostagent.core.unread import Unread, then
 
 @frozen
 class Identity:
-    """Who the host is, and when it was read: the head of every report, whatever else was asked for."""
+    """Identity of the host and time of the pass: the head of every report, whatever else was read."""
 
     hostname: str | Unread
     boot_id: str | Unread  # not-running in an image
     now: float | Unread  # seconds since the epoch, by the host's clock
-    kernel: str | Unread  # uname -r; absent in an image that no kernel was named for
+    kernel: str | Unread  # uname -r; absent in an image without --kernel
     simulated: bool | Unread  # a made or unpacked tree below a host root: its /proc and /sys are not a kernel's
 
 
@@ -27,7 +27,7 @@ class Filesystem:
 
 @frozen
 class Storage:
-    """The room that there is: what of a host changes all the time, and so apart from the rest."""
+    """Free space: a fact of its own because it changes all the time."""
 
     filesystems: tuple[Filesystem, ...] | Unread
     shm_bytes: int | Unread  # size of /dev/shm
@@ -35,11 +35,11 @@ class Storage:
 
 @frozen
 class Unit:
-    """One systemd unit as the files and the process list show it; nothing is asked of systemd over D-Bus."""
+    """One systemd unit as the files and the process list show it; systemd is not queried over D-Bus."""
 
     name: str
     exists: bool
-    state: str | Unread  # the word of ``systemctl is-enabled``: enabled, disabled, static, masked, linked, alias …
+    state: str | Unread  # as by ``systemctl is-enabled``: enabled, disabled, static, masked, linked, alias …
     enabled: bool | Unread  # the state is enabled or enabled-runtime, or a vendor's wants link starts the unit
     masked: bool | Unread
     active: bool | Unread  # its cgroup has a process; without systemd, its daemon is in the process list
@@ -48,12 +48,12 @@ class Unit:
 
 @frozen
 class Services:
-    """The units this project knows of, by name without the suffix unless it is not ``.service``."""
+    """The units that hostagent reads, by name without the suffix unless it is not ``.service``."""
 
     units: tuple[Unit, ...] | Unread
 
     def unit(self, name: str) -> "Unit | Unread":
-        """The unit called `name`; not-recorded where it was not looked for."""
+        """The unit called `name`; not-recorded where it was not read."""
         if isinstance(self.units, Unread):
             return self.units
         unknown = Unread("not-recorded", f"the unit {name} was not looked for")
@@ -68,7 +68,7 @@ class Process:
     name: str
     argv: tuple[str, ...]
     started_at: float  # seconds since the epoch
-    #: The service that runs it, "" for none (a driver container's, a host without systemd); unread where anybody may have started it.
+    #: The service that runs it, "" for none (a driver container's, a host without systemd); unread where any user may have started it.
     unit: str | Unread
 
 
@@ -77,16 +77,16 @@ class Machine:
     """What a job or an installation needs from the host around the GPU."""
 
     memlock_bytes: int | Unread  # RLIMIT_MEMLOCK a runtime's containers inherit; -1 is unlimited
-    memlock_origin: str | Unread  # the process or the setting that says so
+    memlock_origin: str | Unread  # the process or the setting that it is from
     clock_synchronised: bool | Unread  # adjtimex: STA_UNSYNC not set
     time_daemon: str | Unread  # name of the running time daemon, "" for none
-    reboot_required: bool | Unread  # the distribution's own mark; not-supported where it leaves none (RHEL family)
+    reboot_required: bool | Unread  # the distribution's own mark; not-supported without one (RHEL family)
     reboot_reasons: tuple[str, ...] | Unread
     package_lock_holder: str | Unread  # "" when free, else "apt-get (pid 123)"
     cloud_init_running: bool | Unread
     processes: tuple[Process, ...] | Unread
-    listening_sockets: tuple[str, ...] | Unread  # paths of listening unix sockets whose file is root's
-    unseen_sockets: tuple[str, ...] | Unread  # and of those whose file may not be looked at
+    listening_sockets: tuple[str, ...] | Unread  # paths of listening unix sockets with a file of root
+    unseen_sockets: tuple[str, ...] | Unread  # and of those with a file that may not be read
 
     def daemons(self, *names: str) -> "tuple[Process, ...] | Unread":
         """`running` of the processes."""
@@ -94,7 +94,7 @@ class Machine:
 
 
 def running(processes: tuple[Process, ...], *names: str) -> "tuple[Process, ...] | Unread":
-    """The daemons of these names, which may be cut as the kernel cuts them; unread where there is none but what may be anybody's."""
+    """The daemons of these names, which may be cut as the kernel cuts them; unread where only untrusted processes have such a name."""
     short = {name[:15] for name in names}
     found = [one for one in processes if one.name[:15] in short]
     own = tuple(one for one in found if not isinstance(one.unit, Unread))

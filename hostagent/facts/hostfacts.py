@@ -19,16 +19,16 @@ def parent_of(one: object) -> str:
 
 
 class Earlier(NamedTuple):
-    """A fact of an earlier pass, and what it was read from, as `hostagent.engine.fact_cache` writes it."""
+    """A fact of an earlier pass, and its questions and answers as encoded by `hostagent.engine.fact_cache`."""
 
     value: Any
     asked: bytes
 
 
 class HostFacts:
-    """Facts by type: one instance of most types, a tuple of each subject type. What was not read is ``Unread``.
+    """Facts by type: one instance of most types, a tuple of each subject type; ``Unread`` where none was read.
 
-    By the type's name, so that facts can come from another process before their modules are imported here.
+    Stored by the type's name, so that facts of another process do not need their modules imported here.
     """
 
     __slots__ = ("_parents", "_values", "kind")
@@ -39,12 +39,12 @@ class HostFacts:
         self.kind = kind
 
     def of(self, kind: type) -> Any:
-        """The fact, the tuple of subjects, or why there is none."""
+        """The fact, the tuple of subjects, or ``Unread``."""
         name = kind.__name__
         return self._values[name] if name in self._values else Unread("not-recorded", f"{name}: not asked for")
 
     def changed(self, before: "HostFacts") -> frozenset[str]:
-        """The names of the types whose fact is another object."""
+        """The names of the types with another object as fact."""
         was = before._values  # noqa: SLF001  of its own class
         return frozenset(name for name in self._values.keys() | was if self._values.get(name) is not was.get(name))
 
@@ -61,7 +61,7 @@ class HostFacts:
         return None
 
     def parents(self) -> Mapping[str, str]:
-        """Of each subject that is a part of another one: its key, and the other's."""
+        """The key of the parent, by the key of each subject that is a part of another."""
         if self._parents is None:
             tuples = [value for value in self._values.values() if isinstance(value, tuple)]
             parts = ((one, parent) for value in tuples for one in value if (parent := parent_of(one)))
@@ -69,23 +69,23 @@ class HostFacts:
         return self._parents
 
 
-class Noted(HostFacts):
-    """Facts of which is known who was asked for, by the type's name: `seen`."""
+class TrackedFacts(HostFacts):
+    """Facts that record in `used` the names of the types that were accessed."""
 
-    __slots__ = ("seen",)
+    __slots__ = ("used",)
 
     def __init__(self, facts: HostFacts) -> None:
         super().__init__(facts._values, facts.kind)  # noqa: SLF001  of its own class
-        self.seen: set[str] = set()
+        self.used: set[str] = set()
 
     def of(self, kind: type) -> Any:
-        self.seen.add(kind.__name__)
+        self.used.add(kind.__name__)
         return super().of(kind)
 
     def subject(self, key: str) -> Any:
-        self.seen.update(self._values)
+        self.used.update(self._values)
         return super().subject(key)
 
     def parents(self) -> Mapping[str, str]:
-        self.seen.update(self._values)
+        self.used.update(self._values)
         return super().parents()

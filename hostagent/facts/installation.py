@@ -1,4 +1,4 @@
-"""What only a change of the host needs to know: read by ``plan``, ``install`` and ``snapshot save``, never by ``check``."""
+"""Facts that only a change of the host needs: read by ``plan``, ``install`` and ``snapshot save``, never by ``check``."""
 
 from hostagent.core.frozen import frozen
 from hostagent.core.unread import Unread
@@ -11,9 +11,9 @@ class InstalledPackage:
     name: str
     version: str  # as the package manager prints it
     arch: str
-    state: str  # "installed", or dpkg's word: half-configured, config-files …
+    state: str  # "installed", or dpkg's state: half-configured, config-files …
     held: bool  # dpkg's own hold; a lock of dnf, zypper or tdnf that covers it
-    automatic: bool | Unread  # installed as somebody else's dependency, by the marks of apt, dnf or zypper; False where there are none
+    automatic: bool | Unread  # installed as a dependency, by the marks of apt, dnf or zypper; False where there are none
 
 
 @frozen
@@ -42,7 +42,7 @@ class ConfigFile:
     """A file that a plan may change: runtimes' configuration, the package manager's sources and pins, modprobe.d."""
 
     path: str
-    text: str | Unread  # whole; absent where there is none; not-recorded on a tape, which has no whole file
+    text: str | Unread  # whole; absent where there is none; not-recorded on a tape, which has no whole files
     mode: int | Unread  # permission bits
     uid: int | Unread
     gid: int | Unread
@@ -55,18 +55,18 @@ class Installation:
     packages: tuple[InstalledPackage, ...] | Unread  # all, sorted by name, then architecture
     gpu_users: tuple[GpuUser, ...] | Unread  # sorted by pid; not-running in an image
     containers: int | Unread  # running containers of Docker, by their shims; 0 without Docker; not-running in an image
-    #: Docker keeps containers while it restarts: daemon.json and dockerd's flags; unread where dockerd is older than a file that says so.
+    #: Docker keeps containers while it restarts: daemon.json and dockerd's flags; unread where dockerd is older than a file that sets it.
     live_restore: bool | Unread
     cloud_init_drivers: tuple[str, ...] | Unread  # what cloud-init's drivers: installs ("nvidia 580-server"); () for nothing
     repositories: tuple[Repository, ...] | Unread  # of dnf, zypper or tdnf
     initramfs_tool: str | Unread  # update-initramfs, dracut, mkinitrd; "" none
     secure_boot_keys: tuple[str, ...] | Unread  # paths of module signing keys on the disk: MOK of shim and of DKMS
-    enrolled_keys: tuple[str, ...] | Unread  # of those, the ones whose certificate the kernel trusts
+    enrolled_keys: tuple[str, ...] | Unread  # those with a certificate that the kernel trusts
     files: tuple[ConfigFile, ...] | Unread  # sorted by path
-    folders: tuple[str, ...] = ()  # every file of theirs, not of those below them, is among `files`
+    folders: tuple[str, ...] = ()  # all their files, not those of folders below, are among `files`
 
     def file(self, path: str) -> "ConfigFile | Unread":
-        """The file at `path`, with an absent text where there is none; not-recorded where it was not looked for."""
+        """The file at `path`, with an absent text where there is none; not-recorded where it was not read."""
         if isinstance(self.files, Unread):
             return self.files
         found = next((one for one in self.files if one.path == path), None)

@@ -12,7 +12,7 @@ class InstalledKernel:
     """
 
     release: str
-    image: str | Unread  # path of the kernel itself, "" when none is seen: nothing can boot into it from this disk
+    image: str | Unread  # path of the kernel itself, "" without one: nothing can boot into it from this disk
     vermagic: str | Unread  # of a module that came with the kernel; absent when none is known
     nvidia_path: str | Unread  # path of the module that modprobe loads for nvidia, "" when it would find none
     nvidia_named: tuple[str, ...] | Unread  # nvidia modules that modules.dep has under Debian's names: nvidia-current
@@ -21,7 +21,7 @@ class InstalledKernel:
     nvidia_vermagic: str | Unread
     nvidia_srcversion: str | Unread
     nvidia_owner: str | Unread  # package that owns the file, "" when none does; absent where the module was built for this release
-    nvidia_signer: str | Unread  # "" when the module carries no signature, "unnamed" when that names nobody
+    nvidia_signer: str | Unread  # "" when the module carries no signature, "unnamed" when that has no name
     nouveau: bool | Unread  # the kernel has a nouveau module
     indexed_at: float | Unread  # seconds since the epoch: mtime of modules.dep, the last change of its modules
     headers: bool | Unread  # build/Makefile resolves
@@ -39,7 +39,7 @@ class InstalledKernel:
 
 @frozen
 class Kernel:
-    """The running kernel, or of an image the target kernel, and what it is told to load."""
+    """The running kernel, or of an image the target kernel, and what it is configured to load."""
 
     release: str | Unread  # uname -r; of an image the one named by --kernel, else that of the next boot
     installed: tuple[InstalledKernel, ...] | Unread  # oldest first, in package version order
@@ -64,7 +64,7 @@ class Kernel:
 
     @property
     def next_releases(self) -> "tuple[str, ...] | Unread":
-        """The kernels that the next boot may take: the one that is known, else each that could be taken, the running one first."""
+        """The kernels that the next boot may take: `next_release` if known, else all candidates, the running one first."""
         if not isinstance(self.next_release, Unread):
             return (self.next_release,)
         if self.next_release.why in NOT_APPLICABLE:  # there is no kernel

@@ -1,4 +1,4 @@
-"""The kubelet of this host: what it is configured to do, whether it would start so, and which devices and CPUs it has given away."""
+"""The kubelet of this host: its configuration, whether it would start with it, and the devices and CPUs that it has allocated."""
 
 from hostagent.core.frozen import frozen
 from hostagent.core.unread import Unread
@@ -62,7 +62,7 @@ class Device:
 
     resource: str  # nvidia.com/gpu
     id: str  # GPU-d7e1… , or what the plug-in calls it
-    nodes: tuple[int, ...] | Unread  # NUMA nodes by podresources; () where the plug-in says none, unread where podresources was not asked
+    nodes: tuple[int, ...] | Unread  # NUMA nodes by podresources; () where the plug-in says none, unread without podresources
     healthy: bool | Unread
     allocated: bool | Unread  # to a container
 
@@ -75,18 +75,18 @@ class MemoryBlock:
     resource: str  # memory, hugepages-1Gi
     allocatable: int
     free: int
-    group: tuple[int, ...] = ()  # the nodes whose memory is given away together with this one's: (0, 1); () while none of it is
+    group: tuple[int, ...] = ()  # the nodes allocated together with this one: (0, 1); () while none of its memory is allocated
 
 
 @frozen
 class KubeletState:
-    """What the kubelet has given away, by its state files, the device checkpoint or podresources."""
+    """Allocations of the kubelet, by its state files, the device checkpoint or podresources."""
 
     devices: tuple[Device, ...] | Unread  # () where no plug-in has registered
     devices_from: str | Unread  # podresources, checkpoint; "" where there is neither
     cpu_policy: str | Unread  # by cpu_manager_state: none, static; "" without the file
-    cpus_shared: str | Unread  # cpulist that no container has for itself; "" without the file
-    cpus_exclusive: str | Unread  # cpulist that containers have for themselves
+    cpus_shared: str | Unread  # cpulist of the shared pool; "" without the file
+    cpus_exclusive: str | Unread  # cpulist of exclusive CPUs of containers
     memory_policy: str | Unread  # by memory_manager_state: None, Static; "" without the file
     memory: tuple[MemoryBlock, ...] | Unread
     dra_only: bool | Unread = False  # NVIDIA's DRA driver has registered, and no device plug-in of NVIDIA's: no GPU is a device
@@ -98,7 +98,7 @@ class Kubelet:
 
     unit: str | Unread  # without .service; "" where none is in use
     version: str | Unread  # 1.34.2
-    judged_as: str | Unread  # whose rules it was read by: "" its own; newer, older: outside our tables; unknown: its version is not known
+    judged_as: str | Unread  # rules it was read by: "" of its version; newer, older: outside our tables; unknown: no version
     runs: bool | Unread
     started_at: float | Unread  # seconds since the epoch
     state: str | Unread  # accepted, rejected, absent
@@ -107,8 +107,8 @@ class Kubelet:
     origin: Pairs | Unread  # by KubeletConfiguration's field: default, the file, or the flag that set it
     config_files: tuple[str, ...] | Unread  # the file, then its drop-ins, in merge order
     newest_config_mtime: float | Unread  # seconds since the epoch, of those and of the unit's files
-    #: Fields whose value configz gives otherwise; unread where the profile names no configz.
+    #: Fields with another value in configz; unread where the profile names no configz.
     configz_differs: tuple[str, ...] | Unread
-    #: State files that a restart with this configuration refuses: cpu_manager_state, memory_manager_state.
+    #: State files that the kubelet would reject after a restart with this configuration: cpu_manager_state, memory_manager_state.
     refused_state_files: tuple[str, ...] | Unread
     given: KubeletState | Unread

@@ -14,7 +14,7 @@ class NcclLibrary:
     """One libnccl.so that a job may load."""
 
     path: str  # of the file itself, no link
-    place: Place  # which search finds it: the loader's own come first
+    place: Place  # the search that finds it: the loader's own come first
     version: str | Unread  # 2.28.9, as the library prints it
     cuda: str | Unread  # CUDA that it was built with: 12.9
 
@@ -36,7 +36,7 @@ class NcclSetting:
     """One value for a name, from one place."""
 
     name: str
-    value: str  # "" of a name that `hostagent.domains.nccl.tables.variables` does not know: it is not kept
+    value: str  # "" for a name that is not in `hostagent.domains.nccl.tables.variables`
     is_known: bool
     origin: str  # "environment", or the file: /etc/nccl.conf, ~/.nccl.conf, or what NCCL_CONF_FILE names
     line: int  # of the file, from 1; 0 of the environment
@@ -44,7 +44,7 @@ class NcclSetting:
 
     @property
     def kept(self) -> "str | Unread":
-        """The value, or why there is none."""
+        """The value, or ``Unread``."""
         return self.value if self.is_known else Unread("not-recorded", "hostagent does not know this name: its value is not kept")
 
 

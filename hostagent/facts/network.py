@@ -21,14 +21,14 @@ class Address:
 
 @frozen
 class Priorities:
-    """What Data Center Bridging says of an Ethernet port (IEEE 802.1Q; linux/dcbnl.h). Priorities are 0 to 7."""
+    """Data Center Bridging of an Ethernet port (IEEE 802.1Q; linux/dcbnl.h). Priorities are 0 to 7."""
 
     lossless: tuple[int, ...] | Unread  # with PFC
     trust: str | Unread  # dscp, pcp: by which field of a packet the port chooses its priority
-    dscp: tuple[tuple[int, int], ...] | Unread  # DSCP and its priority, where the port has been told; () is the card's default, DSCP >> 3
-    firmware_dcbx: bool | Unread  # the card negotiates with the switch: what the kernel says need not hold
-    ecn: tuple[int, ...] | Unread  # with ECN as sender and as receiver of RoCE (OFED); not-supported where the driver does not say
-    asked: bool | Unread  # True: kernel and driver answered, also that they do not know; else why one of them could not be asked
+    dscp: tuple[tuple[int, int], ...] | Unread  # DSCP and its priority, where configured; () is the card's default, DSCP >> 3
+    firmware_dcbx: bool | Unread  # the card negotiates with the switch: the kernel's settings may not apply
+    ecn: tuple[int, ...] | Unread  # with ECN as sender and as receiver of RoCE (OFED); not-supported where the driver does not show it
+    asked: bool | Unread  # True: kernel and driver answered, also with "not supported"; else why one could not be asked
 
 
 @frozen
@@ -58,7 +58,7 @@ class Netdev:
 
 @frozen
 class Listener:
-    """Who listens on a TCP port that jobs want."""
+    """A process that listens on a TCP port that jobs use."""
 
     port: int
     process: str  # its name, "" where it cannot be seen
@@ -70,7 +70,7 @@ class Network:
 
     netdevs: tuple[Netdev, ...] | Unread  # by index, then name
     port_range: tuple[int, int] | Unread  # ip_local_port_range: first and last
-    reserved_ports: tuple[tuple[int, int], ...] | Unread  # ip_local_reserved_ports: of that range, given to nobody who does not ask for one
+    reserved_ports: tuple[tuple[int, int], ...] | Unread  # ip_local_reserved_ports: of that range, never assigned automatically
     listeners: tuple[Listener, ...] | Unread  # of the ports in `hostagent.domains.network.tables.numbers.JOB_PORTS`
 
     def netdev(self, name: str) -> "Netdev | Unread":

@@ -19,8 +19,8 @@ class Fabric:
 
     nvswitches: tuple[NvSwitch, ...] | Unread  # on PCI
     driver_nvswitches: tuple[str, ...] | Unread  # PCI addresses in /proc/driver/nvidia-nvswitch/devices
-    nvlink5_managers: tuple[str, ...] | Unread  # HCAs whose VPD says SW_MNG: bridges to NVLink 5 switches, which PCI does not show
+    nvlink5_managers: tuple[str, ...] | Unread  # HCAs with SW_MNG in their VPD: bridges to NVLink 5 switches, which PCI does not show
     manager_log_errors: tuple[str, ...] | Unread  # ERROR and FATAL lines since the manager's last start, newest last
-    manager_configured: bool | Unread  # since that start it said that all is set up; absent where the log has no start
+    manager_configured: bool | Unread  # since that start it logged that all is set up; absent where the log has no start
     imex_nodes: tuple[str, ...] | Unread  # addresses of /etc/nvidia-imex/nodes_config.cfg
     imex_channels: tuple[str, ...] | Unread  # names below /dev/nvidia-caps-imex-channels, () when there are none

@@ -18,6 +18,6 @@ class Os:
 
 @frozen
 class Ancestry:
-    """What the distribution says it derives from. Read by ``setup``, ``plan``, ``install`` and ``snapshot save``, never by ``check``."""
+    """The distributions that this one derives from. Read by ``setup``, ``plan``, ``install`` and ``snapshot save``, never by ``check``."""
 
     id_like: str | Unread  # os-release's ID_LIKE: "ubuntu debian"; "" without one

@@ -1,4 +1,4 @@
-"""Installed packages, and what pins, holds, feeds and upgrades them."""
+"""Installed packages, and their pins, holds, repositories and upgrades."""
 
 from fnmatch import fnmatchcase
 
@@ -17,13 +17,13 @@ def names(pattern: str, name: str) -> bool:
 
 @frozen
 class Package:
-    """One installed or half-installed package of the families this project knows (nvidia*, cuda*, kernels, runtimes)."""
+    """One installed or half-installed package of the families that hostagent reads (nvidia*, cuda*, kernels, runtimes)."""
 
     name: str
     version: str  # as the package manager prints it: [epoch:]version[-revision]
     upstream: str | Unread  # epoch, revision and distribution suffix stripped: what NVIDIA calls the version
     arch: str
-    state: str  # "installed", or dpkg's word: half-configured, unpacked, half-installed, triggers-pending …
+    state: str  # "installed", or dpkg's state: half-configured, unpacked, half-installed, triggers-pending …
     held: bool  # dpkg hold; or a pin or version lock that covers the package
     origin: str  # "cuda" (NVIDIA's repository), "distribution", "toolkit" (one of the toolkit's packages), "unknown"
 

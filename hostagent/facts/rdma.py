@@ -11,7 +11,7 @@ class Gid:
     index: int
     value: str  # as sysfs writes it: 0000:0000:0000:0000:0000:ffff:0a00:0101
     type: str | Unread  # sysfs' words: "RoCE v2", "IB/RoCE v1"
-    netdev: str | Unread  # the interface whose address it is, "" where the slot names none
+    netdev: str | Unread  # the interface with that address, "" where the slot names none
 
 
 @frozen
@@ -66,15 +66,15 @@ class HandleLimit:
 
 @frozen
 class Rdma:
-    """The host's RDMA stack, beside its ports."""
+    """The host's RDMA stack, apart from its ports."""
 
     devices: tuple[str, ...] | Unread  # names below /sys/class/infiniband, management functions too
     managers: tuple[str, ...] | Unread  # those that are management functions of NVLink 5 switches: no NICs
     nodes: tuple[str, ...] | Unread  # names below /dev/infiniband: uverbs0, rdma_cm
-    netns_mode: str | Unread  # shared, exclusive: who sees a device outside of its network namespace
+    netns_mode: str | Unread  # shared, exclusive: whether other network namespaces see a device
     library: str | Unread  # path of libibverbs as it was loaded, "" where the host has none
     registers_dmabuf: bool | Unread  # libibverbs has ibv_reg_dmabuf_mr
     peer_memory: str | Unread  # "" not there, loaded (and not usable), usable: nvidia_peermem or its forerunners
     driver_version: str | Unread  # of mlx5_core where it is not the kernel's own: 24.10-1.1.4; "" inbox
     limits: tuple[HandleLimit, ...] | Unread  # those that are set
-    stacks: tuple[str, ...] | Unread  # who brings kernel modules of RDMA here: inbox, DOCA-OFED, Network Operator, provider
+    stacks: tuple[str, ...] | Unread  # origins of RDMA kernel modules: inbox, DOCA-OFED, Network Operator, provider

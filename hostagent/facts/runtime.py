@@ -40,7 +40,7 @@ class Runtime:
     cgroup_driver: str | Unread  # systemd, cgroupfs: of the default runtime
     cdi_enabled: bool | Unread
     cdi_spec_dirs: tuple[str, ...] | Unread
-    oci_hooks: tuple[str, ...] | Unread  # files by which CRI-O runs the toolkit's hook for each container
+    oci_hooks: tuple[str, ...] | Unread  # files that make CRI-O run the toolkit's hook for each container
     misplaced: tuple[str, ...] | Unread  # table paths that this version does not read, with an nvidia entry in them
     shadowed: tuple[str, ...] | Unread  # "DROP-IN: KEY" of main-file settings that an older drop-in overrides
     newest_config_mtime: float | Unread  # seconds since the epoch, over config_files
@@ -58,18 +58,18 @@ class Runtime:
 
 @frozen
 class Launcher:
-    """A kubelet that is in use, as the one who asks a runtime for containers: its unit is enabled, or it runs."""
+    """A kubelet in use as a client of a runtime: its unit is enabled, or it runs."""
 
     unit: str  # without .service
-    endpoint: str | Unread  # path of the socket that it asks for containers; "" where nothing says it yet
-    runtime: str | Unread  # key of the runtime that listens there; "" where nothing says the endpoint yet
-    cgroup_driver: str | Unread  # systemd, cgroupfs; "" where neither a flag nor its file says it
-    shim_listens: bool | Unread  # somebody listens on the socket of cri-dockerd; not-supported where it does not ask that
+    endpoint: str | Unread  # path of the runtime's socket that it uses; "" where it is not configured yet
+    runtime: str | Unread  # key of the runtime that listens there; "" without an endpoint
+    cgroup_driver: str | Unread  # systemd, cgroupfs; "" where neither a flag nor its file sets it
+    shim_listens: bool | Unread  # a process listens on the socket of cri-dockerd; not-supported where the kubelet does not use it
 
 
 @frozen
 class Launchers:
-    """Who starts containers for jobs, and what else than a runtime's handler brings GPUs into them."""
+    """What starts containers for jobs, and what gives them GPUs apart from a runtime's handler."""
 
     kubelets: tuple[Launcher, ...] | Unread
     slurmd: bool | Unread  # its unit is enabled, or it runs

@@ -21,10 +21,10 @@ class SlurmNode:
 
     conf: str | Unread  # path of the slurm.conf that slurmd reads; absent where there is none
     only_controls: bool | Unread  # slurm.conf calls this host a controller, and none of its nodes has the host's name
-    configless: bool | Unread  # slurmd's options name where it gets its files from (--conf-server)
+    configless: bool | Unread  # slurmd's options name a server of its files (--conf-server)
     health_program: str | Unread  # HealthCheckProgram, "" for none
     health_interval_s: int | Unread  # HealthCheckInterval, 0: it never runs
     health_is_ours: bool | Unread  # that file runs `hostagent slurm health`; absent where the file is not there
     gres: tuple[Gres, ...] | Unread  # absent without a gres.conf
-    autodetect: str | Unread  # AutoDetect of this node, in small letters: nvml, nvidia, rsmi, off …; "" where nothing says it
+    autodetect: str | Unread  # AutoDetect of this node, in small letters: nvml, nvidia, rsmi, off …; "" where it is not set
     missing_files: tuple[str, ...] | Unread  # files of the GPUs in `gres` that are not there, or no character devices

@@ -1,4 +1,4 @@
-"""Where CPUs, memory, GPUs and NICs lie: NUMA nodes, packages, PCI bridges; sysfs alone is read."""
+"""Placement of CPUs, memory, GPUs and NICs: NUMA nodes, packages, PCI bridges; only from sysfs."""
 
 from hostagent.core.frozen import frozen
 from hostagent.core.unread import Unread
@@ -42,7 +42,7 @@ class CpuGovernor:
 
 @frozen
 class PciPlace:
-    """Where a GPU or a NIC hangs: the bridges between it and its host bridge."""
+    """Position of a GPU or a NIC on PCI: the bridges between it and its host bridge."""
 
     pci: str
     root: str  # the host bridge: pci0000:16
@@ -51,7 +51,7 @@ class PciPlace:
 
 @frozen
 class PciControl:
-    """How a GPU or a NIC, or a bridge above one, is set up (PCI Express Base Specification, sections 7.5.3.4 and 7.7.11)."""
+    """PCI settings of a GPU, a NIC, or a bridge above one (PCI Express Base Specification, sections 7.5.3.4 and 7.7.11)."""
 
     pci: str
     acs: int | Unread  # ACS control: 0x01 source validation, 0x04 request, 0x08 completion redirect; not-supported without it
@@ -69,7 +69,7 @@ class Topology:
     packages: tuple[CpuPackage, ...] | Unread  # by id
     cores: tuple[str, ...] | Unread  # cpulists of the CPUs of each core: "0,64"
     places: tuple[PciPlace, ...] | Unread  # of GPUs and NICs, by address
-    #: Of GPUs and NICs with an RDMA device, without virtual functions, and of their bridges, by address; () on a host that has not both.
+    #: Of GPUs and NICs with an RDMA device, without virtual functions, and of their bridges, by address; () on a host without both.
     controls: tuple[PciControl, ...] | Unread
     governors: tuple[CpuGovernor, ...] | Unread  # () in a machine without cpufreq
     numa_balancing: bool | Unread  # the kernel moves pages to the node that uses them

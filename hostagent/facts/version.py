@@ -1,6 +1,6 @@
-"""Version orders, and the readers of what a profile says of versions: constraints, and the version to install.
+"""Version orders, and parsers for versions in a profile: constraints, and the version to install.
 
-The orders are those of dpkg and rpm; tests hold them against both.
+The orders are those of dpkg and rpm; tests compare them with both.
 """
 
 import re
@@ -19,19 +19,19 @@ _TRAILING_ZEROS = re.compile(r"(?:\.0+)+(?=~|$)")
 
 
 class ConstraintError(ValueError):
-    """A constraint that cannot be read; the message says what was found and wanted."""
+    """A constraint that cannot be parsed; the message has what was found and wanted."""
 
 
 class WishError(ValueError):
-    """A version to install that cannot be read; the message says what was found and wanted."""
+    """A version to install that cannot be parsed; the message has what was found and wanted."""
 
 
 class Wish(NamedTuple):
     """The version to install, as a profile names it: each version that begins with `prefix`; "" names none."""
 
-    text: str  # as it is written
+    text: str  # as written
     prefix: str
-    is_open: bool  # a branch: which of its versions is left to the repositories
+    is_open: bool  # a branch: the repositories decide the version
 
     @property
     def branch(self) -> str:
@@ -40,7 +40,7 @@ class Wish(NamedTuple):
 
     @property
     def constraint(self) -> str:
-        """The constraint that a version meets which the wish names.
+        """The constraint that exactly the versions of the wish meet.
 
         >>> wish("580").constraint, wish("580.95.*").constraint, wish("1.19.0").constraint
         ('580.*', '580.95.*', '==1.19.0')
@@ -90,7 +90,7 @@ class Constraint(NamedTuple):
 
 
 def parse_constraints(text: str) -> tuple[Constraint, ...]:
-    """All of which have to hold; () takes any version, and a version alone that one.
+    """All of them have to hold; () accepts any version, and a plain version only that one.
 
     >>> parse_constraints("580.*"), parse_constraints(">=1.19.0,<1.20")[1], parse_constraints("")
     ((Constraint(operator='.*', version='580'),), Constraint(operator='<', version='1.20'), ())
@@ -106,7 +106,7 @@ def _constraint(part: str, text: str) -> Constraint:
         raise ConstraintError(f'found the constraint {text!r:.60}, wanted one like "580.*", ">=580", ">=1.19.0,<1.20" or "1.19.0"')
     if match[1] or match[3]:
         return Constraint(match[1] or ".*", match[2])
-    if "." not in match[2]:  # no version has one field: the host of a newcomer would never be ready
+    if "." not in match[2]:  # no version has one field: such a host would never be ready
         raise ConstraintError(f'found {part!r}, which is a branch and no version: write "{part}.*" for all of it, or ">={part}"')
     return Constraint("==", match[2])
 
@@ -126,14 +126,14 @@ def _meets(version: str, constraint: Constraint) -> bool:
     operator, wanted = constraint
     if operator == ".*":
         return version == wanted or version.startswith(wanted + ".")
-    if operator == "<":  # what comes before a release's candidates
+    if operator == "<":  # before the release candidates, too
         return compare_upstream(version, f"{wanted}~") < 0
     order = compare_upstream(version, wanted)
     return order == 0 if operator == "==" else order >= 0
 
 
 def admits(prefix: str, constraint: str) -> bool:
-    """Whether some version that begins with `prefix` (a branch, or what stands before a glob's star) can meet a constraint.
+    """Whether some version that begins with `prefix` (a branch, or the part before a glob's star) can meet a constraint.
 
     >>> admits("580", ">=580.126.09"), admits("570.211.01", "580.*"), admits("", "580.*")
     (True, False, True)
@@ -220,7 +220,7 @@ def _deb_rank(char: str) -> int:
 
 
 def compare_rpm(left: str, right: str) -> int:
-    """The order rpm has of one version or release string: -1, 0, 1 (rpmvercmp).
+    """The order of rpm of one version or release string: -1, 0, 1 (rpmvercmp).
 
     >>> compare_rpm("1.19.0~rc.1", "1.19.0"), compare_rpm("1.0^git1", "1.0"), compare_rpm("580.95.05", "580.142")
     (-1, 1, -1)

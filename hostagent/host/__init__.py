@@ -1,1 +1,1 @@
-"""The only I/O on the host. ``Source`` is what readers ask; a backend is what answers."""
+"""All I/O on the host. Readers ask a ``Source``; its backend answers."""

@@ -1,10 +1,10 @@
-"""What a host has answered in this pass, in memory that a child and its parent share.
+"""The answers of a pass, in memory that a child and its parent share.
 
-The child only appends: it never waits for a parent that is busy. When it has to be replaced, its successor begins with
-these answers and asks no question twice.
+The child only appends: it never waits for a busy parent. If it has to be replaced, its successor starts with these answers and asks no
+question twice.
 
-An answer is four bytes of length and the question with it (`hostagent.host.encoding`), the length written last: where there is none, or
-what is there is none, there is no more.
+A record is four bytes of length, then question and answer (`hostagent.host.encoding`); the length is written last. A zero length or an
+invalid record is the end.
 """
 
 import contextlib
@@ -16,26 +16,26 @@ from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread
 from hostagent.host.encoding import FAST, Coding
 
-#: A question as it is asked: method and arguments.
+#: A question: method and arguments.
 Question = tuple[str, ...]
 
 _HEAD = 4
-#: It grows by these and a quarter of itself.
+#: It grows by these bytes and a quarter of its size.
 _BYTES = 64 * 1024
 
 
 class AnswerFile:
-    """Made before the fork. Only a child maps it to write: a worker, forked from the same process, must not have that memory."""
+    """Created before the fork. Only the child maps it writable: a worker, forked from the same process, must not have that memory."""
 
     def __init__(self, coding: Coding = FAST) -> None:
-        """Raises ``OSError``: no descriptors, no memory."""
+        """Raises ``OSError`` without descriptors or memory."""
         self._coding = coding
         self.descriptor = os.memfd_create("hostagent-answers")
         self._end = self._room = 0
         self._shared: mmap.mmap | None = None
 
     def add(self, asked: Question, answer: "Answer | Unread") -> None:
-        """In the child. Where nothing can be added (no memory, a limit on the size of files), a successor asks again."""
+        """Append, in the child. If that fails (no memory, a limit on file size), a successor asks again."""
         record = self._coding.dumps((asked, self._coding.pack(answer)))
         begin, end = self._end + _HEAD, self._end + _HEAD + len(record)
         if end + _HEAD > self._room:
@@ -46,10 +46,10 @@ class AnswerFile:
             self._end = end
 
     def _grow(self, size: int) -> None:
-        """The memory is taken now: to write where there is none left would end the child."""
+        """Allocate now: writing to a mapping without memory would kill the child."""
         with contextlib.suppress(OSError):
             if self._shared is None:
-                os.ftruncate(self.descriptor, self._end)  # what a writer that was killed left half written
+                os.ftruncate(self.descriptor, self._end)  # drops a half-written record of a killed child
                 self._room = self._end
             room = max(size, self._room + self._room // 4) + _BYTES
             os.posix_fallocate(self.descriptor, self._room, room - self._room)
@@ -57,9 +57,7 @@ class AnswerFile:
             self._room = room
 
     def read(self) -> "Mapping[Question, Answer | Unread]":
-        """Every whole answer, read one by one: all of them a second time would be a second time their memory. A child that is forked
-        after this writes behind them.
-        """
+        """All complete answers, read one by one to save memory. A child that is forked later appends after them."""
         answers: dict[Question, Answer | Unread] = {}
         start, size = 0, min(os.fstat(self.descriptor).st_size, self._coding.most_total)
         if not size:

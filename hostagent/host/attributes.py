@@ -1,6 +1,6 @@
-"""Attributes of one directory of sysfs, as values on a tape: its words, or why there are none.
+"""Attributes of one sysfs directory as values on a tape.
 
-A directory is opened once and each attribute in it by its name, so that a host with hundreds of interfaces is read in milliseconds.
+A directory is opened once and each attribute relative to it, so that a host with hundreds of interfaces is read in milliseconds.
 """
 
 import contextlib
@@ -13,23 +13,23 @@ from hostagent.core.unread import Unread
 from hostagent.host.files import unread
 from hostagent.host.paths import Root
 
-#: Bytes of an attribute: the kernel gives no more than a page.
+#: Bytes of an attribute: the kernel returns at most a page.
 _PAGE = 4096
-#: Names in one directory: more are no interface's.
+#: Names in one directory: an interface has fewer.
 _MOST_NAMES = 4096
 
 
-def told(answer: Any) -> Any:
-    """A value within an answer.
+def json_value(answer: Any) -> Any:
+    """A value, or an ``Unread`` as JSON.
 
-    >>> told("up"), told(Unread("denied", "mtu: permission denied"))
+    >>> json_value("up"), json_value(Unread("denied", "mtu: permission denied"))
     ('up', {'unread': ['denied', 'mtu: permission denied']})
     """
     return {"unread": [answer.why, answer.detail]} if isinstance(answer, Unread) else answer
 
 
 class Attributes(contextlib.AbstractContextManager["Attributes"]):
-    """An open directory, for a ``with``. What fails is an ``Unread``, and says the host's path."""
+    """An open directory, for a ``with``. A failure is an ``Unread`` with the host's path."""
 
     def __init__(self, root: Root, path: str) -> None:
         """Raises ``OSError`` and ``ValueError``."""
@@ -45,7 +45,7 @@ class Attributes(contextlib.AbstractContextManager["Attributes"]):
             return frozenset(entry.name for entry, _ in zip(entries, range(_MOST_NAMES), strict=False))
 
     def word(self, name: str, *, absent: "str | None" = None, invalid: "Unread | None" = None) -> "str | Unread":
-        """The text of an attribute without white space around it. `absent` and `invalid` stand for ENOENT and EINVAL."""
+        """The text of an attribute without white space around it; `absent` on ENOENT, `invalid` on EINVAL."""
         try:
             return self.text(name)
         except (OSError, ValueError) as error:

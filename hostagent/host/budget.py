@@ -1,6 +1,6 @@
-"""What a host may answer in one pass, in memory and in number: files, links and names are other people's, and so is how many there are.
+"""I/O budget of a pass, in bytes and number of answers: the files of a host are untrusted.
 
-Each fact has a share of its own, so that a directory that somebody fills costs the fact that reads it.
+Each fact has a share of its own, so that an overfull directory costs only the fact that reads it.
 """
 
 from collections.abc import Iterable
@@ -9,45 +9,45 @@ from hostagent.core.retention import Filtered
 from hostagent.core.unread import Unread
 
 MIB = 1024 * 1024
-#: Of all answers of a pass. A host has 3 MiB; an image may have thousands of files with a megabyte of nothing each.
+#: For all answers of a pass. A host has 3 MiB; an image may have thousands of files of a megabyte each.
 MOST_BYTES = 128 * MIB
-#: Of files, links and names that one fact reads, of which a host has a tenth of a megabyte; and of databases, files with a limit of
-#: their own above a MiB, and what programs and the kernel say.
+#: For files, links and names of one fact (a host has a tenth of a megabyte); and for databases, files with a limit of their own
+#: above a MiB, and output of programs and the kernel.
 SHARE_BYTES, LARGE_BYTES = 4 * MIB, 48 * MIB
 _FILES = frozenset({"read", "tail", "list", "stat", "readlink", "realpath", "statvfs"})
-#: That one fact may ask. The most on a host, of one with 64 GPUs and 4,000 PCI functions, are 10,000.
+#: Questions of one fact. A host with 64 GPUs and 4,000 PCI functions needs at most 10,000.
 SHARE_QUESTIONS = 30_000
-#: What a text or a list takes in addition to its content; and a number.
+#: Overhead of a text or a list; size of a number.
 _VALUE_BYTES, _NUMBER_BYTES = 60, 8
-#: By which a refusal is known again, on a tape too.
+#: Marks the ``Unread`` of an exceeded budget, also on a tape.
 _OVER = "that one fact may read of a host"
 
 
 class _Share:
     def __init__(self) -> None:
         self.small = self.large = self.questions = 0
-        self.asked: list[tuple[str, ...]] = []  # again too, in its order
+        self.asked: list[tuple[str, ...]] = []  # in order, with repetitions
         self.over: Unread | None = None
 
 
 class Budget:
-    """Of one pass: by fact, what has been asked and answered. A fact that asked for too much is unread, whatever its reader made of it."""
+    """The budget of one pass, by fact. A fact that exceeds its share is unread, whatever its reader returns."""
 
     def __init__(self) -> None:
         self._spent = 0
         self._shares: dict[str, _Share] = {}
-        self._whose = ""
-        #: Of the fact whose turn it is; `over` says why it gets no more answers, and is unread.
+        self._fact = ""
+        #: The share of the current fact; `over` is the ``Unread`` once it is exceeded.
         self.share = self._shares.setdefault("", _Share())
 
-    def turn(self, whose: str) -> str:
-        """From now on this fact asks. Whose turn it was before."""
-        before, self._whose = self._whose, whose
-        self.share = self._shares.setdefault(whose, _Share())
+    def charge_to(self, fact: str) -> str:
+        """Charge the next questions to this fact. Returns the previous one."""
+        before, self._fact = self._fact, fact
+        self.share = self._shares.setdefault(fact, _Share())
         return before
 
-    def charged(self, question: tuple[str, ...], answer: object) -> "object | Unread":
-        """The answer, or why it is too much."""
+    def charge(self, question: tuple[str, ...], answer: object) -> "object | Unread":
+        """The answer, or an ``Unread`` if it exceeds the budget."""
         share, size = self.share, weight(answer)
         share.questions += 1
         if question[0] not in _FILES or (len(question) > 2 and int(question[2]) > MIB):
@@ -71,7 +71,7 @@ class Budget:
 
 
 def weight(answer: object) -> int:
-    """Bytes that it takes in memory, about. Asked of every answer, so it calls itself for what is nested alone."""
+    """Approximate bytes in memory. Called for every answer, so it recurses only for nested containers."""
     if isinstance(answer, (bytes, str)):
         return _VALUE_BYTES + len(answer)
     if isinstance(answer, Filtered):

@@ -1,6 +1,6 @@
-"""Tools of the caller: found on the caller's PATH, asked all at the same time, each ended after its time, and with us.
+"""Runs tools from the caller's PATH in parallel, each killed at its timeout and at the end of this process.
 
-As root only a program that nobody else may write, nor put another in the place of, is started.
+Root runs only programs that no other user may write or replace.
 """
 
 import contextlib
@@ -16,39 +16,39 @@ from hostagent.core.unread import Unread
 from hostagent.host.programs import Runner
 from hostagent.host.task import Task
 
-#: Seconds for each.
+#: Seconds per tool.
 TOOL_S = 5.0
-#: Bytes of output of one; a line for each of many thousand nodes is less.
+#: Bytes of output of one tool; a line for each of many thousand nodes is less.
 _OUTPUT = 4 * MIB
 #: Where bash looks when PATH is not set.
 _USUAL = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#: What makes programs load other code than theirs, or a shell run it.
+#: Variables that make programs load foreign code, or a shell run it.
 _LOADED = ("LD_", "BASH_", "GCONV_", "PYTHON", "PERL", "RUBY", "NODE_OPTIONS")
 _SHELL = frozenset({"ENV", "SHELLOPTS", "BASHOPTS", "PS4", "IFS", "CDPATH", "GLOBIGNORE"})
 
 
-class Wanted(NamedTuple):
-    """One run: its program by name, and paths where it is looked for first. `only_places`: nowhere else."""
+class ToolRun(NamedTuple):
+    """One run: its program by name, and paths that are tried first; with `only_places` no others."""
 
     tool: str
     arguments: tuple[str, ...]
     places: tuple[str, ...] = ()
     only_places: bool = False
-    as_root_too: bool = False  # where it fails for an ordinary user, once more by sudo, within the same time; never with a question
-    variables: tuple[tuple[str, str], ...] = ()  # over the caller's
+    as_root_too: bool = False  # if it fails for an ordinary user, retry by sudo -n within the same time
+    variables: tuple[tuple[str, str], ...] = ()  # in addition to the caller's
 
 
-class Heard(NamedTuple):
-    """`path` "" where there is no such tool; `answer`: exit_code, stdout, stderr, or why there is none."""
+class ToolAnswer(NamedTuple):
+    """`path`: "" without such a tool; `answer`: exit_code, stdout, stderr, or ``Unread``."""
 
     path: str
     answer: Answer
 
 
 class Pending:
-    """Tools that run. `heard` waits for them; leaving the block of `asked` ends what still does."""
+    """Running tools. `answers` waits for them; the end of the block of `running_tools` kills those that still run."""
 
-    def __init__(self, wanted: Mapping[str, Wanted], environment: Mapping[str, str], seconds: float) -> None:
+    def __init__(self, wanted: Mapping[str, ToolRun], environment: Mapping[str, str], seconds: float) -> None:
         self._environment = _passed_on(environment)
         self._path = environment.get("PATH", _USUAL)
         self._seconds, self._ends = seconds, time.monotonic() + seconds
@@ -61,11 +61,11 @@ class Pending:
         for name, one in self._wanted.items():
             self._start(name, one)
 
-    def _start(self, name: str, one: Wanted) -> None:
-        path = found(one, self._path)
+    def _start(self, name: str, one: ToolRun) -> None:
+        path = tool_path(one, self._path)
         self._paths[name] = path
         self._answers[name] = Unread("absent", f"no program {one.tool}")
-        refused = _refused(path) if path and os.geteuid() == 0 else ""
+        refused = _refusal(path) if path and os.geteuid() == 0 else ""
         if refused:
             self._answers[name] = Unread("denied", refused)
         elif path:
@@ -76,24 +76,24 @@ class Pending:
             if name not in self._runners:
                 self._runners[name] = Runner()
             environment = {**self._environment, **dict(self._wanted[name].variables)}
-            self._runners[name].tell(tuple(Task(argv, seconds, environment=tuple(environment.items()), output=_OUTPUT)))
+            self._runners[name].send(tuple(Task(argv, seconds, environment=tuple(environment.items()), output=_OUTPUT)))
         except (OSError, EOFError) as error:
             self._answers[name] = Unread("error", f"{argv[0]} cannot be started: {error}")
 
-    def heard(self) -> dict[str, Heard]:
-        """What they answered."""
+    def answers(self) -> dict[str, ToolAnswer]:
+        """Wait for all answers."""
         for name in tuple(self._runners):
             self._listen(name)
         for name, one in self._wanted.items():
             if one.as_root_too and self._paths[name] and os.geteuid() != 0 and _failed(self._answers[name]):
                 self._by_sudo(name, one)
-        return {name: Heard(self._paths[name], self._answers[name]) for name in self._wanted}
+        return {name: ToolAnswer(self._paths[name], self._answers[name]) for name in self._wanted}
 
-    def _by_sudo(self, name: str, one: Wanted) -> None:
-        sudo = found(Wanted("sudo", ()), self._path)
+    def _by_sudo(self, name: str, one: ToolRun) -> None:
+        sudo = tool_path(ToolRun("sudo", ()), self._path)
         before = self._answers[name]
         left_s = self._ends - time.monotonic()
-        if not sudo or left_s <= 0 or _refused(self._paths[name]):
+        if not sudo or left_s <= 0 or _refusal(self._paths[name]):
             return
         self._run(name, (sudo, "-n", self._paths[name], *one.arguments), left_s)
         self._listen(name)
@@ -101,7 +101,7 @@ class Pending:
             self._answers[name] = before
 
     def _listen(self, name: str) -> None:
-        if name not in self._runners:  # out of processes or descriptors
+        if name not in self._runners:  # it could not be started
             return
         left_s = max(self._ends - time.monotonic(), 0)
         try:
@@ -116,8 +116,8 @@ class Pending:
 
 
 @contextlib.contextmanager
-def asked(wanted: Mapping[str, Wanted], environment: Mapping[str, str], seconds: float = TOOL_S) -> Iterator[Pending]:
-    """All of them under way. `environment`: the caller's. Raises ``RuntimeError`` in a process with threads."""
+def running_tools(wanted: Mapping[str, ToolRun], environment: Mapping[str, str], seconds: float = TOOL_S) -> Iterator[Pending]:
+    """Start all tools, with the caller's `environment`. Raises ``RuntimeError`` in a process with threads."""
     pending = Pending(wanted, environment, seconds)
     try:
         pending.start()
@@ -126,8 +126,8 @@ def asked(wanted: Mapping[str, Wanted], environment: Mapping[str, str], seconds:
         pending.close()
 
 
-def found(one: Wanted, path: str) -> str:
-    """Where the tool is, absolute; "" where it is nowhere. A folder of PATH without a name is the one that we are in."""
+def tool_path(one: ToolRun, path: str) -> str:
+    """Absolute path of the tool, "" without one. An empty entry of PATH is the current directory."""
     named: Sequence[str] = () if one.only_places or not path else path.split(":")
     for place in (*one.places, *(os.path.join(folder or ".", one.tool) for folder in named)):
         if _is_program(place):
@@ -142,8 +142,8 @@ def _is_program(place: str) -> bool:
         return False
 
 
-def _refused(path: str) -> str:
-    """Why root must not run it, "" where it may."""
+def _refusal(path: str) -> str:
+    """Why root must not run it, "" if it may."""
     try:
         refuse_others(path, {0})
     except OSError as error:
@@ -152,7 +152,7 @@ def _refused(path: str) -> str:
 
 
 def _passed_on(environment: Mapping[str, str]) -> dict[str, str]:
-    """The caller's, as the script's tools get it: they need to know clusters, daemons, proxies, credentials."""
+    """The caller's environment without `_LOADED` and `_SHELL`: tools need its clusters, daemons, proxies, credentials."""
     kept = {name: value for name, value in environment.items() if not name.startswith(_LOADED) and name not in _SHELL}
     return {"PATH": _USUAL, **kept, "LC_ALL": "C"}
 

@@ -1,4 +1,4 @@
-"""Copies of files of a host, as large as what is written in them."""
+"""Copies files of a host, with a limit on written bytes: holes do not count."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ _CHUNK = 256 * KIB
 
 
 def open_all(files: Files, paths: tuple[str, ...]) -> "tuple[tuple[str, int], ...] | Unread":
-    """(name, descriptor) of those that are there. What is no file, or could not be looked at, is the answer for all."""
+    """(name, descriptor) of those that exist; ``Unread`` if one is no regular file or cannot be opened."""
     opened: list[tuple[str, int]] = []
     for path in paths:
         descriptor = files.descriptor(path)
@@ -25,7 +25,7 @@ def open_all(files: Files, paths: tuple[str, ...]) -> "tuple[tuple[str, int], ..
 def copy_all(files: "tuple[tuple[str, int], ...]", directory: str, limit: int) -> "Unread | None":
     """Copy descriptors to files of these names in `directory`, holes as holes; None when it is done.
 
-    More than `limit` bytes that are written in all of them, or a file that changes meanwhile, are an error.
+    More than `limit` written bytes in all of them, or a file that changes meanwhile, is an error.
     """
     left = limit
     for name, source in files:
@@ -47,7 +47,7 @@ def _state(descriptor: int) -> tuple[int, ...]:
 
 
 def _copy(source: int, path: str, limit: int) -> int:
-    """How many bytes were written. Raises ``OSError``, ENOSPC beyond the limit."""
+    """Bytes written. Raises ``OSError``, ENOSPC beyond the limit."""
     written = 0
     size = os.fstat(source).st_size
     target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
@@ -57,7 +57,7 @@ def _copy(source: int, path: str, limit: int) -> int:
             chunk = os.pread(source, min(_CHUNK, size - position), position)
             if not chunk:
                 break
-            if chunk != bytes(len(chunk)):  # not every file system knows its holes
+            if chunk != bytes(len(chunk)):  # not every file system reports holes
                 written += len(chunk)
                 if written > limit:
                     raise OSError(errno.ENOSPC, "too much is written in it")
@@ -78,10 +78,10 @@ def _write(descriptor: int, data: bytes, position: int) -> None:
 
 
 def _next_data(descriptor: int, position: int) -> int:
-    """Where something is written next; beyond the end when nothing is."""
+    """Offset of the next data; the size if there is none."""
     try:
         return os.lseek(descriptor, position, os.SEEK_DATA)
     except OSError as error:
         if error.errno == errno.ENXIO:
             return os.fstat(descriptor).st_size
-        return position  # a file system that cannot tell
+        return position  # a file system without SEEK_DATA

@@ -1,4 +1,4 @@
-"""Whether a file is a shared library, for which processor, and whether all of it is there (elf(5))."""
+"""Whether a file is a shared library, its architecture, and whether it is complete (elf(5))."""
 
 import os
 import struct
@@ -15,8 +15,8 @@ ReadAt = Callable[[int, int], bytes]
 
 
 def elf(descriptor: int, size: int) -> Answer:
-    """``machine``: the number of its architecture, 0 of what is no 64-bit ELF file; ``whole``: each segment that is loaded ends in it."""
-    return _judged(lambda offset, length: os.pread(descriptor, length, offset), size)
+    """``machine``: the number of its architecture, 0 of what is no 64-bit ELF file; ``whole``: each loaded segment ends in it."""
+    return _parse(lambda offset, length: os.pread(descriptor, length, offset), size)
 
 
 def parse_elf(data: bytes) -> "dict[str, int | bool]":
@@ -25,10 +25,10 @@ def parse_elf(data: bytes) -> "dict[str, int | bool]":
     >>> parse_elf(b""), parse_elf(b"\x7fELF cut short")
     ({'machine': 0, 'whole': False}, {'machine': 0, 'whole': False})
     """
-    return _judged(lambda offset, length: data[offset : offset + length], len(data))
+    return _parse(lambda offset, length: data[offset : offset + length], len(data))
 
 
-def _judged(read_at: ReadAt, size: int) -> "dict[str, int | bool]":
+def _parse(read_at: ReadAt, size: int) -> "dict[str, int | bool]":
     data = read_at(0, _HEADER.size)
     if len(data) < _HEADER.size or not data.startswith(b"\x7fELF\x02\x01"):
         return {"machine": 0, "whole": False}

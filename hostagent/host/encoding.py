@@ -1,7 +1,7 @@
-"""How two processes of ours write values to each other.
+"""Encodings between processes of hostagent.
 
-Those of the same rights by marshal, which is fast, and says of itself that it is not for data of others. One that gave up rights, because
-it reads what others wrote, is such another: from it comes JSON of a bounded size, which is believed by its shape alone.
+With equal privileges marshal, which is fast but unsafe for untrusted data. A process that dropped privileges because it reads untrusted
+files is itself untrusted: it sends JSON of bounded size, which is validated.
 """
 
 import json
@@ -12,24 +12,24 @@ from typing import Any, NamedTuple
 from hostagent.core.answers import MIB, Answer
 from hostagent.core.unread import Unread
 
-#: Of one value, and of all that one process says. Of a snapshot 16 MiB are read.
+#: Bytes of one value, and of all values of one process. A snapshot has at most 16 MiB.
 STRICT_BYTES = 16 * MIB
 STRICT_TOTAL = 64 * MIB
-#: What a value in JSON costs beside its bytes, and the most that one task has.
+#: Overhead of a value in JSON, and the most bytes of a task.
 _VALUE_BYTES, _TASK_BYTES = 64, 64 * 1024
 
 
 class Coding(NamedTuple):
-    """`loads` raises ``ValueError``. `pack` and `unpack`: an answer of a host, as `dumps` takes it and `loads` gives it."""
+    """`loads` raises ``ValueError``. `pack` and `unpack` convert an answer of a host for `dumps` and from `loads`."""
 
     dumps: Callable[[Any], bytes]
     loads: Callable[[bytes], Any]
     pack: "Callable[[Answer | Unread], Any]"
     unpack: "Callable[[Any], Answer | Unread]"
-    cost: Callable[[bytes], int]  # of a value to who loads it, in bytes
+    cost: Callable[[bytes], int]  # bytes that loading a value takes
     most_bytes: int  # of one value
     most_total: int  # of the costs
-    most_task: int  # bytes of what a runner is asked
+    most_task: int  # bytes of a task for a runner
 
 
 def _pack(answer: "Answer | Unread") -> Any:

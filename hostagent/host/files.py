@@ -1,4 +1,4 @@
-"""Files, directories and links: never blocking, never larger than asked, every fault a value."""
+"""Reads files, directories and links: never blocking, bounded in size, every fault a value."""
 
 import errno
 import os
@@ -19,14 +19,14 @@ _KINDS = {
     stat.S_IFSOCK: "socket",
     stat.S_IFLNK: "link",
 }
-#: In one directory: more are no configuration, and each is asked for.
+#: In one directory: more are no configuration, and readers ask for each.
 MOST_NAMES = 50_000
 _WHY: dict[int, Why] = {
     errno.ENOENT: "absent",
     errno.ENOTDIR: "absent",
     errno.EACCES: "denied",
     errno.EPERM: "denied",
-    # what a sysfs attribute answers when the device has no such thing
+    # of sysfs attributes that the device does not support
     errno.ENODEV: "not-supported",
     errno.ENXIO: "not-supported",
     errno.EOPNOTSUPP: "not-supported",
@@ -35,8 +35,8 @@ _WHY: dict[int, Why] = {
 
 
 def unread(error: OSError | ValueError, path: str) -> Unread:
-    """The value of an operating system error, or of a path that can be none, with the host's path in it."""
-    if isinstance(error, ValueError):  # a null byte, say, from evidence that names paths
+    """The ``Unread`` of an operating system error, or of an invalid path, with the host's path."""
+    if isinstance(error, ValueError):  # such as a null byte, from files that name paths
         return Unread("error", f"{path!r}: {error}")
     why = _WHY.get(error.errno or 0, "error")
     return Unread(why, f"{path}: {(error.strerror or 'unknown error').lower()}")
@@ -49,7 +49,7 @@ class Files:
         self._root = root
 
     def read(self, path: str, limit: str = str(MIB)) -> Answer:
-        """As `open_and` does it, without its detours: of a thousand questions eight hundred are this one."""
+        """Like `open_and`, but faster: of a thousand questions eight hundred are this one."""
         try:
             place = self._root.open(_real_name(path), os.O_PATH)
             try:
@@ -70,16 +70,16 @@ class Files:
         return self.open_and(path, lambda descriptor, size: _last(descriptor, int(limit), size))
 
     def head(self, path: str, limit: int) -> Answer:
-        """The first `limit` bytes of a file that may have any size. No question of its own: for sources."""
+        """The first `limit` bytes of a file that may have any size. Not a question: for answers of others."""
         return self.open_and(path, lambda descriptor, _: _first(descriptor, limit))
 
     def descriptor(self, path: str) -> "int | Unread":
-        """Of a file that is read in another way. No question of its own either."""
+        """A descriptor of a regular file, for another kind of reading. Not a question either."""
         found: int | Unread = self.open_and(path, lambda descriptor, _: os.dup(descriptor))
         return found
 
     def elf(self, path: str) -> Answer:
-        """Lazily imported: few hosts have files that are asked for."""
+        """Imported lazily: few hosts have files to ask for."""
         from hostagent.host.elf import elf
 
         return self.open_and(path, elf)
@@ -106,7 +106,7 @@ class Files:
         return self._answer(path, os.O_PATH, lambda place: _space(os.statvfs(place)))
 
     def _answer(self, path: str, flags: int, ask: "Callable[[int], Answer]", *, follow: bool = True) -> Answer:
-        """What `ask` says of a descriptor of `path`."""
+        """The result of `ask` for a descriptor of `path`."""
         try:
             opened = self._root.open(_real_name(path), flags, follow=follow)
             try:
@@ -117,7 +117,7 @@ class Files:
             return unread(error, path)
 
     def open_and(self, path: str, ask: "Callable[[int, int], Answer]") -> Answer:
-        """What `ask` says of a regular file that is open for reading, and of its size."""
+        """The result of `ask` for a readable descriptor of a regular file, and its size."""
         return self._answer(path, os.O_PATH, lambda place: self._reopen_and(place, path, ask))
 
     def _reopen_and(self, place: int, path: str, ask: "Callable[[int, int], Answer]") -> Answer:
@@ -144,7 +144,7 @@ def _names(opened: int, path: str) -> Answer:
 
 
 def _real_name(path: str) -> str:
-    """A name that `_visible` changed leads to no file, which must not read as absent: it was listed."""
+    """Raises for a name that `_visible` changed: no such file exists, and it must not read as absent."""
     if "\ufffd" in path:
         raise ValueError("a name that is not UTF-8")
     return path
@@ -183,9 +183,9 @@ def _link_text(place: int, path: str) -> Answer:
 
 
 def lock_holder_of(descriptor: int) -> int:
-    """Process id that holds a POSIX lock on the file for itself; 0 when nobody does.
+    """Process id that holds an exclusive POSIX lock on the file; 0 if none does.
 
-    Only who may write to a file gets such a lock: a shared one anybody takes who may read it.
+    An exclusive lock needs write permission; a shared one any reader can take.
     """
     import fcntl
     import struct

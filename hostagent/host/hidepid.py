@@ -12,13 +12,13 @@ _CAP_SYS_PTRACE = 19  # capabilities(7)
 
 
 def first_process(root: Root, files: Files) -> "str | Unread":
-    """The name of process 1; denied where processes are hidden, for one that is not shown is not one that does not run."""
+    """The name of process 1; denied where processes are hidden: one that is not shown may still run."""
     name = files.read("/proc/1/comm", "64")
     if isinstance(name, Unread):
         if name.why not in ("absent", "denied"):
             return name
         return Unread("denied", "process 1 is not shown: /proc is mounted with hidepid, or is no host's")
-    # Root without this capability sees process 1 where that has it neither, and yet not the processes of others.
+    # Root without this capability sees process 1 if that lacks it, too, and yet not the processes of other users.
     if os.geteuid() == 0 and not _sees_others() and parse_hides(_own("mountinfo"), f"{root.path.rstrip('/')}/proc"):
         return Unread("denied", "processes of other users are not shown: /proc is mounted with hidepid, and CAP_SYS_PTRACE is missing")
     return str(name.decode("utf-8", "replace")).strip()

@@ -1,4 +1,4 @@
-"""What of another host may be run or loaded here, as root: what nobody but that host's root may change."""
+"""Programs and libraries of another root that root may run or load: those that only root may change."""
 
 import os
 from collections.abc import Iterable
@@ -7,12 +7,12 @@ from hostagent.core.unread import Unread
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
 
-#: Where programs are looked for.
+#: Search path of programs.
 DIRECTORIES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
 def program(root: Root, name: str) -> "str | Unread":
-    """Where a program of the host is that may be run: a path of the host."""
+    """The path on the host of a program that may be run."""
     found, refused = _trusted(root, [name] if "/" in name else [f"{directory}/{name}" for directory in DIRECTORIES])
     if found:
         return found[0]
@@ -20,9 +20,9 @@ def program(root: Root, name: str) -> "str | Unread":
 
 
 def libraries(root: Root, name: str, directories: Iterable[str]) -> tuple[list[str], str]:
-    """Paths of a library of the host that may be loaded, and why others may not: those that its loader's cache names come first.
+    """Paths of a library of the host that may be loaded, those in its loader's cache first; and why others may not.
 
-    Its loader is not asked: it follows the settings of a host that may be anybody's.
+    Its loader is not used: it follows the settings of an untrusted host.
     """
     cache = Files(root).read("/etc/ld.so.cache")  # it ends in its texts (ld.so(8), glibc's dl-cache.h)
     cached = [] if isinstance(cache, Unread) else [os.fsdecode(one) for one in cache.split(b"\0") if one.endswith(f"/{name}".encode())]
@@ -30,7 +30,7 @@ def libraries(root: Root, name: str, directories: Iterable[str]) -> tuple[list[s
 
 
 def _trusted(root: Root, paths: Iterable[str]) -> tuple[list[str], str]:
-    """Of `paths` those that are there and only root may change; and why the last of the others may not be taken."""
+    """The existing `paths` that only root may change; and why the last of the others is not trusted."""
     found: list[str] = []
     refused = ""
     for path in dict.fromkeys(paths):

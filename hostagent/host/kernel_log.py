@@ -1,7 +1,7 @@
 """Kernel messages of this boot: /dev/kmsg, else syslog(2); and the journal where these have wrapped or may not be read.
 
-Each has an escaping of its own, and one parser here that ends a record where its writer did, never at what the text of a message
-says. Records of user space, which anybody with the rights to write to /dev/kmsg can make, are dropped.
+Each has an escaping of its own, and a parser that finds the end of a record by its format, never by the text of a message. Records of
+user space, from processes that may write to /dev/kmsg, are dropped.
 """
 
 # syslog(2) prints the prefix again for each line of a message, so lines with one time are one record. Every live root is of this
@@ -33,8 +33,8 @@ _JOURNAL = ("journalctl", "-k", "-b", "0", "--no-pager", "-q", "-a", "-o", "json
 _FIELDS = "MESSAGE,SYSLOG_FACILITY,_SOURCE_MONOTONIC_TIMESTAMP"
 _MAX_BYTES, _MAX_MADE_BYTES = 64 * MIB, 4 * MIB
 _MAX_S = 2.0
-MESSAGE = 1024  # characters: what the kernel keeps of one (LOG_LINE_MAX)
-#: More than so many records are thinned to the newest of each kind: a program that faults again and again fills a log.
+MESSAGE = 1024  # characters that the kernel keeps of one (LOG_LINE_MAX)
+#: More records are thinned to the newest of each kind: a program that faults repeatedly fills a log.
 _MOST, _MOST_OF_A_KIND = 20_000, 100
 
 _FIRST, _KEPT = re.compile(FIRST), re.compile(KEPT)
@@ -50,9 +50,9 @@ class Record(NamedTuple):
 
 
 def kernel_log(root: Root, run: Callable[..., Answer]) -> Answer:
-    """``{"lines": [[seconds since the boot, message], …], "complete": bool, "oldest": seconds since the boot}``: the records that
-    `hostagent.core.tables.kernel_log` knows, oldest first, whether the log reaches back to the boot, and when the first of all its records
-    was made (null where there is none). `run` starts journalctl where the ring buffer does not suffice.
+    """``{"lines": [[seconds since the boot, message], …], "complete": bool, "oldest": seconds since the boot}``: the records of
+    `hostagent.core.tables.kernel_log`, oldest first, whether the log reaches back to the boot, and the time of the first of all its
+    records (null where there is none). `run` starts journalctl where the ring buffer does not suffice.
     """
     ring = _ring(root)
     if isinstance(ring, dict) and ring["complete"]:
@@ -61,23 +61,23 @@ def kernel_log(root: Root, run: Callable[..., Answer]) -> Answer:
     if not isinstance(answer, Unread) and answer["exit_code"] == 0:
         try:
             journal = _answer(parse_journal(answer["stdout"]))
-        except ValueError:  # not what journalctl prints
+        except ValueError:  # no output of journalctl
             return ring
         if journal["complete"] or isinstance(ring, Unread):
             return journal
-        return _joined(journal, ring)
+        return _join(journal, ring)
     return ring
 
 
-def _joined(journal: Answer, ring: Answer) -> Answer:
-    """The ring, and before it what the journal still has of the time before the ring begins."""
+def _join(journal: Answer, ring: Answer) -> Answer:
+    """The ring buffer, after the journal's records from before its start."""
     begins = ring["oldest"]
     earlier = [line for line in journal["lines"] if begins is None or line[0] < begins]
     return {**ring, "lines": [*earlier, *ring["lines"]][-_MOST:], "oldest": earlier[0][0] if earlier else begins}
 
 
 def _ring(root: Root) -> Answer:
-    """By the device; by the system call where that is not given to this process, as in containers: each live root is of this kernel."""
+    """By the device, or by the system call where it is not accessible, as in containers: each live root has this kernel."""
     device = _device(root)
     if not isinstance(device, Unread) or root.simulated:
         return device
@@ -93,7 +93,7 @@ def _ring(root: Root) -> Answer:
 
 
 def may_hide_one(records: Iterable[Record]) -> bool:
-    """Whether syslog(2) may have lost a record that a reader takes: two of one microsecond look like one of two lines there."""
+    """Whether syslog(2) may have hidden a relevant record: two of one microsecond look like one of two lines."""
     return any(_KEPT.match(line) for record in records for line in record.message.split("\n")[1:])
 
 
@@ -103,11 +103,11 @@ def _device(root: Root) -> Answer:
     except FileNotFoundError:
         return Unread("error", f"{KMSG} is not there: give the container the host's /dev")  # every kernel has one
     except OSError as error:
-        # Containers are given /dev/null or a terminal under this name, which would read as a log without any fault.
+        # Containers may have /dev/null or a terminal under this name, which would read as a log without faults.
         is_other = error.errno == errno.ENXIO
         return Unread("error", f"{KMSG} is not the kernel's log: give the container the host's /dev") if is_other else unread(error, KMSG)
     try:
-        is_made = stat.S_ISREG(os.fstat(descriptor).st_mode)  # of a tree that stands for a host
+        is_made = stat.S_ISREG(os.fstat(descriptor).st_mode)  # of a simulated tree
         data = _all(descriptor, _MAX_MADE_BYTES if is_made else _MAX_BYTES)
         return data if isinstance(data, Unread) else _answer(parse_kmsg(data))
     except OSError as error:
@@ -117,7 +117,7 @@ def _device(root: Root) -> Answer:
 
 
 def _all(descriptor: int, most: int) -> "bytes | Unread":
-    """Every record there is now. One read(2) of the device gives one record; EPIPE means some were overwritten."""
+    """All current records. One read(2) of the device returns one record; EPIPE means that some were overwritten."""
     chunks: list[bytes] = []
     size, ends = 0, time.monotonic() + _MAX_S
     while size <= most:
@@ -139,7 +139,7 @@ def _all(descriptor: int, most: int) -> "bytes | Unread":
 
 
 def system_call() -> "bytes | Unread":
-    """All of the ring buffer, as syslog(2) prints it."""
+    """The whole ring buffer by syslog(2)."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -155,8 +155,8 @@ def parse_kmsg(data: bytes) -> Iterator[Record]:
     r"""The kernel's own records of /dev/kmsg (Linux kernel, Documentation/ABI/testing/dev-kmsg).
 
     The lower three bits of the first number are the priority, the others the facility: 0 is the kernel. Lines that begin with a
-    blank belong to the record before them. What does not print, and the backslash itself, is written as ``\xNN``. A record with a
-    flag is a piece of a line that was begun before.
+    blank belong to the record before them. Unprintable bytes and the backslash are escaped as ``\xNN``. A record with a flag continues
+    an earlier line.
 
     >>> text = b'6,339,5140900,-,caller=T1;NVRM: a\\x0ab \\x5cx0a\n DEVICE=+pci:0\n12,340,5140901,-;NVRM: by a user\n'
     >>> list(parse_kmsg(text))
@@ -186,7 +186,7 @@ def parse_syslog(data: bytes) -> Iterator[Record]:
 
 def _prefixed(line: bytes) -> tuple[bytes, bytes]:
     found = _PREFIX.match(line)
-    if not found:  # printk.time is off, say
+    if not found:  # such as with printk.time off
         raise ValueError(f"found {line[:40]!r}, wanted a time: lines without one are not told apart from records")
     return found[0], line[found.end() :].rstrip(b"\n")
 
@@ -194,7 +194,7 @@ def _prefixed(line: bytes) -> tuple[bytes, bytes]:
 def parse_journal(text: str) -> Iterator[Record]:
     r"""The kernel's own records of ``journalctl -o json``, one object per line; raises ``ValueError``.
 
-    A message that is not UTF-8, or has characters that do not print, is an array of its bytes.
+    A message that is not UTF-8, or has unprintable characters, is an array of its bytes.
 
     >>> list(parse_journal('{"MESSAGE":"NVRM: a\\nb","SYSLOG_FACILITY":"0","_SOURCE_MONOTONIC_TIMESTAMP":"5140900"}\n'))
     [Record(seconds=5.1409, message='NVRM: a\nb')]
@@ -207,19 +207,19 @@ def parse_journal(text: str) -> Iterator[Record]:
             if entry.get("SYSLOG_FACILITY") == "0":
                 at = entry.get("_SOURCE_MONOTONIC_TIMESTAMP") or entry["__MONOTONIC_TIMESTAMP"]
                 message = entry.get("MESSAGE")
-                said = bytes(message).decode("utf-8", "replace") if isinstance(message, list) else str(message)
-                yield Record(int(at[:20]) / 1e6, said)
+                content = bytes(message).decode("utf-8", "replace") if isinstance(message, list) else str(message)
+                yield Record(int(at[:20]) / 1e6, content)
         except (LookupError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"found {line[:40]!r}, wanted an entry of the journal") from error
 
 
 def is_kept(message: str) -> bool:
-    """Whether a reader takes such a record."""
+    """Whether a reader uses such a record."""
     return bool(_KEPT.match(message)) and not _FIRST.match(message)
 
 
 def is_of_link(message: str) -> bool:
-    """Whether a driver of a network card or a bond says that a link went down or up. A node with pods logs much else of its interfaces."""
+    """Whether a driver of a network card or a bond logs that a link went down or up. A node with pods logs much else of interfaces."""
     return any(word in message for word in LINK_WORDS) and bool(_link().match(message))
 
 
@@ -229,7 +229,7 @@ def _link() -> "re.Pattern[str]":
 
 
 def _answer(records: Iterable[Record]) -> dict[str, Any]:
-    """By /dev/kmsg and syslog(2) the first record is the oldest; of the journal it is the first one that is known."""
+    """The answer from records. ``oldest`` is the first record of /dev/kmsg or syslog(2), or the first relevant one of the journal."""
     oldest: float | None = None
     kept = []
     for at, message in records:
@@ -246,7 +246,7 @@ def _answer(records: Iterable[Record]) -> dict[str, Any]:
 
 
 def thinned(lines: list[Record]) -> list[Record]:
-    """Of more than `_MOST` the newest of each kind: nothing that a program repeats without end makes another fault unseen."""
+    """If more than `_MOST`, only the newest of each kind: a fault that repeats endlessly must not hide others."""
     if len(lines) <= _MOST:
         return lines
     seen: Counter[object] = Counter()

@@ -1,4 +1,4 @@
-"""The kernel log, followed from one pass to the next: who keeps it open hears each record once, and need not ask journalctl again."""
+"""Follows the kernel log between passes: each record is read once, without journalctl."""
 
 import contextlib
 import errno
@@ -24,17 +24,17 @@ from hostagent.host.kernel_log import (
 )
 from hostagent.host.paths import Root
 
-#: Seconds between two looks by the system call, which nothing announces.
+#: Seconds between two reads by the system call, which has no notification.
 LOOK_S = 2.0
 _READ = 65536
-#: More records than one pass takes.
+#: Records kept between passes, at most.
 _MOST = 4096
-#: What a look can find: a record that a reader takes, and one about a network link, which is not kept.
+#: Kinds of new records: one that a reader uses, and one about a network link, which is not kept.
 News = Literal["record", "link"]
 
 
 class KernelWatch:
-    """From its start on. Where neither the device nor the system call is given to this process it hears nothing: `is_open` says so."""
+    """Reads records from its start on. Without access to the device and the system call there are none: `is_open` is False."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
@@ -43,9 +43,9 @@ class KernelWatch:
         self._is_made = False
         self._system_call = False
         self._looked_at = 0.0
-        self._last: bytes | None = None  # the last line of the last look, by the system call
+        self._last: bytes | None = None  # the last line of the previous read by the system call
         self._answer: dict[str, Any] | None = None
-        self._heard: list[Record] = []
+        self._records: list[Record] = []
         self._is_torn = False
         try:
             self._descriptor = root.open_device(KMSG, *KMSG_NUMBERS, os.O_RDONLY | os.O_NONBLOCK)
@@ -60,46 +60,46 @@ class KernelWatch:
 
     @property
     def descriptor(self) -> int:
-        """What becomes readable with a new record; -1 where nothing does, and `look` has to be called now and then."""
+        """Readable when there is a new record; -1 without one: then call `look` regularly."""
         return -1 if self._is_made else self._descriptor
 
     def look(self, now: float) -> frozenset[News]:
-        """Read what is new, and say which kinds of records that mean something are among it. `now`: monotonic seconds."""
+        """Read new records; returns the kinds among them. `now`: monotonic seconds."""
         if self._descriptor >= 0:
             if self._is_made and not self._follow():
                 return frozenset()
             records = list(self._read())
         elif self._system_call and now - self._looked_at >= LOOK_S:
             self._looked_at = now
-            records = list(self._called())
+            records = list(self._read_syslog())
         else:
             return frozenset()
         kept = [Record(one.seconds, one.message[:MESSAGE]) for one in records if is_kept(one.message)]
-        self._heard = [*self._heard, *kept][-_MOST:]  # where no pass asks for the log nobody empties it
+        self._records = [*self._records, *kept][-_MOST:]  # without a pass that uses the log it is never emptied
         found: list[News] = ["record"] if kept else []
         if any(is_of_link(one.message) for one in records):
             found.append("link")
         return frozenset(found)
 
-    def passed(self, answer: Any) -> None:
-        """What a pass was answered: the log up to then, on which this one builds."""
+    def start_from(self, answer: Any) -> None:
+        """Set the kernel log of a pass, to which later records are added."""
         if isinstance(answer, dict) and self._answer is None:
             self._answer = answer
 
     def answer(self) -> Answer:
-        """All of it, as a pass would be answered; None until a pass was."""
+        """The whole log as an answer for a pass; None before the first `start_from`."""
         if self._answer is None or not self.is_open:
             return None
         lines = [Record(*one) for one in self._answer["lines"]]
         known = {(one.seconds, one.message) for one in lines}
-        more = [one for one in self._heard if (one.seconds, one.message) not in known]
-        self._heard = []
+        more = [one for one in self._records if (one.seconds, one.message) not in known]
+        self._records = []
         whole = thinned([*lines, *more])
         self._answer = {**self._answer, "lines": [list(one) for one in whole], "complete": self._answer["complete"] and not self._is_torn}
         return self._answer
 
     def _follow(self) -> bool:
-        """Whether a tree's own log may have more: it is longer, or another file has its name by now, which is followed from here on."""
+        """Whether a simulated tree's log may have more: it is longer, or was replaced by another file, which is then followed."""
         with contextlib.suppress(OSError):
             found, ours = os.stat(self._root.path + KMSG, follow_symlinks=False), os.fstat(self._descriptor)
             if os.path.samestat(found, ours):
@@ -113,10 +113,10 @@ class KernelWatch:
         return True
 
     def _read(self) -> Iterable[Record]:
-        """One read(2) of the device gives one record; EPIPE means that some were overwritten."""
+        """One read(2) of the device returns one record; EPIPE means that some were overwritten."""
         chunks = [self._rest]
         if self._is_made and os.fstat(self._descriptor).st_size < os.lseek(self._descriptor, 0, os.SEEK_CUR):
-            os.lseek(self._descriptor, 0, os.SEEK_SET)  # it was written anew
+            os.lseek(self._descriptor, 0, os.SEEK_SET)  # it was truncated
             chunks = []
         while True:
             try:
@@ -134,8 +134,8 @@ class KernelWatch:
         whole, line_feed, self._rest = b"".join(chunks).rpartition(b"\n")
         return parse_kmsg(whole + line_feed)
 
-    def _called(self) -> Iterable[Record]:
-        """Of the ring, what stands behind the last line of the look before. Where that line is gone, so may be others."""
+    def _read_syslog(self) -> Iterable[Record]:
+        """Records of the ring buffer after the last line of the previous read. If that line is gone, others may be, too."""
         text = system_call()
         if isinstance(text, Unread):
             self._is_torn = True

@@ -1,7 +1,7 @@
-"""A directory for whoever has no namespace to put it in. Of one who was killed, the next one removes it.
+"""A temporary directory for a process without a namespace; the next run removes that of a killed process.
 
-Its owner holds a lock on it, so a directory without one is a dead owner's, in whatever container he lived. Nobody else
-can take that lock: the directory opens to its user alone.
+Its owner holds a lock on it: an unlocked one has a dead owner, also of another container. Other users cannot take the lock, as only
+its user can open the directory.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Iterator
 
-from hostagent.core.lockfile import is_at, locked
+from hostagent.core.lockfile import acquire, is_at
 
 _PREFIX = "hostagent-copy-"
 _TRIES = 5
@@ -18,14 +18,14 @@ _TRIES = 5
 
 @contextlib.contextmanager
 def directory(group: int) -> Iterator[str]:
-    """An empty one, removed in the end; with a `group` that nobody else is in its members may write there. Raises ``OSError``."""
+    """An empty directory, removed at the end; with a `group` (an unused id) its members may write there. Raises ``OSError``."""
     import shutil
     import tempfile
 
-    remove_left()
-    for _ in range(_TRIES):  # another run may take a directory for a dead owner's until its lock is held
+    remove_orphans()
+    for _ in range(_TRIES):  # another run may remove it before its lock is held
         path = tempfile.mkdtemp(prefix=_PREFIX)
-        lock = _locked(path)
+        lock = _lock(path)
         if lock >= 0:
             break
     else:
@@ -40,27 +40,27 @@ def directory(group: int) -> Iterator[str]:
         os.close(lock)
 
 
-def remove_left() -> None:
-    """Remove what dead owners of this user have left. No link is followed: rmtree walks by descriptors."""
+def remove_orphans() -> None:
+    """Remove directories of dead processes of this user. rmtree works by descriptors and follows no link."""
     import shutil
     import tempfile
 
     base = tempfile.gettempdir()
     for name in os.listdir(base):
         path = os.path.join(base, name)
-        if name.startswith(_PREFIX) and (lock := _locked(path)) >= 0:
+        if name.startswith(_PREFIX) and (lock := _lock(path)) >= 0:
             shutil.rmtree(path, ignore_errors=True)
             os.close(lock)
 
 
-def _locked(path: str) -> int:
-    """A descriptor with the lock on a directory of this user's own that is still there; -1 where somebody else has it."""
+def _lock(path: str) -> int:
+    """A descriptor with the lock on a directory of this user that still exists; -1 if another process has it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return -1
     with contextlib.suppress(OSError):
-        if os.fstat(descriptor).st_uid == os.geteuid() and locked(descriptor, -math.inf) and is_at(descriptor, path):
+        if os.fstat(descriptor).st_uid == os.geteuid() and acquire(descriptor, -math.inf) and is_at(descriptor, path):
             return descriptor
     os.close(descriptor)
     return -1

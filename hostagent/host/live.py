@@ -13,19 +13,19 @@ from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
 from hostagent.host.files import Files, unread
 from hostagent.host.paths import Root
-from hostagent.sandbox.worker import Hung, Worker
+from hostagent.sandbox.worker import HungWorker, Worker
 from hostagent.sandbox.worker_spec import Lane, below
 
 #: Seconds one program may run.
 PROGRAM_TIMEOUT_S = 5.0
-#: What an image has only once it runs.
+#: Questions that only a running host answers.
 _RUNNING_ONLY = frozenset(
     (
         *("nvml", "podresources", "rdma", "network", "pci_controls", "configz", "processes", "sockets", "kernel_log", "adjtimex"),
         *("lock_holder", "gpu_users", "shims", "enrolled"),
     )
 )
-#: Asked of files.
+#: Questions that `Files` answers.
 _OF_FILES = frozenset({"read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "elf", "lock_holder"})
 _RUNTIME_ONLY = ("/proc", "/sys", "/dev", "/run", "/var/run")
 #: These exist on every running host; if one is missing, the host is only partly mounted here.
@@ -33,17 +33,17 @@ _NEVER_ABSENT = frozenset({"/proc/devices", "/proc/stat", "/proc/cmdline", "/sys
 
 
 class Domains:
-    """What the domains answer: questions of their lanes, and others by name. `hostagent.engine.questions` has all there are."""
+    """Questions that domains answer: those of their lanes, and others by name. `hostagent.engine.questions` has all of them."""
 
     def __init__(self, lanes: Iterable[Lane], answers: "Mapping[str, Callable[..., Answer | Unread]]") -> None:
-        """An answer is made by ``(backend, *arguments)``."""
+        """`answers`: functions ``(backend, *arguments)`` by question."""
         self.lanes = {one.name: one for one in lanes}
         self.answers = answers
         self._by_method = {method: one for one in self.lanes.values() for method in one.methods}
         self._directories = tuple(directory for one in self.lanes.values() for directory in one.directories)
 
     def lane_of(self, method: str, path: str) -> "Lane | None":
-        """The lane of a question, None where it has none. Asked of every question: most are decided by how their path begins."""
+        """The lane of a question, None without one. Called for every question: most are decided by the prefix of their path."""
         if method in self._by_method:
             return self._by_method[method]
         if method in ("read", "list") and path.startswith(self._directories):
@@ -52,9 +52,9 @@ class Domains:
 
 
 class LiveBackend:
-    """Asks the kernel, the file system, the workers of the lanes, and the domains. Below a root other than ``/`` nothing outside is read.
+    """Answers from the kernel, the file system, the workers of the lanes, and the domains. Reads nothing outside of its root.
 
-    `workers` have been started, and are ended by who started them. `kernel`: the one that an image will boot.
+    `workers` are started and closed by the caller. `kernel`: the one that an image will boot.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class LiveBackend:
         kind: Kind,
         domains: Domains,
         *,
-        workers: "Sequence[Worker | Hung]" = (),
+        workers: "Sequence[Worker | HungWorker]" = (),
         deadline: Deadline | None = None,
     ) -> None:
         self._kind = kind
@@ -80,11 +80,11 @@ class LiveBackend:
 
     @property
     def own_pids(self) -> frozenset[int]:
-        """Of this process and its workers, which hold devices of the host open."""
+        """Process ids of this process and its workers, which hold devices of the host open."""
         return frozenset((os.getpid(), *(one.pid for one in self._workers)))
 
     def ask(self, method: str, *arguments: str) -> "Answer | Unread":
-        """Never raises: what a host, or a library that reads it, does wrong is a value, and stands on the tape."""
+        """Never raises: a fault of a host, or of a library that reads it, is a value, which is also recorded."""
         path = arguments[0] if arguments else ""
         try:
             if self._deadline.left_s < 0:
@@ -111,7 +111,7 @@ class LiveBackend:
         worker = next((one for one in self._workers if one.lane is lane), None)
         if worker is None and (known := lane.idle(self.files)) is not None:
             return known.get((method, *arguments), Unread("absent", f"{' '.join((method, *arguments))}: nothing of that kind here"))
-        return (worker or Worker(lane)).ask(method, *arguments)  # one that was not started says so
+        return (worker or Worker(lane)).ask(method, *arguments)  # one that was not started returns an ``Unread``
 
     def run(self, *argv: str) -> Answer:
         place = self.program(argv[0])
@@ -183,7 +183,7 @@ class LiveBackend:
         return controls(self.files, addresses)
 
     def _environment(self) -> Answer:
-        """Of no job: one that was given is answered before, see `hostagent.engine.target`."""
+        """Empty: `hostagent.engine.target` answers for a job's environment."""
         return {}
 
     def _kernel_log(self) -> Answer:
@@ -203,7 +203,7 @@ class LiveBackend:
 
 
 def refuse_wrong_root(path: str, kind: Kind, kernel: str = "", host_has: Sequence[str] = ("/proc", "/sys")) -> None:
-    """A mount point of something else would be judged as a broken host. Raises ``HostagentError``. `host_has`: what a live host shows."""
+    """Raises ``HostagentError`` if `path` is no root of a host: it would read as a broken host. `host_has`: paths of a live host."""
     root = Root(path)
     try:
         os.close(root.open("/", os.O_RDONLY | os.O_DIRECTORY))

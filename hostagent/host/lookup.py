@@ -1,4 +1,4 @@
-"""Looking a path up inside a directory that it must not leave: by the kernel, or part by part where the kernel cannot be asked."""
+"""Looks up a path inside a directory that it must not leave: by openat2(2), or part by part without it."""
 
 import errno
 import os
@@ -7,14 +7,14 @@ from contextlib import closing
 from hostagent.host.walk import Walk
 from hostagent.sandbox.syscalls import openat2_in_root
 
-#: How often openat2(2) is asked again while somebody moves directories, before the walk is taken.
+#: Tries of openat2(2) while directories are moved, before the walk by parts.
 _TRIES = 16
-#: Where openat2(2) is no help: not there (before Linux 5.6), refused by a container's old filter, a magic link, a tree in motion.
+#: Errors of openat2(2) that need the walk: missing (before Linux 5.6), refused by a container's filter, a magic link, moved directories.
 _NO_HELP = (errno.ENOSYS, errno.EPERM, errno.EXDEV, errno.EAGAIN)
 
 
 def by_kernel(root: int, path: str, flags: int) -> int:
-    """A descriptor of `path`, as the kernel looks it up inside the directory `root`; by parts where it does not. Raises ``OSError``."""
+    """A descriptor of `path` by openat2(2) inside the directory `root`, else `by_parts`. Raises ``OSError``."""
     name, flags = os.fsencode(path), flags | os.O_CLOEXEC
     for _ in range(_TRIES):
         try:
@@ -28,6 +28,6 @@ def by_kernel(root: int, path: str, flags: int) -> int:
 
 
 def by_parts(root: int, path: str, flags: int) -> int:
-    """The same without the kernel's help."""
+    """The same without openat2(2)."""
     with closing(Walk(root)) as walk:
         return walk.open(path, flags)

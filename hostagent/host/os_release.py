@@ -1,4 +1,4 @@
-"""os-release(5), by the distro library: from bytes that were read and bounded here, never from a path that it opens itself."""
+"""os-release(5) by the distro library, from bytes of bounded size, never from a path that it opens itself."""
 
 # distro's pattern for a code name takes 54 s for a `VERSION="((((…` of 64 KiB: a limit on the file alone bounds nothing, so lines
 # are cut at 2 KiB.
@@ -10,12 +10,12 @@ from hostagent.core.unread import Unread
 
 #: A real file has less than one.
 MAX_BYTES = 64 * KIB
-#: distro takes the square of a line's length: a ``VERSION`` of 64 KiB that is all brackets costs it a minute, this one 0.2 s.
+#: distro takes quadratic time in the length of a line: a ``VERSION`` of 64 KiB that is all brackets costs it a minute, this one 0.2 s.
 _MAX_LINE = 2 * KIB
 
 
 def os_release(data: bytes) -> "dict[str, str] | Unread":
-    """The values by their names in lower case."""
+    """The values by lower-case name."""
     import distro
 
     if any(len(line) > _MAX_LINE for line in data.splitlines()):

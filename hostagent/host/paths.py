@@ -1,7 +1,7 @@
-"""Paths of a host whose root is mounted somewhere: every look-up stays inside that root, also while somebody changes what is in it.
+"""Paths of a host with its root at any directory: every look-up stays inside that root, also while its files are changed.
 
-A path is looked up below a descriptor of the root (`hostagent.host.lookup`), and the answer is a descriptor, never another path:
-what a path means may change between two looks.
+A path is looked up below a descriptor of the root (`hostagent.host.lookup`). The result is a descriptor, never another path, which
+could lead elsewhere at the next look-up.
 """
 
 import errno
@@ -13,25 +13,25 @@ from functools import cached_property
 
 from hostagent.host.walk import Walk
 
-#: What the kernel writes behind the name of what has none any more.
+#: The kernel's suffix for a path that was removed.
 _DELETED = " (deleted)"
 #: Opens a path below a directory: (descriptor of that directory, path, flags).
 LookUp = Callable[[int, str, int], int]
 
 
 class Root:
-    """The root of the judged host. With the root at ``/`` there is nothing to leave, and the kernel resolves.
+    """The root of a host. At ``/`` the kernel resolves paths without further care.
 
-    All that takes a path raises ``OSError``, and ``ValueError`` for one that can be no path.
+    Methods with a path raise ``OSError``, and ``ValueError`` for an invalid path.
     """
 
     def __init__(self, path: str = "/", look_up: "LookUp | None" = None, *, outer: "Root | None" = None) -> None:
-        """`look_up`: by the kernel, unless said. `outer`: another root, which `path` is looked up in."""
+        """`look_up`: by default `by_kernel`. `outer`: another root, in which `path` is looked up."""
         self.path: str = os.path.realpath(path) if outer is None else os.path.join(outer.path, path.lstrip("/"))
         self._look_up = look_up
         self._outer = outer
         self._inside = path
-        self._owner = 0  # the process whose descriptors these are: a child closes those of its parent
+        self._owner = 0  # the process that opened the descriptors: a child has closed those of its parent
         self._descriptors: dict[str, int] = {}
 
     def __del__(self) -> None:
@@ -40,37 +40,37 @@ class Root:
                 os.close(descriptor)
 
     def open(self, path: str, flags: int = os.O_RDONLY, *, follow: bool = True) -> int:
-        """A descriptor of what is at `path`, closed on exec, by the flags that the system call takes.
+        """A descriptor of `path` by the flags of the system call, closed on exec.
 
-        Take ``O_PATH`` and look, then `reopen`: opening a device can do things, opening a FIFO can wait.
+        Open with ``O_PATH``, check, then `reopen`: opening a device can have effects, opening a FIFO can block.
         """
         flags |= os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
         if self.path == "/":
             return os.open(path, flags)
         if "\0" in path:
             raise ValueError("embedded null byte")
-        if self._look_up is None:  # imported where a root needs it: on a machine's own the kernel is asked without more
+        if self._look_up is None:  # lazy: not needed for /
             from hostagent.host.lookup import by_kernel
 
             self._look_up = by_kernel
-        return self._look_up(self._kept("/"), path, flags)
+        return self._look_up(self._directory("/"), path, flags)
 
     def reopen(self, place: int, path: str, flags: int = os.O_RDONLY) -> int:
-        """What the descriptor `place` (``O_PATH``) of `path` was opened on, and nothing else, by other flags."""
+        """Open the same file as the descriptor `place` (``O_PATH``) of `path` with other flags."""
         flags |= os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
         try:
             return os.open(f"/proc/self/fd/{place}", flags)
         except (FileNotFoundError, NotADirectoryError):
             if os.path.lexists(f"/proc/self/fd/{place}"):
                 raise
-        descriptor = self.open(path, flags)  # this process has no /proc
+        descriptor = self.open(path, flags)  # without /proc
         if not os.path.samestat(os.fstat(descriptor), os.fstat(place)):
             os.close(descriptor)
             raise OSError(errno.ESTALE, "changed while it was looked at")
         return descriptor
 
     def open_device(self, path: str, major: int, minor: int, flags: int = os.O_RDONLY) -> int:
-        """`open` for the character device of these numbers, or for a file in its place, which a made tree has. Anything else is ENXIO."""
+        """`open` for the character device of these numbers, or a regular file of a simulated tree. Anything else is ENXIO."""
         place = self.open(path, os.O_PATH)
         try:
             found = os.fstat(place)
@@ -82,7 +82,7 @@ class Root:
             os.close(place)
 
     def exists(self, path: str) -> bool:
-        """Whether something is there that this process may see."""
+        """Whether `path` exists and is visible to this process."""
         try:
             os.close(self.open(path, os.O_PATH))
         except OSError:
@@ -90,14 +90,14 @@ class Root:
         return True
 
     def realpath(self, path: str) -> str:
-        """`path` of the host with every link resolved; it must be there."""
+        """`path` of the host with every link resolved; it must exist."""
         if self.path == "/":
             return os.path.realpath(path, strict=True)
-        return self._seen_by_kernel(path) or self._walked(path)
+        return self._kernel_name(path) or self._walk(path)
 
-    def _seen_by_kernel(self, path: str) -> str:
-        """What the kernel calls the place that it finds; "" where that is no name below this root: a part was moved or removed meanwhile,
-        there is no /proc, or this root has no name here.
+    def _kernel_name(self, path: str) -> str:
+        """The kernel's path of the opened file; "" if that is not below this root: a part was moved or removed meanwhile, there is no
+        /proc, or this root has no path here.
         """
         place = self.open(path, os.O_PATH)
         try:
@@ -110,8 +110,8 @@ class Root:
         is_below = (name + "/").startswith(prefix + "/") and not name.endswith(_DELETED)
         return (name[len(prefix) :] or "/") if is_below else ""
 
-    def _walked(self, path: str) -> str:
-        with closing(Walk(self._kept("/"))) as walk:
+    def _walk(self, path: str) -> str:
+        with closing(Walk(self._directory("/"))) as walk:
             os.close(walk.open(path, os.O_PATH))
             return walk.place
 
@@ -120,9 +120,9 @@ class Root:
         return Root(path, self._look_up, outer=self)
 
     def enter(self) -> None:
-        """Make it the root of this process, chroot(2)."""
+        """Change the root of this process to it, by chroot(2)."""
         if self.path != "/":
-            os.fchdir(self._kept("/"))
+            os.fchdir(self._directory("/"))
             try:
                 os.chroot(".")
             finally:
@@ -130,7 +130,7 @@ class Root:
 
     @cached_property
     def simulated(self) -> bool:
-        """Whether it is a made or unpacked tree and no live host: its /proc and /sys are not the kernel's."""
+        """Whether it is a tree and no live host: its /proc and /sys are not the kernel's."""
         if self._outer:
             return self._outer.simulated
         if self.path == "/":
@@ -140,18 +140,18 @@ class Root:
         return not (self._is_on("/proc", PROCFS) and self._is_on("/sys", SYSFS))
 
     def untrusted(self, path: str) -> str:
-        """Why `path` must be neither run nor loaded; "" where every part of it, links resolved, is root's and nobody else's to write."""
+        """Why `path` must be neither run nor loaded; "" where only root may write every part of it, links resolved."""
         if self._outer and (why := self._outer.untrusted(self._inside)):
             return why
-        with closing(Walk(self._kept("/"), _refuse_others)) as walk:
+        with closing(Walk(self._directory("/"), _refuse_others)) as walk:
             try:
                 os.close(walk.open(path, os.O_PATH))
-            except _OthersError as error:
+            except _UntrustedError as error:
                 return str(error)
         return ""
 
-    def _kept(self, path: str) -> int:
-        """A descriptor of a directory, opened once."""
+    def _directory(self, path: str) -> int:
+        """A cached descriptor of a directory."""
         if self._owner != os.getpid():
             self._owner, self._descriptors = os.getpid(), {}
         if path not in self._descriptors:
@@ -168,18 +168,18 @@ class Root:
         from hostagent.sandbox.syscalls import kind_of_file_system
 
         try:
-            return kind_of_file_system(self._kept(path)) == kind
+            return kind_of_file_system(self._directory(path)) == kind
         except OSError:
             return False
 
 
-class _OthersError(Exception):
-    """Somebody other than root may write to what was looked at."""
+class _UntrustedError(Exception):
+    """A user other than root may write to a part of the path."""
 
 
 def _refuse_others(found: os.stat_result, path: str) -> None:
-    """A sticky directory is no better: in one that everybody may write to, a name that is free is anybody's."""
+    """A sticky directory is refused, too: any user may create a free name in it."""
     if found.st_uid != 0:
-        raise _OthersError(f"{path} belongs to user {found.st_uid}, wanted root")
+        raise _UntrustedError(f"{path} belongs to user {found.st_uid}, wanted root")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise _OthersError(f"{path} may be written by others than root (mode {stat.S_IMODE(found.st_mode):o})")
+        raise _UntrustedError(f"{path} may be written by others than root (mode {stat.S_IMODE(found.st_mode):o})")

@@ -1,4 +1,4 @@
-"""How PCI functions are set up: a few words of their configuration space, which as a whole takes a card ten milliseconds.
+"""Settings of PCI functions: a few words of their configuration space, as reading all of it takes a card ten milliseconds.
 
 PCI Local Bus Specification, section 6.7 (the list of capabilities); PCI Express Base Specification, sections 7.5.3.4 (Device Control),
 7.6.3 (the extended list) and 7.7.11.3 (ACS Control); Linux kernel, ABI/testing/sysfs-bus-pci-devices-aer_stats.
@@ -21,32 +21,32 @@ _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
 _STATUS, _HAS_LIST, _FIRST = 0x06, 0x10, 0x34
 _EXPRESS, _DEVICE_CONTROL = 0x10, 0x08
 _EXTENDED, _ACS, _ACS_CONTROL = 0x100, 0x0D, 0x06
-#: What everybody may read.
+#: Bytes that every user may read.
 _HEADER = 64
 _TOTAL = re.compile(rb"^TOTAL_ERR_FATAL[ \t]+(\d{1,20})\s*$", re.MULTILINE)
 
-#: A number of so many bytes at that place, little-endian.
+#: (offset, bytes): a little-endian number.
 Words = Callable[[int, int], int]
 
 
 class _EndError(Exception):
-    """There is no byte at that place; the kernel shows no more than the header to whom it lets see no more."""
+    """No byte at that offset: without CAP_SYS_ADMIN the kernel shows only the header."""
 
 
 def controls(files: Files, addresses: Iterable[str]) -> "dict[str, Any] | Unread":
-    """By address ``acs``, ``control`` and ``fatal``: numbers, or ``{"unread": [why, detail]}``; or why this user may see none of it."""
+    """By address ``acs``, ``control`` and ``fatal``: numbers, or ``{"unread": [why, detail]}``; ``Unread`` without permission."""
     found: dict[str, Any] = {}
     for address in dict.fromkeys(addresses):
         if not _ADDRESS.fullmatch(address):
             return Unread("error", f"{address!r:.40} is no PCI address")
-        seen = _seen(files, address)
-        if isinstance(seen, Unread):
-            return seen
-        found[address] = {**seen, "fatal": _fatal(files, address)}
+        read = _registers(files, address)
+        if isinstance(read, Unread):
+            return read
+        found[address] = {**read, "fatal": _fatal(files, address)}
     return found
 
 
-def _seen(files: Files, address: str) -> "dict[str, Any] | Unread":
+def _registers(files: Files, address: str) -> "dict[str, Any] | Unread":
     path = f"{_DEVICES}/{address}/config"
     state = files.read(f"{_DEVICES}/{address}/power/runtime_status")
     if isinstance(state, bytes) and state.strip() == b"suspended":
@@ -72,7 +72,7 @@ def _seen(files: Files, address: str) -> "dict[str, Any] | Unread":
 
 
 def settings(words: Words) -> "dict[str, int | Unread]":
-    """ACS Control and Device Control of one function. Raises ``_EndError`` where what everybody may read ends before them.
+    """ACS Control and Device Control of one function. Raises ``_EndError`` where the readable part ends before them.
 
     >>> config = {6: 0x10, 0x34: 0x40, 0x40: 0x10, 0x48: 0x2936, 0x100: 0x1400_0001, 0x140: 0x0000_000D, 0x146: 0x1D}
     >>> settings(lambda offset, size: config.get(offset, 0))
@@ -95,10 +95,10 @@ def settings(words: Words) -> "dict[str, int | Unread]":
 
 
 def _capability(words: Words) -> int:
-    """Where the PCI Express capability is; 0 for none. A list that leads back to itself ends."""
-    place, been = words(_FIRST, 1) & 0xFC, set[int]()
-    while place >= _HEADER and place not in been:
-        been.add(place)
+    """Offset of the PCI Express capability; 0 for none. Ends also for a cyclic list."""
+    place, visited = words(_FIRST, 1) & 0xFC, set[int]()
+    while place >= _HEADER and place not in visited:
+        visited.add(place)
         if words(place, 1) == _EXPRESS:
             return place
         place = words(place + 1, 1) & 0xFC
@@ -106,10 +106,10 @@ def _capability(words: Words) -> int:
 
 
 def _extended(words: Words) -> int:
-    """Where the ACS capability is; 0 for none."""
-    place, been = _EXTENDED, set[int]()
-    while place >= _EXTENDED and place not in been:
-        been.add(place)
+    """Offset of the ACS capability; 0 for none."""
+    place, visited = _EXTENDED, set[int]()
+    while place >= _EXTENDED and place not in visited:
+        visited.add(place)
         head = words(place, 4)
         if head in (0, 0xFFFFFFFF):
             return 0

@@ -1,4 +1,4 @@
-"""What only the profile knows and reading needs: it may be read while the host is."""
+"""Settings of the profile that readers need; the profile may be loaded while the host is read."""
 
 from typing import Any, NamedTuple, TypeGuard
 
@@ -6,24 +6,24 @@ from hostagent.core.unread import Unread
 
 
 class Policy(NamedTuple):
-    """The profile's word on questions that not every host may be asked."""
+    """Settings of the profile for questions that not every host supports. The defaults are those without a profile."""
 
     nvml_optional: bool = False
-    #: HOST:PORT of the kubelet, the file of its certificate authority, the file of a token; "" asks nobody.
+    #: HOST:PORT of the kubelet, the file of its certificate authority, the file of a token; "" for no question.
     configz: tuple[str, str, str] = ("", "", "")
     verbs_optional: bool = False
     pci_optional: bool = False
 
 
-#: Nobody said anything.
+#: The default policy.
 NO_POLICY = Policy()
 
 
 def is_unavailable(answer: Any) -> TypeGuard[Unread]:
-    """For want of a library, a device or a right: what a process of few rights lacks. What hangs or fails is a gap all the same."""
+    """Whether a library, a device or a permission is missing, as for an unprivileged process; a timeout or an error is always a gap."""
     return isinstance(answer, Unread) and answer.why in ("absent", "denied")
 
 
 def not_asked(what: str, answer: Unread) -> Unread:
-    """In the place of `answer`, where the profile lets it be."""
+    """Replaces `answer` where the profile makes it optional."""
     return Unread("not-supported", f"{what} optional in this profile: {answer.detail}", answer.question)

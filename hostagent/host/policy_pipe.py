@@ -1,4 +1,4 @@
-"""The profile's word, on its way to the process that reads."""
+"""Sends the `Policy` of the profile to the collector process."""
 
 import marshal
 import os
@@ -9,7 +9,7 @@ from hostagent.host.policy import Policy
 
 
 class PolicyPipe:
-    """The parent gives it as soon as it has read the profile, and is waited for until then."""
+    """Reads the policy from the parent, which sends it once it has loaded the profile; waits for it until the deadline."""
 
     def __init__(self, pipe: int, deadline: Deadline) -> None:
         self._pipe = pipe
@@ -21,6 +21,6 @@ class PolicyPipe:
             poll = select.poll()
             poll.register(self._pipe, select.POLLIN)
             came = poll.poll(max(0, self._deadline.left_s) * 1000)
-            word = os.read(self._pipe, select.PIPE_BUF) if came else b""  # written at once, and no longer than that
-            self._policy = Policy(*marshal.loads(word)) if word else Policy()  # noqa: S302  by our own parent
+            data = os.read(self._pipe, select.PIPE_BUF) if came else b""  # written by one write(2) of at most PIPE_BUF
+            self._policy = Policy(*marshal.loads(data)) if data else Policy()  # noqa: S302  from our parent
         return self._policy

@@ -1,4 +1,4 @@
-"""One process and its host, as the kernel shows them: what decides whether the process is what it is called."""
+"""One process and its host, as the kernel shows them: evidence whether the process is the daemon of its name."""
 
 import os
 import stat
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Host:
-    """What all processes are held against."""
+    """Properties of the host with which processes are compared."""
 
     def __init__(self, root: Root) -> None:
         self.root = root
@@ -37,13 +37,13 @@ class Host:
 
     @cached_property
     def shows_root(self) -> bool:
-        """In a user namespace without the real root, its processes look like nobody's."""
+        """Whether root's processes show as root: in a user namespace that does not map root they show as user nobody."""
         users, _ = parse_status(need(self.files.read("/proc/1/status")).decode("utf-8", "replace"))
         return bool(users) and not any(users)
 
     @cached_property
     def psutil(self) -> Any:
-        """It opens files by itself: it is given the host's /proc as a descriptor that was opened below the host's root."""
+        """The module psutil opens files itself: it gets the host's /proc as a descriptor opened below the host's root."""
         import psutil
 
         self._procfs = self.root.open("/proc", os.O_PATH | os.O_DIRECTORY)
@@ -61,7 +61,7 @@ class Host:
 
     @cached_property
     def driver_root(self) -> "tuple[int, int] | None":
-        """Device and inode of the driver container's root; None where there is none."""
+        """Device and inode of the driver container's root; None without one."""
         return self._directory(OPERATOR_DRIVER)
 
     def _directory(self, path: str) -> "tuple[int, int] | None":
@@ -78,7 +78,7 @@ class Host:
 
 
 class Process:
-    """The `Evidence` of one process. Raises ``UnreadError`` for what cannot be seen, ``ProcessLookupError`` when it has ended."""
+    """The `Evidence` of one process. Raises ``UnreadError`` for what cannot be read, ``ProcessLookupError`` when it has ended."""
 
     def __init__(self, host: Host, pid: int, name: str) -> None:
         self.host = host
@@ -88,7 +88,7 @@ class Process:
     @cached_property
     def started_at(self) -> float:
         """Seconds since the epoch; raises ``ProcessLookupError`` also for a process that has ended and is not reaped."""
-        for path in ("/proc/stat", f"/proc/{self.pid}/stat"):  # in a made tree they may be anything
+        for path in ("/proc/stat", f"/proc/{self.pid}/stat"):  # in a simulated tree they may be of any kind
             found = need(self.host.files.stat(path)) if not is_gone(self.host.files, self.pid) else None
             if found is None:
                 raise ProcessLookupError
@@ -134,16 +134,16 @@ class Process:
 
     @property
     def root(self) -> "Literal['host', 'driver', '']":
-        found = self._linked("root")
+        found = self._stat_link("root")
         place = (found.st_dev, found.st_ino)
         return "driver" if place == self.host.driver_root else "host" if place == self.host.own_root else ""
 
     @property
     def has_own_program(self) -> bool:
-        """A setuid program keeps its own name, whatever its user called the link that he started it by."""
+        """By the executable: a user may start a setuid program by a link of any name."""
         path = self._look(lambda place: os.readlink("exe", dir_fd=place)).removesuffix(" (deleted)")
         folder, _, program = path.rpartition("/")
-        found = self._linked("exe")
+        found = self._stat_link("exe")
         is_fixed = found.st_uid == 0 and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
         is_named = program != "" and (self.name.startswith(program) or daemons.PROGRAMS.get(self.name) == program)
         return is_fixed and is_named and self._look(lambda _: not self.host.root.untrusted(folder))
@@ -164,14 +164,14 @@ class Process:
             raise ProcessLookupError
         raise UnreadError(data)
 
-    def _linked(self, name: str) -> os.stat_result:
-        """What a link of the process leads to. The kernel's own has no length, and no path of ours; that of a made tree stays in it."""
+    def _stat_link(self, name: str) -> os.stat_result:
+        """stat(2) of the target of a link in /proc/<pid>. The kernel's magic link has length 0; a link of a simulated tree stays in it."""
         if self._look(lambda place: os.stat(name, dir_fd=place, follow_symlinks=False)).st_size == 0:
             return self._look(lambda place: os.stat(name, dir_fd=place))
         return self._look(os.fstat, f"/{name}")
 
     def _look(self, ask: "Callable[[int], T]", name: str = "") -> T:
-        """`ask` of a descriptor of its directory, or of what is called `name` in it."""
+        """The result of `ask` for a descriptor of its directory, or of `name` in it."""
         path = f"/proc/{self.pid}{name}"
         try:
             place = self.host.root.open(path, os.O_PATH)
@@ -193,7 +193,7 @@ def is_gone(files: Files, pid: "int | str") -> bool:
 def parse_arguments(data: bytes) -> "list[str]":
     r"""The first arguments of /proc/<pid>/cmdline (proc_pid_cmdline(5)), each cut.
 
-    A program that writes its own title leaves blanks between its words and no null byte at the end, or one alone.
+    A program that sets its own title leaves blanks between its words and no null byte at the end, or a single one.
 
     >>> parse_arguments(b"containerd\0-c\0/a b.toml\0"), parse_arguments(b"nginx: master"), parse_arguments(b"")
     (['containerd', '-c', '/a b.toml'], ['nginx:', 'master'], [])

@@ -1,12 +1,12 @@
-"""Who is believed: whether a process is the daemon that it is called, or anybody's that took the name. No I/O.
+"""Decides whether a process really is the system daemon of its name. No I/O.
 
-Any user, and any pod, may run a program called containerd. They do not choose the cgroup that systemd or a container runtime puts
-them into, whether their process ids are the host's, or that they are nobody's root but their own.
+Any user, and any pod, may run a program called containerd. They cannot choose their cgroup, which systemd or a container runtime sets,
+nor their pid namespace, and cannot run as root of the host.
 """
 
 # The cgroup is anchored at that of process 1, because a kind node has a systemd with the same names; of two hierarchies the older
 # counts, because containers may stay in their runtime's group in the newer. chronyd and the persistence daemon have user ids of
-# their own. Talos runs its kubelet in a container, so it is not taken for one.
+# their own. Talos runs its kubelet in a container, so that process is not trusted.
 
 import re
 from collections.abc import Collection
@@ -14,41 +14,41 @@ from typing import Literal, Protocol
 
 from hostagent.core.unread import Unread, UnreadError, need
 
-#: Stands for a group that contains the reader's own container: the kernel does not tell its name.
+#: A group that contains the reader's own container: the kernel hides its name.
 _HIDDEN = "?"
 _INSTANCE = re.compile(r"@[^/]*(?=\.service\Z)")
 
 
 class Evidence(Protocol):
-    """What the system says of a process. Each is looked at when it is asked for, in the order of `believed`."""
+    """Properties of a process, read lazily in the order of `trusted_service`."""
 
     @property
     def service(self) -> "str | Unread":
-        """What `service_of` says."""
+        """The result of `service_of`."""
 
     @property
     def may_be_of_driver_container(self) -> "bool | Unread":
-        """There is a driver container, and it starts daemons of this name."""
+        """Whether there is a driver container, and it starts daemons of this name."""
 
     @property
     def is_outside(self) -> "bool | Unread":
-        """It is in no container with process ids of its own: it has one id alone."""
+        """Whether it is in no pid namespace of a container: it has only one process id."""
 
     @property
     def is_root(self) -> "bool | Unread":
-        """Its real, effective, saved and file system's user are root."""
+        """Whether its real, effective, saved and file system user are root."""
 
     @property
     def root(self) -> "Literal['host', 'driver', ''] | Unread":
-        """Whose root directory it has: the host's, the driver container's, or another."""
+        """Its root directory: the host's, the driver container's, or another."""
 
     @property
     def has_own_program(self) -> "bool | Unread":
-        """It runs a program of its own name that only root may change."""
+        """Whether it runs a program of its own name that only root may change."""
 
 
-def believed(seen: Evidence, services: Collection[str], *, has_systemd: bool) -> "str | Unread | None":
-    """The service that runs a daemon, "" for one that is believed without, None for anybody's process; unread where that is not seen.
+def trusted_service(seen: Evidence, services: Collection[str], *, has_systemd: bool) -> "str | Unread | None":
+    """The service of a trusted daemon, "" for one without a service, None for an untrusted process; unread if unknown.
 
     `services`: those that start the daemon of this name.
     """
@@ -56,7 +56,7 @@ def believed(seen: Evidence, services: Collection[str], *, has_systemd: bool) ->
         service = need(seen.service) if has_systemd else ""
         if _INSTANCE.sub("@", service) in services:
             return service if need(seen.is_outside) else None
-        # Of another service, as of no service where there is no systemd, only root's own programs: a service may run what users wrote.
+        # In another service, or without systemd, only root's own programs count: a service may run programs of users.
         may_be_roots = not has_systemd or service != ""
         in_container = need(seen.may_be_of_driver_container)
         if not (may_be_roots or in_container) or not (need(seen.is_outside) and need(seen.is_root)):
@@ -70,10 +70,10 @@ def believed(seen: Evidence, services: Collection[str], *, has_systemd: bool) ->
 
 
 def service_of(cgroup: str, of_first: str) -> "str | Unread":
-    """The service of the system's manager in whose cgroup a process is, "" for none.
+    """The service of the system's manager that contains a process by its cgroup, "" for none.
 
     Both are /proc/<pid>/cgroup (cgroups(7)), of the process and of process 1. A container may have a systemd of its own, and then its
-    services have the same names: what counts is where they are below process 1's own place.
+    services have the same names: what counts is their place below that of process 1.
 
     >>> service_of("0::/runtime.slice/containerd.service/init", "0::/init.scope")
     'containerd.service'
@@ -89,15 +89,15 @@ def service_of(cgroup: str, of_first: str) -> "str | Unread":
     place = _below(path, first.removesuffix("/init.scope"))
     slices = place[1:] if place[:1] == (_HIDDEN,) else place
     unit = next((part for part in slices if not part.endswith(".slice")), "")
-    # user@1000.service is a manager of its own: what is in it is its user's
+    # user@1000.service is a user's own manager
     return unit if unit.endswith(".service") and not unit.startswith("user@") else ""
 
 
 def _below(path: str, base: str) -> "tuple[str, ...]":
-    """The groups that lead from `base` to `path`; none where it is elsewhere.
+    """The groups from `base` to `path`; () if it is elsewhere.
 
-    Seen from a container, what is not in it begins with ``..``, as often as its group is deep. Where that is less often than to `base`, the
-    groups between have no name. One of them may be taken on trust: what contains it is the root group, where only root makes groups.
+    Read in a container, outside paths begin with ``..``, once per level of its own group. With fewer ``..`` than in `base` the groups
+    between are hidden. One hidden group is accepted: its parent is the root group, where only root creates groups.
     """
     ups, parts = _split(path)
     base_ups, base_parts = _split(base)
@@ -120,7 +120,7 @@ def _split(path: str) -> "tuple[int, tuple[str, ...]]":
 
 def _paths(text: str) -> dict[str, str]:
     """By hierarchy: ``name=systemd`` is systemd's of version 1, "" the one of version 2."""
-    rows = (line.split(":", 2) for line in text.split("\n"))  # not splitlines: a group's name may hold what that takes for a line's end
+    rows = (line.split(":", 2) for line in text.split("\n"))  # not splitlines: a group's name may contain other line separators
     return {row[1]: row[2] for row in rows if len(row) == 3}
 
 

@@ -1,7 +1,7 @@
-"""Processes of the daemons that matter here, of those alone that are what they are called.
+"""Processes of relevant daemons, without untrusted ones of the same name.
 
-Of a process that has but the name, its group and its ids are read, and nothing that it wrote itself: its command line is as long as
-its user likes, its root and its program may lie in a file system that does not answer.
+Of an untrusted process only cgroup and ids are read: its user controls the length of its command line, and its root and program may be on
+a file system that hangs.
 """
 
 import contextlib
@@ -16,20 +16,20 @@ from hostagent.host.attributes import Attributes
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
 from hostagent.host.process import Host, Process, is_gone
-from hostagent.host.process_trust import believed
+from hostagent.host.process_trust import trusted_service
 
-#: What the kernel keeps of a name: TASK_COMM_LEN less the null byte at its end (proc_pid_comm(5)).
+#: Characters that the kernel keeps of a name: TASK_COMM_LEN less the null byte at its end (proc_pid_comm(5)).
 _COMM_CHARACTERS = 15
 #: Whole names, by names as /proc/<pid>/comm cuts them.
 NAMES = {name[:_COMM_CHARACTERS]: name for name in daemons.processes()}
 _services_of = cache(daemons.services_of)
 _COMM_BYTES = 64
-#: Of one name: jobs may run in the group of slurmd, as many as they like.
+#: Processes per name: jobs may run any number in the cgroup of slurmd.
 _MOST = 16
 
 
-class Row(NamedTuple):
-    """A daemon, or what may be one: then `unit` is None."""
+class DaemonRow(NamedTuple):
+    """A daemon; `unit` is None if it may be untrusted."""
 
     pid: int
     name: str
@@ -38,31 +38,31 @@ class Row(NamedTuple):
     unit: "str | None"
     is_root: bool
 
-    def told(self) -> "dict[str, Any]":
+    def answer(self) -> "dict[str, Any]":
         return {"pid": self.pid, "name": self.name, "argv": self.argv, "started_at": self.started_at, "unit": self.unit}
 
 
 def processes(root: Root) -> Answer:
     """pid, name, argv, started_at (seconds since the epoch) and unit of each daemon of `NAMES`, by pid.
 
-    ``unit`` is the service that runs it, "" for one that no service runs (the driver container's, those of a host without systemd), and
-    None where that cannot be seen: it may be anybody's. argv, of the others, is at most 64 arguments, each cut after 4 KiB, of the first
-    256 KiB of a command line. Of one name it is the 16 oldest; and root's alone, where one of them is root's.
+    ``unit`` is the service that runs it, "" without a service (the driver container's, those of a host without systemd), and None if
+    unknown: it may be untrusted. argv, of the others, is at most 64 arguments, each cut after 4 KiB, of the first 256 KiB of a command
+    line. Per name the 16 oldest; only those of root, if there are any.
     """
     host = Host(root)
     try:
         need(host.first)
-        called = [Process(host, pid, name) for pid, name in _candidates(root, host.files) if not _is_nobodys(Process(host, pid, name))]
-        rows = [row for one in called for row in _looked_at(one) if _name(host.files, one.pid) == one.name]
+        called = [Process(host, pid, name) for pid, name in _candidates(root, host.files) if not _is_impostor(Process(host, pid, name))]
+        rows = [row for one in called for row in _rows_of(one) if _name(host.files, one.pid) == one.name]
     except UnreadError as error:
         return error.unread
     finally:
         host.close()
-    return [row.told() for row in sorted(_chosen(rows), key=lambda row: row.pid)]
+    return [row.answer() for row in sorted(_select(rows), key=lambda row: row.pid)]
 
 
 def _candidates(root: Root, files: Files) -> "Iterator[tuple[int, str]]":
-    """Process ids and whole names, by name alone: of some thousand kernel threads no more is read."""
+    """Process ids and whole names, by name only: of some thousand kernel threads no more is read."""
     entries = [entry for entry in need(files.list("/proc")) if entry.isascii() and entry.isdigit()]
     with contextlib.ExitStack() as held:
         table = None if root.simulated else held.enter_context(Attributes(root, "/proc"))
@@ -73,7 +73,7 @@ def _candidates(root: Root, files: Files) -> "Iterator[tuple[int, str]]":
 
 
 def _name_in(table: Attributes, files: Files, pid: str) -> str:
-    """`_name`, where the kernel itself shows the process: nothing but a file can be there, so that it is opened without a look."""
+    """`_name` in a real procfs: comm is always a regular file, so that it is opened without a check."""
     try:
         return NAMES.get(table.text(f"{pid}/comm"), "")
     except OSError:
@@ -81,8 +81,8 @@ def _name_in(table: Attributes, files: Files, pid: str) -> str:
 
 
 def _name(files: Files, pid: "int | str") -> str:
-    """Of the table; "" for any other process, and for one that has ended. Read again when a process was looked at: it may have ended, and
-    another have taken its number.
+    """Its name in `NAMES`; "" for any other process, and for one that has ended. Read again at the end: another process may have got its
+    id meanwhile.
     """
     comm = files.read(f"/proc/{pid}/comm", str(_COMM_BYTES))
     if isinstance(comm, bytes):
@@ -92,33 +92,33 @@ def _name(files: Files, pid: "int | str") -> str:
     raise UnreadError(comm)
 
 
-def _is_nobodys(process: Process) -> bool:
-    """Whether it is certainly not what it is called: a user may start thousands, and no more is looked at of them."""
+def _is_impostor(process: Process) -> bool:
+    """Whether it is certainly not the daemon of its name: a user may start thousands, and no more of them is read."""
     try:
-        return believed(process, _services_of(process.name), has_systemd=process.host.first == "systemd") is None
+        return trusted_service(process, _services_of(process.name), has_systemd=process.host.first == "systemd") is None
     except ProcessLookupError:
         return True
 
 
-def _looked_at(process: Process) -> "Iterator[Row]":
-    """What is said of one process; nothing of one that is not believed, that ended, or that ended while it was looked at."""
+def _rows_of(process: Process) -> "Iterator[DaemonRow]":
+    """The row of one process; none if it is untrusted, or ended before or while it was read."""
     try:
         started_at = process.started_at
-        unit = believed(process, _services_of(process.name), has_systemd=process.host.first == "systemd")
+        unit = trusted_service(process, _services_of(process.name), has_systemd=process.host.first == "systemd")
         if unit is None:
             return
         argv = [] if isinstance(unit, Unread) else process.argv
         is_root = not isinstance(unit, Unread) and process.users[:2] == (0, 0)
-        if Process(process.host, process.pid, process.name).started_at != started_at:  # another process has its number by now
+        if Process(process.host, process.pid, process.name).started_at != started_at:  # its id was reused
             return
     except ProcessLookupError:
         return
-    yield Row(process.pid, process.name, argv, started_at, None if isinstance(unit, Unread) else unit, is_root)
+    yield DaemonRow(process.pid, process.name, argv, started_at, None if isinstance(unit, Unread) else unit, is_root)
 
 
-def _chosen(rows: "Iterable[Row]") -> "Iterator[Row]":
-    """Of each name the oldest, root's before others."""
-    by_name: dict[tuple[str, bool], list[Row]] = {}
+def _select(rows: "Iterable[DaemonRow]") -> "Iterator[DaemonRow]":
+    """The oldest of each name, those of root before others."""
+    by_name: dict[tuple[str, bool], list[DaemonRow]] = {}
     for row in rows:
         by_name.setdefault((row.name, row.unit is None), []).append(row)
     for group in by_name.values():

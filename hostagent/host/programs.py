@@ -1,4 +1,4 @@
-"""Running a program of the host: the last resort, an argv list, a deadline, capped output, no process left behind."""
+"""Runs a program of the host, as a last resort: an argv list, a deadline, capped output, no process left behind."""
 
 import os
 import time
@@ -13,17 +13,17 @@ from hostagent.host.task import Task
 from hostagent.sandbox.child import Child, Send
 from hostagent.sandbox.namespaces import first_of_its_numbers
 
-#: Seconds after the end of a program until its answer is here, at most.
+#: Seconds from the end of a program to its answer, at most.
 _GRACE_S = 1.5
 
 
 def run(argv: tuple[str, ...], timeout_s: float, root: str = "/") -> Answer:
-    """What the program answered: exit_code, stdout, stderr. Below another root it runs after chroot(2)."""
+    """Its exit_code, stdout, stderr. Below another root it runs after chroot(2)."""
     return run_task(Task(argv, timeout_s, root))
 
 
 def run_task(task: Task) -> Answer:
-    """The same for a program that is run in another way. Raises ``RuntimeError`` in a process with threads."""
+    """The same with all options of a `Task`. Raises ``RuntimeError`` in a process with threads."""
     owner, name = os.getpid(), task.argv[0]
     try:
         runner = _runners.get(owner) or provide(Runner())
@@ -39,15 +39,15 @@ def run_task(task: Task) -> Answer:
 
 
 def provide(runner: "Runner") -> "Runner":
-    """Let `runner` run the programs of this process, which may not be able to start one later."""
+    """Use `runner` for the programs of this process, which may not be able to start one later."""
     return _runners.setdefault(os.getpid(), runner)
 
 
 class Runner:
-    """The process that runs programs for this one, from outside; it ends with this one."""
+    """The process that runs programs for this one, from its parent; it ends with this one."""
 
     def __init__(self, work: Callable[[Send, int], None] = serve, coding: Coding = FAST) -> None:
-        """`work` is what it does: it answers tasks that come through a pipe, by `coding`. Raises ``OSError``."""
+        """`work` answers tasks from a pipe, encoded by `coding`. Raises ``OSError``."""
         self._coding = coding
         theirs, self._tasks = os.pipe()
         self._child = Child()
@@ -61,12 +61,12 @@ class Runner:
             os.close(theirs)
 
     def ask(self, task: tuple[Any, ...], seconds: float) -> Answer:
-        """Raises ``EOFError`` when the process has ended, ``TimeoutError`` when it says nothing."""
-        self.tell(task)
+        """Raises ``EOFError`` when the process has ended, ``TimeoutError`` without an answer."""
+        self.send(task)
         return self.answer(seconds)
 
-    def tell(self, task: tuple[Any, ...]) -> None:
-        """Give it a task, and go on. Raises ``EOFError``."""
+    def send(self, task: tuple[Any, ...]) -> None:
+        """Send a task without waiting. Raises ``EOFError``."""
         message = self._coding.dumps(task)
         try:
             os.write(self._tasks, len(message).to_bytes(4, "little") + message)
@@ -74,14 +74,14 @@ class Runner:
             raise EOFError("the process that runs it has ended") from None
 
     def answer(self, seconds: float) -> Answer:
-        """To the task that it was told. Raises as `ask` does."""
+        """The answer to the task that was sent. Raises as `ask` does."""
         ends = time.monotonic() + seconds + _GRACE_S
         while time.monotonic() < ends:
             messages = self._child.receive(ends - time.monotonic())
             if messages is None:
                 raise EOFError("the process that runs it has ended")
             if messages:
-                return FAST.loads(messages[0])  # it has no fewer rights
+                return FAST.loads(messages[0])  # it has the same privileges
         raise TimeoutError(f"neither an end nor an answer in {seconds + _GRACE_S:g} s")
 
     def close(self) -> None:
@@ -89,5 +89,5 @@ class Runner:
         self._child.close()
 
 
-#: By process: a forked one does not ask its parent's.
+#: By process: a forked one does not use that of its parent.
 _runners: dict[int, Runner] = {}

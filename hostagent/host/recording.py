@@ -21,19 +21,19 @@ from hostagent.core.vocabulary import Kind
 from hostagent.host.source import MAX_TIME
 
 SCHEMA_VERSION = 1
-#: What is read of a snapshot from anywhere. One of 64 GPUs and 2,000 packages has less than a megabyte.
+#: Bytes of an untrusted snapshot, at most. One of 64 GPUs and 2,000 packages has less than a megabyte.
 MAX_BYTES = 16 * MIB
 _OTHER_VERSION = "Read it with the hostagent that recorded it, or record it again with 'hostagent snapshot save FILE'"
 _MAX_VALUES, _MAX_DEPTH, _MAX_DIGITS = 2_000_000, 32, 40
 #: So few values can be as deep as the parser goes.
 _SHALLOW = 20_000
-#: What this program calls itself on a tape.
+#: The recorder on tapes of this version.
 RECORDED_BY = f"hostagent {__version__}"
 
 
 @frozen
 class Tape:
-    """Questions (``read /proc/version``) and what the host answered, with who recorded it and when."""
+    """Questions (``read /proc/version``) and the host's answers, with recorder and time."""
 
     schema_version: int
     recorded_by: str  # hostagent and its version
@@ -44,10 +44,10 @@ class Tape:
 
 
 class ReplayBackend:
-    """Answers from a tape. A question the tape does not know is not-recorded, never absent."""
+    """Answers from a tape. A question that is not on it is not-recorded, never absent."""
 
     def __init__(self, tape: Tape, lacks: str = "") -> None:
-        """`lacks`: why it may lack a question that the recording host was not asked."""
+        """`lacks`: why the tape may lack a question."""
         self._tape = tape
         self._lacks = lacks
 
@@ -63,7 +63,7 @@ class ReplayBackend:
 
 
 def _older(recorded_by: str) -> str:
-    """Why another version's tape may lack a question. Who recorded it is any text: a tape may come from anywhere."""
+    """Why another version's tape may lack a question. `recorded_by` is untrusted text."""
     if recorded_by == RECORDED_BY:
         return ""
     return f": recorded by {visible(recorded_by[:40].removeprefix('hostagent '))}, which did not read this: record again"
@@ -82,7 +82,7 @@ def question(method: str, *arguments: str) -> str:
 def encode(answer: "Answer | Unread") -> Any:
     """An answer as JSON: bytes are ``{"text": …}`` where they are UTF-8, else ``{"base64": …}``; values ``{"json": …}``.
 
-    Beside a part of an answer stands ``kept``: its kind, and the names of what was kept.
+    A filtered answer also has ``kept``: its kind, and the names that were kept.
     """
     if isinstance(answer, Filtered):
         return {**encode(answer.answer), "kept": [answer.kept.kind, *answer.kept.names]}
@@ -97,7 +97,7 @@ def encode(answer: "Answer | Unread") -> Any:
 
 
 def decode(encoded: Any, key: str) -> "Answer | Unread":
-    """The reverse of `encode`; what is not an encoded answer is an error, not a crash."""
+    """The reverse of `encode`; an ``Unread`` (error) for anything else."""
     match encoded:
         case {"kept": [str(kind), *names], **rest} if rest and "kept" not in rest and all(isinstance(name, str) for name in names):
             answer = decode(rest, key)
@@ -117,7 +117,7 @@ def decode(encoded: Any, key: str) -> "Answer | Unread":
 
 
 def dumps(tape: Tape) -> str:
-    """One JSON document, keys in order: two tapes can be compared line by line. What is no Unicode becomes a question mark."""
+    """One JSON document, keys in order: two tapes can be compared line by line. Invalid Unicode becomes a question mark."""
     head = {name: getattr(tape, name) for name in ("schema_version", "recorded_by", "recorded_at", "kind", "redacted")}
     stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace", newline="\n")
     for piece in json.JSONEncoder(indent=1, ensure_ascii=False).iterencode({**head, "answers": dict(sorted(tape.answers.items()))}):
@@ -161,7 +161,7 @@ def load(path: str) -> Tape:
 
 
 def _not_json(data: bytes, line: int) -> str:
-    """Where a snapshot was cut off or edited the line helps; what never was one has none."""
+    """The problem, with a line only where it may be a damaged snapshot."""
     start = data.lstrip()[:1]
     return f"damaged JSON, line {line}" if start == b"{" else "not JSON" if start else "it is empty"
 
@@ -169,8 +169,8 @@ def _not_json(data: bytes, line: int) -> str:
 def parse_tape(data: bytes) -> Any:
     """JSON of at most two million values, finite numbers and whole characters; raises ``ValueError``.
 
-    Counted before it is parsed: a value of three bytes takes seventy times that in memory, and no timer interrupts the parser. Each look
-    at a snapshot as hosts make them is one of C, and takes less than parsing it.
+    Counted before it is parsed: a value of three bytes takes seventy times that in memory, and no timer interrupts the parser. For
+    ordinary snapshots each check is one C call, faster than parsing.
 
     >>> parse_tape(b'{"recorded_at": NaN}')
     Traceback (most recent call last):
@@ -185,15 +185,15 @@ def parse_tape(data: bytes) -> Any:
     text = data.decode("utf-8")
     try:
         if _may_be_too_long(data.translate(_ZEROS)):
-            found = json.loads(text, parse_constant=_refused, parse_int=_integer, parse_float=_finite)
+            found = json.loads(text, parse_constant=_refuse_number, parse_int=_integer, parse_float=_finite)
         else:
-            found = json.loads(text, parse_constant=_refused)
+            found = json.loads(text, parse_constant=_refuse_number)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     if values > _SHALLOW:
         _refuse_depth(found)
     if b"\\ud" in data or b"\\uD" in data:
-        json.dumps(found, ensure_ascii=False).encode()  # half a character is a UnicodeEncodeError
+        json.dumps(found, ensure_ascii=False).encode()  # a lone surrogate is a UnicodeEncodeError
     return found
 
 
@@ -202,7 +202,7 @@ _EXPONENTS = (b"0e000", b"0e+000", b"0E000", b"0E+000")
 
 
 def _may_be_too_long(zeros: bytes) -> bool:
-    """Whether a text whose digits are zeros has a number of too many, or with an exponent of three. A digest looks like one, too."""
+    """Whether a text, all digits replaced by 0, may have a number with too many digits or a three-digit exponent; or a digest."""
     if b"0" * (_MAX_DIGITS + 1) in zeros:
         return True
     for exponent in _EXPONENTS:
@@ -215,25 +215,25 @@ def _may_be_too_long(zeros: bytes) -> bool:
 
 
 def _most_values(data: bytes) -> int:
-    """As many values as there can be: each but the first of a list stands behind a comma, the first behind a bracket."""
+    """An upper bound on the number of values: each follows a comma or a bracket."""
     return sum(map(data.count, (b",", b"[", b"{")))
 
 
 def _integer(digits: str) -> int:
-    return int(digits) if len(digits) <= _MAX_DIGITS else _refused(digits)
+    return int(digits) if len(digits) <= _MAX_DIGITS else _refuse_number(digits)
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
-    return number if math.isfinite(number) else _refused(digits)
+    return number if math.isfinite(number) else _refuse_number(digits)
 
 
-def _refused(digits: str) -> NoReturn:
+def _refuse_number(digits: str) -> NoReturn:
     raise ValueError(f"found the number {digits[:_MAX_DIGITS]}{'…' * (len(digits) > _MAX_DIGITS)}")
 
 
 def _refuse_depth(found: Any) -> None:
-    """Written down again each line of a deep document begins with as many blanks."""
+    """Raises ``ValueError`` for a deep document: written again, each of its lines begins with as many blanks."""
     level = [found]
     for _ in range(_MAX_DEPTH):
         inner = (one.values() if isinstance(one, dict) else one for one in level)

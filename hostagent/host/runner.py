@@ -1,9 +1,9 @@
-"""The process that runs programs for the reading process. When either ends, in whatever way, nothing that was started stays.
+"""The process that runs programs for the collector process. When either ends, all started programs end.
 
-As root it is number 1 of a namespace of process numbers: it dies with the reading process, and with it all that it started,
-in whatever group or session. (The program itself is not number 1: systemd's behave otherwise then.) Where there is no such
-namespace the runner outlives the reading process for as long as it takes to end everything: whoever loses its parent is its
-child. There a SIGKILL that meets the runner itself leaves what a program has put into a session of its own.
+As root it is process 1 of a pid namespace: it dies with the collector process, and with it all its descendants in any group or
+session. (The program itself is not process 1: programs of systemd behave differently then.) Without such a namespace the runner
+outlives the collector process until it, their subreaper, has killed all descendants. There a SIGKILL of the runner itself
+leaves those in a session of their own.
 """
 
 import contextlib
@@ -22,31 +22,31 @@ from hostagent.host.task import PDEATHSIG, Outputs, Task, become
 from hostagent.sandbox.child import Send
 
 _SUBREAPER = 36  # prctl(2)
-#: Seconds between two looks at a program that says nothing, and for the output of one that has ended.
+#: Seconds between two checks of a silent program, and to wait for the output of one that has ended.
 _LOOK_S, _REST_S = 0.02, 0.5
-#: Seconds that the kernel gets to end what was killed, and between two looks at it.
+#: Seconds to wait for killed processes, and between two checks.
 _END_S, _PAUSE_S = 0.2, 0.0005
 _CHUNK = 65536
 
 
-class NobodyAsksError(Exception):
-    """The reading process is gone."""
+class ParentGoneError(Exception):
+    """The collector process is gone."""
 
 
 def serve(send: Send, tasks: int, work: "Callable[[Runs, tuple[Any, ...]], Answer] | None" = None, coding: Coding = FAST) -> None:
-    """Answer each task that comes through the pipe `tasks`, until its other end is closed.
+    """Answer each task from the pipe `tasks`, until its other end is closed.
 
     A task is four bytes of length and a tuple, by `coding`; an answer is marshalled, or (why, detail). `work` answers tasks of another
     kind than a ``Task``.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP):  # the pipe says when to end
+    for number in (signal.SIGTERM, signal.SIGHUP):  # the end of the pipe ends it
         signal.signal(number, signal.SIG_IGN)
-    is_first = os.getpid() == 1  # of its namespace
+    is_first = os.getpid() == 1  # of its pid namespace
     if not is_first:
         ctypes.CDLL(None).prctl(PDEATHSIG, 0, 0, 0, 0)
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     runs = Runs(tasks, is_first=is_first)
-    with contextlib.suppress(NobodyAsksError, BrokenPipeError):
+    with contextlib.suppress(ParentGoneError, BrokenPipeError):
         while (length := int.from_bytes(os.read(tasks, 4), "little")) and length <= coding.most_task:
             task = coding.loads(exactly(tasks, length))
             answer = work(runs, task) if work else runs.answer(Task(*task))
@@ -58,13 +58,13 @@ def exactly(pipe: int, size: int) -> bytes:
     while len(data) < size:
         chunk = os.read(pipe, size - len(data))
         if not chunk:
-            raise NobodyAsksError
+            raise ParentGoneError
         data += chunk
     return data
 
 
 class Runs:
-    """Programs, one after the other."""
+    """Runs programs, one after the other."""
 
     def __init__(self, tasks: int, *, is_first: bool) -> None:
         self._tasks = tasks
@@ -72,7 +72,7 @@ class Runs:
         self._is_refused = False
 
     def answer(self, task: Task) -> Answer:
-        """Where the kernel refuses namespaces the program is run without."""
+        """Run the program; without namespaces where the kernel refuses them."""
         try:
             answer = None if self._is_refused else self._answer(task, "", alone=True)
             if answer is None:
@@ -88,19 +88,19 @@ class Runs:
     def _answer(self, task: Task, place: str, *, alone: bool) -> Answer:
         program = _Program(task, place, alone=alone)
         try:
-            return self._finished(program, task)
+            return self._await_end(program, task)
         finally:
             program.close()
             self._end_all()
 
-    def _finished(self, program: "_Program", task: Task) -> Answer:
-        """None where namespaces were refused. Raises ``NobodyAsksError``."""
+    def _await_end(self, program: "_Program", task: Task) -> Answer:
+        """None where namespaces were refused. Raises ``ParentGoneError``."""
         name, ends = task.argv[0], time.monotonic() + task.seconds
         while not (program.has_ended and program.is_silent):
             if time.monotonic() > ends:
                 if not program.has_ended:
                     return Unread("timeout", f"{name}: no end in {task.seconds:g} s")
-                # a child in a session of its own holds a pipe: what it holds back is not nothing
+                # a child in a session of its own holds the pipe, and may still write
                 return Unread("timeout", f"{name} has ended and its output has not")
             program.listen(self._tasks)
             if program.look():
@@ -116,10 +116,10 @@ class Runs:
         return {"exit_code": program.exit_code, "stdout": stdout, "stderr": stderr}
 
     def _end_all(self) -> None:
-        """Kill what is left and wait for it, but not for what the kernel holds."""
+        """Kill all descendants and reap them, except those stuck in the kernel."""
         ends = time.monotonic() + _END_S
         while time.monotonic() < ends:
-            for pid in (-1,) if self._is_first else _children():  # -1 is all of this namespace but this process
+            for pid in (-1,) if self._is_first else _children():  # -1: all of this namespace except this process
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
             try:
@@ -139,7 +139,7 @@ def _children() -> list[int]:
 
 
 class _Program:
-    """The process of a program, and what it writes."""
+    """The process of a program, and its output."""
 
     def __init__(self, task: Task, place: str, *, alone: bool) -> None:
         """Raises ``OSError`` on a host that is out of processes or descriptors."""
@@ -173,17 +173,17 @@ class _Program:
 
     @property
     def is_silent(self) -> bool:
-        """Nobody holds an output any more."""
+        """All its outputs are closed."""
         return not self._open
 
     def listen(self, tasks: int) -> None:
-        """What there is to read; waits a moment where there is nothing. Raises ``NobodyAsksError``."""
-        self._poll.register(tasks, 0)  # of its end
-        if not self._open:  # it ends in a moment, as a rule
+        """Read available output; waits a moment if there is none. Raises ``ParentGoneError``."""
+        self._poll.register(tasks, 0)  # reports only its end
+        if not self._open:  # it usually ends in a moment
             self._pause_s = min(2 * self._pause_s, _LOOK_S)
         for pipe, _ in self._poll.poll((_LOOK_S if self._open else self._pause_s) * 1000):
             if pipe == tasks:
-                raise NobodyAsksError
+                raise ParentGoneError
             chunk = os.read(pipe, _CHUNK)
             self._read[pipe] += chunk
             if not chunk:
@@ -191,7 +191,7 @@ class _Program:
                 self._open.discard(pipe)
 
     def look(self) -> bool:
-        """Whether it has ended since the last look; what it left in its own group is ended then."""
+        """Whether it has ended since the last call; then kills its process group."""
         if self.has_ended:
             return False
         pid, status = os.waitpid(self.pid, os.WNOHANG)

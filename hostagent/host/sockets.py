@@ -1,7 +1,7 @@
-"""Listening unix sockets: those alone that only root can have put where they are."""
+"""Listening unix sockets at paths that only root can create."""
 
-# The kernel lists the path that a program gave, in whatever namespace that was; it is read in pieces, however long. Each
-# directory is looked at once, and only if the one above is root's.
+# The kernel lists the path that a program gave, in any namespace; the list is read in pieces. Each directory is checked once,
+# and only if its parent is root's.
 
 import os
 import re
@@ -17,19 +17,18 @@ from hostagent.host.paths import Root
 _LIST = "/proc/1/net/unix"
 #: With __SO_ACCEPTCON in the flags: it accepts connections (proc_net(5)).
 _LISTENING = re.compile(r"^\S+ +\S+ +\S+ +00010000 +\S+ +\S+ +\S+ (/[^\n]*)", re.MULTILINE)
-#: No path that a daemon listens on: a detour, of which there are as many as one likes, and directories in which nobody puts one.
+#: Paths that no daemon uses: with empty, . or .. parts (any number), and in directories without sockets.
 _NO_PLACE = re.compile(r"/\.{0,2}(?:/|\Z)|\A/(?:proc|sys|dev|usr/(?!local/)|bin|sbin|boot|lib\w*)/")
 _DEEPEST = 12
 _UNSEEN = Unread("denied", "its directory may not be looked at")
 
 
 def sockets(root: Root) -> Answer:
-    """The listening unix sockets whose file is root's, of the network namespace of process 1: path, and ``unseen``, true, where the file
-    may not be looked at.
+    """The listening unix sockets with a file of root, of the network namespace of process 1: path, and ``unseen``, true, where the file
+    may not be read.
 
-    The kernel lists the path that a program named, wherever that led in a root and a mount namespace of the program's own: so a file has to
-    be there, a socket and no link, root's, in directories that only root writes to. Files of others are not looked at, and what
-    others call theirs costs a look into what is known already.
+    The kernel lists the path that a program gave, in its own root and mount namespace. So there has to be a file: a socket and no link,
+    root's, in directories that only root writes to. Files of other users are not touched; their paths are decided by cached directories.
     """
     opened = Files(root).descriptor(_LIST)
     if isinstance(opened, Unread):
@@ -47,7 +46,7 @@ def sockets(root: Root) -> Answer:
 
 
 def _pieces(descriptor: int) -> Iterator[str]:
-    """Whole lines: anybody makes the list as long as he likes."""
+    """The list in pieces of whole lines: any user can make it long."""
     rest = b""
     while block := os.read(descriptor, MIB):
         whole, newline, rest = (rest + block).rpartition(b"\n")
@@ -63,14 +62,14 @@ class _Any:
 
 
 class _Folders:
-    """The directories that only root writes to, each looked at once, and only where the one that it is in is such a one."""
+    """Directories that only root writes to, each checked once, and only if its parent is one."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
         self._names: dict[str, Container[str] | Unread | None] = {}
 
     def has(self, path: str) -> "bool | Unread":
-        """Whether something is at `path` and all directories on the way are root's; *denied* where that may not be seen."""
+        """Whether `path` exists and only root writes to all directories on the way; *denied* where that cannot be read."""
         folder, _, name = path.rpartition("/")
         names = self._names_in(folder)
         if isinstance(names, Unread) or names is None:
@@ -78,7 +77,7 @@ class _Folders:
         return name in names
 
     def _names_in(self, folder: str) -> "Container[str] | Unread | None":
-        """None where others may write to it, or it is not there."""
+        """None where other users may write to it, or it does not exist."""
         if folder not in self._names:
             above = self.has(folder) if folder else True
             self._names[folder] = self._look(folder or "/") if above is True else above or None
@@ -119,7 +118,7 @@ def _is_root_seen(root: Root) -> bool:
 
 
 def parse_listening(text: str) -> "list[str]":
-    """Paths of /proc/net/unix whose socket accepts connections, without those that no daemon listens on.
+    """Paths of /proc/net/unix with a socket that accepts connections, without `_NO_PLACE`.
 
     >>> lines = [f"{at}: 00000002 00000000 00010000 0001 01 12 {path}" for at, path in enumerate(("/run/a.sock", "/run/../a", "@b"))]
     >>> parse_listening(chr(10).join(["Num RefCount Protocol Flags Type St Inode Path", *lines]))

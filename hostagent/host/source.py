@@ -1,4 +1,4 @@
-"""Questions and answers between collectors and a host.
+"""Questions and answers between readers and a host.
 
 Every question is ``ask(method, *arguments)``; every answer is JSON (or bytes) or an ``Unread``. So a tape is a
 mapping from questions to answers, and live, image, recorded and replayed hosts differ only in their backend.
@@ -15,13 +15,13 @@ from hostagent.core.vocabulary import Kind
 from hostagent.host.budget import Budget
 from hostagent.host.policy import Policy, is_unavailable, not_asked
 
-_UNASKED: Answer = object()  # in the place of an answer
+_UNASKED: Answer = object()  # marks a question that was not asked yet
 _LIMITED = frozenset({"read", "tail"})
 #: Questions to the RDMA lane that libibverbs answers; the others sysfs does.
 _OF_VERBS = frozenset({"verbs", "library"})
-#: Ten thousand years, in seconds: what a clock and a tape may say.
+#: Ten thousand years in seconds: the limit for times of clocks and tapes.
 MAX_TIME = 3e11
-#: What `Source.host` answers that is no text.
+#: Fields of `Source.host` that are no text.
 _HOST_KEYS: Mapping[str, Any] = {"now": (int, float), "uid": int, "simulated": bool}
 
 
@@ -35,10 +35,9 @@ class Backend(Protocol):
 
 
 class Source:
-    """The questions, typed. Paths are absolute paths of the judged host, whatever root it is mounted at.
+    """Typed questions. Paths are absolute paths of the host, whatever root it is mounted at.
 
-    One source is one pass: each question goes to the backend once, so that two readers cannot see two answers, on a live
-    host as on its tape.
+    One source is one pass: each question goes to the backend once, so that two readers get the same answer.
     """
 
     def __init__(
@@ -46,38 +45,38 @@ class Source:
         backend: Backend,
         *,
         policy: Callable[[], Policy] = Policy,
-        answers: "Mapping[tuple[str, ...], Answer | Unread]" = MappingProxyType({}),
-        heard: "Callable[[tuple[str, ...], Answer | Unread], None]" = lambda *_: None,
+        cached: "Mapping[tuple[str, ...], Answer | Unread]" = MappingProxyType({}),
+        on_answer: "Callable[[tuple[str, ...], Answer | Unread], None]" = lambda *_: None,
     ) -> None:
-        """`policy` is asked where it matters, as when NVML turns out to be unavailable: the profile may be read while the host is.
-        `answers`: what this pass has been answered already. `heard` is told every answer: what a tape is made of.
+        """`policy` is called only where it matters, as when NVML is unavailable: the profile may be loaded while the host is read.
+        `cached`: answers that this pass already has. `on_answer` is called with every new answer: a tape consists of them.
         """
         self._backend = backend
         self._policy = policy
         self._answers: dict[tuple[str, ...], Answer | Unread] = {}
-        self._heard = heard
-        self._early = answers
-        #: Whose turn it is to ask, and what they asked.
+        self._on_answer = on_answer
+        self._cached = cached
+        #: The I/O budget, by fact.
         self.budget = Budget()
-        #: By question, what its readers use of the answer: a snapshot keeps that.
+        #: By question, the parts of the answer that its readers use: a snapshot keeps them.
         self.keeps: dict[tuple[str, ...], list[Keep]] = {}
-        #: The question asked last, as a tape writes it: what is under way when the time is up.
+        #: The last question, as on a tape: the current one when the time is up.
         self.question = ""
 
     @property
     def kind(self) -> Kind:
-        """What is judged; a replayed tape says the kind of host it was recorded on."""
+        """The kind of host; of a replayed tape that of the recorded host."""
         return self._backend.kind
 
     def _ask(self, *question: str, keep: Keep | None = None) -> "Answer | Unread":
-        """`keep` is for questions whose answers hold more than is read; a filtered answer is given to whom it holds enough for."""
+        """`keep`: the names that are read of the answer; a filtered answer is returned only if it has every name in `keep`."""
         if keep is not None:
             self.keeps.setdefault(question, []).append(keep)
         answer = self.answer(question)
         return usable(answer, keep, " ".join(question)) if type(answer) is Filtered else answer
 
     def answer(self, question: tuple[str, ...]) -> "Answer | Unread":
-        """As it came, to a question as it was asked: what `hostagent.engine.fact_cache` compares."""
+        """The unfiltered answer, which `hostagent.engine.fact_cache` compares."""
         share = self.budget.share
         share.asked.append(question)
         answer = self._answers.get(question, _UNASKED)
@@ -85,29 +84,29 @@ class Source:
             if share.over is not None:
                 return share.over
             self.question = " ".join(question)
-            answer = self._answered(question)
+            answer = self._fetch(question)
             if isinstance(answer, Unread) and not answer.question:
                 answer = Unread(answer.why, answer.detail, self.question)
             self._answers[question] = answer
         return answer
 
-    def _answered(self, question: tuple[str, ...]) -> "Answer | Unread":
-        if question in self._early:
-            return self.budget.charged(question, self._early[question])
+    def _fetch(self, question: tuple[str, ...]) -> "Answer | Unread":
+        if question in self._cached:
+            return self.budget.charge(question, self._cached[question])
         answer = self._backend.ask(*question)
         if question[0] in _LIMITED:
             answer = within_limit(answer, int(question[2]) if len(question) > 2 else MIB, question[1])
-        answer = self.budget.charged(question, answer)
-        self._heard(question, answer)
+        answer = self.budget.charge(question, answer)
+        self._on_answer(question, answer)
         return answer
 
     def read(self, path: str, limit: int = MIB, *, keep: Keep | None = None) -> "bytes | Unread":
-        """The whole of a regular file; larger than `limit` bytes is an error, never a silent cut. `keep`: what of it is used."""
+        """The whole of a regular file; larger than `limit` bytes is an error, never truncated. `keep`: the parts of it that are used."""
         answer = self._ask("read", path, keep=keep) if limit == MIB else self._ask("read", path, str(limit), keep=keep)
         return answer if isinstance(answer, (bytes, Unread)) else unexpected("read", path, answer)
 
     def text(self, path: str, limit: int = MIB, *, keep: Keep | None = None, absent: "str | None" = None) -> "str | Unread":
-        """`read`, decoded: UTF-8, with undecodable bytes kept visible as U+FFFD. `absent` stands for a file that is not there."""
+        """`read`, decoded: UTF-8, undecodable bytes as U+FFFD. `absent`: the value for a missing file."""
         answer = self.read(path, limit, keep=keep)
         if isinstance(answer, bytes):
             return answer.decode("utf-8", "replace")
@@ -121,7 +120,7 @@ class Source:
         return answer if isinstance(answer, Unread) else unexpected("tail", path, answer)
 
     def listdir(self, path: str, *, absent: "tuple[str, ...] | None" = None) -> "tuple[str, ...] | Unread":
-        """Names in a directory, sorted. `absent` stands for a directory that is not there."""
+        """Names in a directory, sorted. `absent`: the value for a missing directory."""
         answer = self._ask("list", path)
         if isinstance(answer, list) and all(isinstance(name, str) for name in answer):
             return tuple(answer)
@@ -134,7 +133,7 @@ class Source:
         return answer if isinstance(answer, Unread) else shaped(Stat, "stat", path, answer)
 
     def exists(self, path: str) -> "bool | Unread":
-        """Whether `stat` finds something at `path`; unread where that could not be seen."""
+        """Whether `path` exists; unread where that is unknown."""
         found = self.stat(path)
         if isinstance(found, Unread):
             return False if found.why == "absent" else found
@@ -162,7 +161,7 @@ class Source:
         return answer if isinstance(answer, Unread) else unexpected("modinfo", path, answer)
 
     def elf(self, path: str) -> "Elf | Unread":
-        """Whether a file is a library that can be loaded: what a library holds is never read."""
+        """Whether a file is a library that can be loaded; its contents are not read."""
         answer = self._ask("elf", path)
         return answer if isinstance(answer, Unread) else shaped(Elf, "elf", path, answer)
 
@@ -172,7 +171,7 @@ class Source:
         return answer if isinstance(answer, Unread) else shaped(Completed, "run", " ".join(argv), answer)
 
     def host(self) -> "dict[str, Any] | Unread":
-        """Who and when, with the keys hostname, release, machine, boot_id, now, uid; and simulated, where it is no live host."""
+        """Identity and time, with the keys hostname, release, machine, boot_id, now, uid; and simulated, where it is no live host."""
         answer = self._object("host")
         if not isinstance(answer, Unread):
             for key, value in answer.items():
@@ -189,15 +188,15 @@ class Source:
         return self._object("os_release", keep=keep)
 
     def processes(self, *, keep: Keep | None = None) -> "list[dict[str, Any]] | Unread":
-        """Daemons that matter here: pid, name, argv, started_at, unit. None as the unit leaves open whose process it is."""
+        """Relevant daemons: pid, name, argv, started_at, unit. A unit of None: it may be an untrusted process."""
         return self._objects("processes", keep)
 
     def sockets(self, *, keep: Keep | None = None) -> "list[dict[str, Any]] | Unread":
-        """Listening unix sockets whose file is root's, one mapping each: path; unseen, true, where the file may not be looked at."""
+        """Listening unix sockets with a file of root, one mapping each: path; unseen, true, where the file may not be read."""
         return self._objects("sockets", keep)
 
     def gpu_users(self) -> "list[dict[str, Any]] | Unread":
-        """Processes that hold a device node of the driver open, see `hostagent.domains.driver.read_gpu_users`: pid, program, device."""
+        """Processes with an open device node of the driver, see `hostagent.domains.driver.read_gpu_users`: pid, program, device."""
         return self._objects("gpu_users", None)
 
     def shims(self) -> "dict[str, Any] | Unread":
@@ -205,12 +204,12 @@ class Source:
         return self._object("shims")
 
     def enrolled(self, *paths: str) -> "dict[str, Any] | Unread":
-        """Of certificates, whether the machine owner's list has them, see `hostagent.domains.driver.read_mok`: true or false by path."""
+        """Whether certificates are in the machine owner's list, see `hostagent.domains.driver.read_mok`: true or false by path."""
         answer = self._ask("enrolled", *paths)
         return answer if isinstance(answer, dict | Unread) else unexpected("enrolled", "", answer)
 
     def kernel_log(self, *, keep: Keep | None = None) -> "dict[str, Any] | Unread":
-        """What the kernel said in this boot, see `hostagent.core.tables.kernel_log`: lines, ``[seconds since the boot, message]`` or
+        """Kernel messages of this boot, see `hostagent.core.tables.kernel_log`: lines, ``[seconds since the boot, message]`` or
         on old tapes the message alone, oldest first; complete (bool).
         """
         return self._object("kernel_log", keep=keep)
@@ -221,7 +220,7 @@ class Source:
         return answer if isinstance(answer, int | Unread) else unexpected("adjtimex", "", answer)
 
     def lock_holder(self, path: str) -> "int | Unread":
-        """Process id that holds a POSIX lock on `path` (F_GETLK); 0 when nobody does."""
+        """Process id that holds a POSIX lock on `path` (F_GETLK); 0 if none does."""
         answer = self._ask("lock_holder", path)
         return answer if isinstance(answer, int | Unread) else unexpected("lock_holder", path, answer)
 
@@ -230,13 +229,13 @@ class Source:
         return self._object("state_file", path)
 
     def podresources(self) -> "dict[str, Any] | Unread":
-        """Devices by the kubelet itself, as rows of resource, ids and NUMA nodes: ``devices`` to give away, ``allocated`` ones."""
+        """Devices by the kubelet itself, as rows of resource, ids and NUMA nodes: all (``devices``), and the ``allocated`` ones."""
         return self._object("podresources", "list")
 
     def rdma(self, *question: str) -> "Answer | Unread":
         """An answer of the RDMA lane, see `hostagent.domains.network.read_rdma_worker`: ``devices``; ``device NAME``; ``port NAME NUMBER``;
         ``verbs NAME NUMBER``; ``library``. Values are sysfs' words, or ``{"unread": [why, detail]}``. Where the profile makes verbs
-        optional, what libibverbs says is not-supported for want of the library or of a right.
+        optional, answers of libibverbs are not-supported without the library or a permission.
         """
         answer = self._ask("rdma", *question)
         if question[0] in _OF_VERBS and is_unavailable(answer) and self._policy().verbs_optional:
@@ -248,17 +247,17 @@ class Source:
         return self._ask("network", *question)
 
     def nccl_library(self, path: str) -> "NcclFile | Unread":
-        """What a libnccl, or a plug-in of it, says of itself, see `hostagent.domains.nccl.read_elf`: its file is too large for a tape."""
+        """Properties of a libnccl or its plug-in, see `hostagent.domains.nccl.read_elf`: the file is too large for a tape."""
         answer = self._ask("nccl_library", path)
         return answer if isinstance(answer, Unread) else shaped(NcclFile, "nccl_library", path, answer)
 
     def environment(self, *, keep: Keep | None = None) -> "dict[str, Any] | Unread":
-        """The environment of a job as --env-file gave it, see `hostagent.domains.nccl.env_file`: {} where none was given."""
+        """The environment of a job by --env-file, see `hostagent.domains.nccl.env_file`: {} without one."""
         return self._object("environment", keep=keep)
 
     def pci_controls(self, *addresses: str) -> "dict[str, Any] | Unread":
         """By address: ``acs``, ``control`` (device control word), ``fatal`` of PCI functions; one question for all of them. Not-supported
-        where the profile makes them optional and a right is wanting.
+        where the profile makes them optional and a permission is missing.
         """
         answer = self._object("pci_controls", *addresses)
         if is_unavailable(answer) and self._policy().pci_optional:
@@ -266,14 +265,14 @@ class Source:
         return answer
 
     def configz(self) -> "dict[str, Any] | Unread | None":
-        """Fields of the running kubelet's own configuration; None where the profile lets nobody be asked."""
+        """Fields of the running kubelet's own configuration; None where the profile names no address."""
         where = self._policy().configz
         return self._object("configz", *where) if where[0] else None
 
     def nvml(self, call: str, *arguments: str) -> "Answer | Unread":
-        """An NVML answer, already JSON; see `hostagent.domains.gpu.read_nvml`. An NVML error is an ``Unread`` whose detail starts
-        with the error's number: ``15 GPU is lost``. Where the profile makes NVML optional and it cannot be initialised for
-        want of a driver or a permission, it is not-supported here. While NVML does not start, that is the one gap of all its calls.
+        """An NVML answer, already JSON; see `hostagent.domains.gpu.read_nvml`. The detail of an NVML error
+        starts with its number: ``15 GPU is lost``. Where the profile makes NVML optional and it cannot be initialised
+        without a driver or a permission, it is not-supported. If NVML does not start, that is the one gap of all its calls.
         """
         answer = self._ask("nvml", call, *arguments)
         started = self._ask("nvml", "init") if isinstance(answer, Unread) else None

@@ -1,4 +1,4 @@
-"""What a pass leaves behind: children that hang in the kernel, where not even SIGKILL ends them."""
+"""Child processes of earlier passes that are stuck in the kernel, where even SIGKILL does not end them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,15 +8,15 @@ from hostagent.core.unread import Unread
 from hostagent.host.answer_file import Question
 
 
-class Left(NamedTuple):
-    """Children that earlier passes left behind in the kernel: process ids, by the question that hangs and by lane."""
+class StuckProcesses(NamedTuple):
+    """Process ids of stuck children, by the question that hangs and by lane."""
 
     questions: "Mapping[Question, int]" = MappingProxyType({})
     lanes: Mapping[str, int] = MappingProxyType({})
 
     @property
     def answers(self) -> dict[Question, Unread]:
-        """To the questions that are not asked meanwhile."""
+        """Answers to the questions that are not asked meanwhile."""
         return {
             asked: Unread("timeout", f"{' '.join(asked)}: not asked, process {pid} of an earlier pass hangs in it")
             for asked, pid in self.questions.items()

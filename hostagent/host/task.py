@@ -1,4 +1,4 @@
-"""What is run and how, and what a process does before it becomes the program."""
+"""A program run: its parameters, and the steps from fork to execve(2)."""
 
 import contextlib
 import ctypes
@@ -16,31 +16,31 @@ PDEATHSIG = 1  # prctl(2)
 _prctl = ctypes.CDLL(None).prctl
 _PATH = ":".join(DIRECTORIES)
 _ENVIRONMENT = {"LC_ALL": "C", "PATH": _PATH, "HOME": "/nonexistent"}
-#: For what a program writes next to its copies.
+#: Room for files that a program writes next to its copies.
 _ROOM = 64 * MIB
 _FAILED = 127
 
-#: Stands in an argv for the directory with the copies.
+#: Placeholder in an argv for the directory with the copies.
 COPIES = "\0copies"
 
 
 class Task(NamedTuple):
-    """What is run. Crosses a pipe as a tuple."""
+    """A program run. Crosses a pipe as a tuple."""
 
     argv: tuple[str, ...]
-    seconds: float  # then it is ended
-    root: str = "/"  # where it is run, by chroot(2)
-    confined: bool = False  # without network, new rights or much memory; it writes nowhere but next to its copies
-    user: int = 0  # number of the user and group that it becomes; 0: none
-    host: str = "/"  # where the files are that it gets copies of
-    copied: tuple[str, ...] = ()  # and their paths there; one that is absent is left out
-    limit: int = 0  # bytes that may be written in all of them
-    environment: tuple[tuple[str, str], ...] = ()  # beside the usual one
-    output: int = 32 * MIB  # bytes that it may write to one of its outputs
+    seconds: float  # then it is killed
+    root: str = "/"  # its root, by chroot(2)
+    confined: bool = False  # without network, new privileges or much memory; writes only next to its copies
+    user: int = 0  # user and group id that it changes to; 0: none
+    host: str = "/"  # root of the files that it gets copies of
+    copied: tuple[str, ...] = ()  # their paths there; a missing one is left out
+    limit: int = 0  # written bytes of all of them, at most
+    environment: tuple[tuple[str, str], ...] = ()  # in addition to `_ENVIRONMENT`
+    output: int = 32 * MIB  # bytes of stdout or stderr, at most
 
 
 class Outputs(NamedTuple):
-    """Descriptors that the process writes to. By `fault` it says why it did not become the program: ``refused``, or
+    """Descriptors that the process writes to. `fault` gets the reason if the program was not started: ``refused``, or
     ``unread WHY DETAIL``.
     """
 
@@ -54,11 +54,11 @@ class _RefusedError(Exception):
 
 
 def become(task: Task, outputs: Outputs, parent: int, place: str, *, alone: bool) -> NoReturn:
-    """Never returns. `alone`: in namespaces of its own, else its copies go to the directory `place`."""
+    """execve(2) the program; never returns. `alone`: in namespaces of its own, else its copies go to the directory `place`."""
     name = task.argv[0]
     try:
-        os.setsid()  # a group of its own: it ends with its children
-        program, place = _prepared(task, place, alone=alone)
+        os.setsid()  # a group of its own, to kill it with its children
+        program, place = _prepare(task, place, alone=alone)
         _prctl(PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
             os._exit(_FAILED)
@@ -69,23 +69,23 @@ def become(task: Task, outputs: Outputs, parent: int, place: str, *, alone: bool
         environment = {**_ENVIRONMENT, **dict(task.environment), **({"TMPDIR": place, "SQLITE_TMPDIR": place} if place else {})}
         os.execve(program, [place if word == COPIES else word for word in task.argv], environment)  # noqa: S606  an argv list, no shell
     except _RefusedError:
-        _tell(outputs, "refused")
+        _report(outputs, "refused")
     except UnreadError as error:
-        _tell_unread(outputs, error.unread.why, error.unread.detail)
+        _report_unread(outputs, error.unread.why, error.unread.detail)
     except OSError as error:
-        _tell_unread(outputs, "denied" if isinstance(error, PermissionError) else "error", f"{name}: {error.strerror or error}")
+        _report_unread(outputs, "denied" if isinstance(error, PermissionError) else "error", f"{name}: {error.strerror or error}")
     except Exception as error:
-        _tell_unread(outputs, "error", f"{name}: {type(error).__name__}: {error}")
+        _report_unread(outputs, "error", f"{name}: {type(error).__name__}: {error}")
     finally:
         os._exit(_FAILED)
 
 
-def _prepared(task: Task, place: str, *, alone: bool) -> tuple[str, str]:
+def _prepare(task: Task, place: str, *, alone: bool) -> tuple[str, str]:
     """The program, and where its copies are. Raises ``UnreadError``, ``OSError``, and ``_RefusedError``."""
     if not task.confined:
         _change_root(task.root)
-        return _found(task.argv[0]), ""
-    # Few hosts have a program that is confined. Before the mount that may hide them:
+        return _find_program(task.argv[0]), ""
+    # Lazy: few hosts need it. Before the mount that may hide these modules:
     from hostagent.host.copies import copy_all, open_all
     from hostagent.sandbox.confinement import confine
     from hostagent.sandbox.namespaces import be_alone, private_directory, write_nowhere
@@ -95,7 +95,7 @@ def _prepared(task: Task, place: str, *, alone: bool) -> tuple[str, str]:
             raise _RefusedError
         write_nowhere()
     _change_root(task.root)
-    program = _found(task.argv[0])
+    program = _find_program(task.argv[0])
     if task.copied:
         _first_to_go()
         opened = need(open_all(Files(Root(task.host)), task.copied))
@@ -117,8 +117,8 @@ def _change_root(root: str) -> None:
             raise PermissionError(f"cannot change root to {root}") from error
 
 
-def _found(name: str) -> str:
-    """Where a program is; raises ``UnreadError``. Looked for before rights are given up: what nobody may see is not absent."""
+def _find_program(name: str) -> str:
+    """The path of a program; raises ``UnreadError``. Before privileges are dropped: an unreadable directory would read as absent."""
     places = [name] if "/" in name else [f"{directory}/{name}" for directory in _PATH.split(":")]
     there = [path for path in places if os.path.isfile(path)]
     if not there:
@@ -127,14 +127,14 @@ def _found(name: str) -> str:
 
 
 def _first_to_go() -> None:
-    """Its copies are in memory: where that runs out, they go before anything else has to."""
+    """Make it the first victim of the OOM killer: its copies are in memory."""
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb") as stream:
         stream.write(b"1000")
 
 
-def _tell_unread(outputs: Outputs, why: Why, detail: str) -> None:
-    _tell(outputs, f"unread {why} {detail}")
+def _report_unread(outputs: Outputs, why: Why, detail: str) -> None:
+    _report(outputs, f"unread {why} {detail}")
 
 
-def _tell(outputs: Outputs, fault: str) -> None:
+def _report(outputs: Outputs, fault: str) -> None:
     os.write(outputs.fault, fault[:1000].encode("utf-8", "replace"))

@@ -1,8 +1,8 @@
 """Uevents of the kernel: devices that appear, disappear or change (udev(7); those of udev itself do not reach containers).
 
-Each pair of veth, made and deleted, sends 4 messages and 8 more for each CPU, of its queues, which take pyudev half a millisecond
-(measured on two cores). Interfaces of software are watched by rtnetlink (`read_link_events`), so the kernel drops theirs, but for
-the loopback device's: it is never made or deleted, and writing "change" to its uevent file triggers a pass.
+A veth pair, created and deleted, sends 4 messages and 8 more per CPU for its queues, which take pyudev half a millisecond (measured on
+two cores). Virtual interfaces are watched by rtnetlink (`read_link_events`), so a filter drops theirs, except those of the loopback
+device: it is never created or deleted, and writing "change" to its uevent file triggers a pass.
 """
 
 import contextlib
@@ -12,9 +12,9 @@ import socket
 import struct
 from typing import Any
 
-#: What a reader of ours looks at.
+#: Subsystems that readers use.
 _SUBSYSTEMS = frozenset({"pci", "net", "infiniband"})
-#: Of one look; the rest stays in the socket.
+#: Events per `look`; the rest stays in the socket.
 _MOST = 4096
 _SO_ATTACH_FILTER = 26
 _VIRTUAL = b"/devices/virtual/net/"
@@ -28,7 +28,7 @@ _WHOLE = 0xFFFFFFFF
 
 
 class Uevents:
-    """From its start on. Where there is no libudev, or no right to listen, `problem` says so, and nothing is heard."""
+    """Receives events from its start on. Without libudev, or permission to listen, `problem` has the reason and there are none."""
 
     def __init__(self) -> None:
         self.descriptor = -1
@@ -41,11 +41,11 @@ class Uevents:
             self._monitor.start()
             self.descriptor = self._monitor.fileno()
             _attach(self.descriptor, dropping(_VIRTUAL, _KEPT))
-        except Exception as error:  # pyudev raises what libudev and ctypes make of it
+        except Exception as error:  # any exception of pyudev, libudev or ctypes
             self._end(error)
 
     def look(self) -> bool:
-        """Whether one of them is of a kind that is read. Of what was lost because too many came at once, any may be."""
+        """Whether a new event is of a subsystem that is read; True if events were lost because there were too many."""
         found = False
         for _ in range(_MOST):
             try:
@@ -61,7 +61,7 @@ class Uevents:
         return found
 
     def _is_overrun(self) -> bool:
-        """The kernel says once that it dropped some (ENOBUFS, netlink(7)), until it was asked; pyudev raises and does not ask."""
+        """Clear the kernel's pending ENOBUFS (netlink(7)), which pyudev raises without clearing; whether it was set."""
         with socket.socket(fileno=os.dup(self.descriptor)) as line:
             return line.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
 
@@ -71,7 +71,7 @@ class Uevents:
 
 
 def _attach(descriptor: int, program: bytes) -> None:
-    """A kernel without socket filters passes every message: that costs time alone."""
+    """Attach the filter; a kernel without socket filters passes every message, which only costs time."""
     kept = ctypes.create_string_buffer(program, len(program))
     fprog = struct.pack("@HP", len(program) // _INSTRUCTION.size, ctypes.addressof(kept))  # struct sock_fprog
     with contextlib.suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as opened:
@@ -79,10 +79,10 @@ def _attach(descriptor: int, program: bytes) -> None:
 
 
 def dropping(prefix: bytes, kept: bytes) -> bytes:
-    """A classic BPF program (socket(7), SO_ATTACH_FILTER) that drops a uevent whose device path begins with `prefix`, after any action,
+    """A classic BPF program (socket(7), SO_ATTACH_FILTER) that drops uevents with a device path below `prefix`, after any action,
     unless `kept` follows.
 
-    A load behind the end of a message drops it: messages of the kernel are longer, they repeat action and path.
+    A load beyond the end of a message drops it: kernel messages are longer, as they repeat action and path.
     """
     parts = [prefix[at : at + 4] for at in range(0, len(prefix) - 3, 4)]
     parts += [prefix[at : at + 1] for at in range(len(parts) * 4, len(prefix))]
@@ -91,8 +91,8 @@ def dropping(prefix: bytes, kept: bytes) -> bytes:
 
 
 def _block(at: int, parts: "list[bytes]", kept: "list[bytes]") -> bytes:
-    """Compares what is at `at` with `parts`: the first that differs leads behind this block. Then with `kept`: the first that differs leads
-    to the last instruction, which drops.
+    """Compares the bytes at `at` with `parts`: a difference jumps behind this block. Then with `kept`: a difference jumps to the last
+    instruction, which drops.
     """
     behind = 2 * (len(parts) + len(kept)) + 2
     program: list[bytes] = []

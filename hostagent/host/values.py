@@ -1,4 +1,4 @@
-"""What several readers read in the same way: a line, a number, names, the time of a file."""
+"""Reads of several readers: a line, a number, names, the time of a file."""
 
 from hostagent.core.parsing import parse_number
 from hostagent.core.retention import WHOLE
@@ -17,13 +17,13 @@ def number_in(source: Source, path: str) -> "int | Unread":
 
 
 def names_in(source: Source, directory: str) -> "tuple[str, ...] | Unread":
-    """The names in a directory; none where it is not there, nor in an image where only a running host has it."""
+    """The names in a directory; () if it does not exist, or in an image if only a running host has it."""
     names = source.listdir(directory, absent=())
     return () if isinstance(names, Unread) and names.why == "not-running" else names
 
 
 def paths_in(source: Source, directory: str) -> tuple[str, ...]:
-    """The paths in a directory, none where it is not there; raises ``UnreadError`` where nobody could look."""
+    """The paths in a directory, () if it does not exist; raises ``UnreadError`` if it cannot be read."""
     return tuple(f"{directory}/{name}" for name in need(source.listdir(directory, absent=())))
 
 

@@ -1,7 +1,7 @@
-"""One path looked up part by part: for kernels and system call filters that refuse openat2(2), and to look at each part on the way.
+"""Looks up a path part by part: where openat2(2) is refused, and to check each part on the way.
 
-Every part is opened without following it, a link is read and followed here, and ``..`` goes back to the directory that was come
-from, never to the one that the kernel calls its parent: a directory that is moved away meanwhile leads nowhere.
+Every part is opened without following links, links are read and followed here, and ``..`` returns to the directory that the walk came
+from, never to the kernel's parent: a directory that is moved meanwhile cannot lead out of the root.
 """
 
 import errno
@@ -9,7 +9,7 @@ import os
 import stat
 from collections.abc import Callable
 
-#: What the kernel allows in one look-up (path_resolution(7)).
+#: The kernel's limit of one look-up (path_resolution(7)).
 _MAX_LINKS = 40
 _PATH_MAX = 4096
 #: Directories below each other; each costs a descriptor. The deepest path of a host has some 30.
@@ -17,10 +17,10 @@ _MAX_DEPTH = 256
 
 
 class Walk:
-    """A look-up below the directory `root`, a descriptor. It holds the directories from there on until `close`."""
+    """A look-up below the directory `root`, a descriptor. It holds the directories below it open until `close`."""
 
     def __init__(self, root: int, look: "Callable[[os.stat_result, str], None] | None" = None) -> None:
-        """`look` is told of the root, of every directory on the way and of what was found, with its path; what it raises ends the walk."""
+        """`look` is called for the root, every directory on the way and the result, with its path; its exception ends the walk."""
         self._root = root
         self._look = look
         self._held: list[int] = []
@@ -28,7 +28,7 @@ class Walk:
         self._links = _MAX_LINKS
 
     def close(self) -> None:
-        """Back to the root; nothing is held any more."""
+        """Back to the root; closes all directories."""
         while self._held:
             self._up()
 
@@ -38,24 +38,24 @@ class Walk:
         return "/" + "/".join(self._names)
 
     def open(self, path: str, flags: int) -> int:
-        """openat2(2) with RESOLVE_IN_ROOT, and its ``OSError``; but a magic link (proc_pid_root(5)) leads where its text says."""
+        """openat2(2) with RESOLVE_IN_ROOT, and its ``OSError``; but a magic link (proc_pid_root(5)) is followed by its text."""
         if not path or len(os.fsencode(path)) >= _PATH_MAX:
             raise _error(errno.ENAMETOOLONG if path else errno.ENOENT)
-        self._seen(self._root)
+        self._inspect(self._root)
         todo, directory = _parts(path), path.endswith("/")
         while todo:
             part = todo.pop()
             if part == "..":
                 self._up()
             elif part != "." and todo:
-                todo += self._followed(self._down(part))
+                todo += self._follow(self._down(part))
             elif part != ".":
                 asked = flags | os.O_DIRECTORY if directory else flags
                 found = self._last(part, asked, follow=directory or not flags & os.O_NOFOLLOW)
                 if isinstance(found, int):
                     return found
                 directory = directory or found.endswith("/")
-                todo += self._followed(found)
+                todo += self._follow(found)
         return os.open(".", flags | os.O_CLOEXEC, dir_fd=self._here)
 
     @property
@@ -67,12 +67,12 @@ class Walk:
             os.close(self._held.pop())
             self._names.pop()
 
-    def _seen(self, descriptor: int) -> None:
+    def _inspect(self, descriptor: int) -> None:
         if self._look:
             self._look(os.fstat(descriptor), self.place)
 
     def _down(self, part: str) -> str:
-        """Into a directory: "". Or the text of a link to follow."""
+        """Enter a directory and return "", or return the text of a link to follow."""
         if len(self._held) >= _MAX_DEPTH:
             raise _error(errno.ENAMETOOLONG)
         try:
@@ -80,11 +80,11 @@ class Walk:
         except NotADirectoryError as error:
             return self._text(part, error)
         self._names.append(part)
-        self._seen(self._here)
+        self._inspect(self._here)
         return ""
 
     def _last(self, part: str, flags: int, *, follow: bool) -> "int | str":
-        """A descriptor of what is asked for, or the text of a link to follow."""
+        """A descriptor of the last part, or the text of a link to follow."""
         try:
             descriptor = os.open(part, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._here)
         except OSError as error:
@@ -97,21 +97,21 @@ class Walk:
                 os.close(descriptor)
                 return text
             self._names.append(part)
-            self._seen(descriptor)
+            self._inspect(descriptor)
         except BaseException:
             os.close(descriptor)
             raise
         return descriptor
 
     def _text(self, part: str, otherwise: OSError) -> str:
-        """Of a link; raises `otherwise` for anything else."""
+        """The text of a link; raises `otherwise` for anything else."""
         try:
             return os.readlink(part, dir_fd=self._here)
         except OSError as error:
             raise otherwise from error
 
-    def _followed(self, text: str) -> list[str]:
-        """What is to do to follow a link; nothing where there is none."""
+    def _follow(self, text: str) -> list[str]:
+        """The parts of a link's text to follow; none for ""."""
         if not text:
             return []
         self._links -= 1

@@ -1,4 +1,4 @@
-"""Files that a pass has read, looked at once a second: by stat(2) alone, never by a read."""
+"""Watches files that a pass has read, once a second by stat(2), never by reading."""
 
 import contextlib
 import math
@@ -9,35 +9,34 @@ from collections.abc import Iterable
 from hostagent.host.paths import Root
 from hostagent.sandbox.mounts import parse_mounts
 
-#: File systems whose server may not answer: what is there is looked at by passes alone.
+#: File systems with a server that may not answer: only passes read them.
 _MAY_HANG = frozenset({"nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "lustre", "gpfs", "beegfs", "afs", "autofs", "fuse", "fuseblk"})
 _MOUNTS = "/proc/self/mountinfo"
 #: More paths than any host's configuration has.
 _MOST = 4096
 
-#: By so much the times of files may lag behind the clock.
+#: Lag of file times behind the clock.
 _TICK_S = 0.02
 
 Mark = tuple[int, ...]
 
 
-class Watched:
-    """Paths and what stat(2) said of each when `watch` was called."""
+class FileWatch:
+    """Paths, and the stat(2) result of each when `watch` was called."""
 
     def __init__(self) -> None:
         self._marks: dict[str, Mark] = {}
 
     def watch(self, places: "Places", paths: Iterable[str], own: Iterable[str] = (), since: float = math.inf) -> None:
-        """`paths` of the host at `places`, and `own` of this process. What changed between two calls is not lost: a path that is watched
-        already keeps its mark, and a new one that changed after `since`, seconds since the epoch, when somebody began to read, counts as
-        changed.
+        """Watch `paths` of the host at `places`, and `own` of this process. No change between two calls is lost: a watched path keeps its
+        mark, and a new one that changed after `since` (start of reading, seconds since the epoch) counts as changed.
         """
         real = {place for path in paths for place in (places.real(path), places.named(path))}
         wanted = sorted(one for one in (*real, *own) if not places.may_hang(one))[:_MOST]
         self._marks = {path: self._marks[path] if path in self._marks else _of_reader(_mark(path), since - _TICK_S) for path in wanted}
 
     def look(self) -> bool:
-        """Whether one changed since the last look."""
+        """Whether one changed since the last call."""
         changed = False
         for path, before in self._marks.items():
             mark = _mark(path, is_there=bool(before))
@@ -50,13 +49,13 @@ class Watched:
 
 
 def _of_reader(mark: Mark, since: float) -> Mark:
-    """As whoever began to read at that time may have seen it: another one where it changed later."""
+    """The mark for a reader that started at `since`: a different one if the file changed later."""
     return (-1,) if len(mark) > 1 and mark[-1] / 1e9 > since else mark
 
 
 def _mark(path: str, *, is_there: bool = False) -> Mark:
-    """`is_there`: it was at the last look."""
-    if not is_there and not os.access(path, os.F_OK):  # half of all are not there, and an exception costs more than the look
+    """`is_there`: it existed at the last call."""
+    if not is_there and not os.access(path, os.F_OK):  # half of them do not exist, and an exception costs more than access(2)
         return ()
     try:
         found = os.stat(path)
@@ -68,7 +67,7 @@ def _mark(path: str, *, is_there: bool = False) -> Mark:
 
 
 class Places:
-    """Where files of the host at `root` are for this process, by the mounts of now."""
+    """Paths of files of the host at `root` for this process, by the current mounts."""
 
     def __init__(self, root: Root) -> None:
         self._root, self._hanging = root, _hanging()
@@ -77,19 +76,17 @@ class Places:
         return os.path.join(self._root.path.rstrip("/") + "/", path.lstrip("/"))
 
     def real(self, path: str) -> str:
-        """Without links: one with a full path leads elsewhere from outside of the root."""
+        """Links resolved inside the root: outside, an absolute link leads elsewhere."""
         with contextlib.suppress(OSError, ValueError):
             return self.named(self._root.realpath(path))
         return self.named(path)
 
     def may_hang(self, place: str) -> bool:
-        """Whether a look at `place` could take for ever."""
+        """Whether stat(2) of `place` may hang."""
         return any(place == point or place.startswith(point.rstrip("/") + "/") for point in self._hanging)
 
     def mark(self, path: str, since: float = math.inf) -> Mark:
-        """What stat(2) says of the file, as whoever began to read at `since`, seconds since the epoch, may have seen it. One that may hang
-        has another mark each time.
-        """
+        """The mark of a file for a reader that started at `since`, seconds since the epoch. One that may hang has a new mark each time."""
         place = self.real(path)
         return (-1, time.monotonic_ns()) if self.may_hang(place) else _of_reader(_mark(place), since - _TICK_S)
 

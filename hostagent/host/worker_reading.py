@@ -1,4 +1,4 @@
-"""What a worker does for its lane: it asks all of the lane's questions, each announced before it is asked."""
+"""The work of a worker: asks all questions of its lane, each announced before."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -10,13 +10,13 @@ from hostagent.host.files import Files
 from hostagent.host.paths import Root
 from hostagent.sandbox.worker_spec import LOCKING, LOOKING, Ask, Lane, never
 
-#: More than any host has; a bound on a tree that somebody else made.
+#: More than any host has; a bound for untrusted trees.
 _MAX_ENTRIES = 4096
 _MAX_DEPTH = 8
 
 
 def read_lane(lane: Lane, ask: Ask, done: Callable[..., None], root: str, ends: float) -> None:
-    """The worker's work. `done` says of methods that they are complete, and what then holds for what was not answered.
+    """Ask all questions of `lane`. `done` marks methods as complete, with the answer for their unanswered questions.
 
     `ends`: of the whole run, on the monotonic clock.
     """
@@ -46,7 +46,7 @@ def _itself(answer: "Answer | Unread") -> "Answer | Unread":
 
 
 class _Walk:
-    """Lists directories and reads the wanted files in them, every step announced."""
+    """Lists directories and reads the wanted files in them, each step announced."""
 
     def __init__(self, ask: Ask, files: Files, is_wanted: Callable[[str], bool]) -> None:
         self._ask = ask

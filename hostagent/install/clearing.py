@@ -56,7 +56,7 @@ def _exclusive(folder: str, ends: float) -> Iterator[None]:
     path = os.path.join(folder, LOCK)
     try:
         lock = lockfile.take(path, ends)
-    except lockfile.HeldError as error:
+    except lockfile.LockTimeoutError as error:
         problem = f"found {path} held by {error} until the deadline, wanted to write alone"
         raise HostagentError(problem, "Nothing is cleared: run it again once that has ended") from error
     try:

@@ -62,7 +62,7 @@ def take(target: Target, timeout_s: float, *, make: bool) -> "Lock | None":
         raise
     if held is None:
         return None
-    lock = Lock(held.descriptor, path, ((path,) if held.made else ()) + tuple(made), waited=held.waited)
+    lock = Lock(held.descriptor, path, ((path,) if held.created else ()) + tuple(made), waited=held.waited)
     try:
         _refuse_others(place)
         lock.waited = _all_ended(target, ends) or held.waited
@@ -72,7 +72,7 @@ def take(target: Target, timeout_s: float, *, make: bool) -> "Lock | None":
     return lock
 
 
-def _take_file(path: str, ends: float, made: list[str], *, make: bool) -> "lockfile.Held | None":
+def _take_file(path: str, ends: float, made: list[str], *, make: bool) -> "lockfile.Lock | None":
     """Take the lock file; folders created for it are added to `made`."""
     for _ in range(_MAX_ROUNDS):
         try:
@@ -81,7 +81,7 @@ def _take_file(path: str, ends: float, made: list[str], *, make: bool) -> "lockf
             if not make:
                 return None
             _make_folders(os.path.dirname(path), made)
-        except lockfile.HeldError as error:
+        except lockfile.LockTimeoutError as error:
             raise Busy(f"another run of hostagent changes this host: {error}") from error
         except OSError as error:
             if error.errno in _NO_ROOM:
@@ -125,7 +125,7 @@ def _all_ended(target: Target, ends: float) -> bool:
     waited = False
     while remaining := leftover_processes(target):
         if time.monotonic() > ends:
-            names = ", ".join(map(lockfile.named, remaining[:5]))
+            names = ", ".join(map(lockfile.process_label, remaining[:5]))
             raise Busy(f"a run that was ended has left programs that still work: {names}")
         waited = True
         time.sleep(_TRY_S)

@@ -86,7 +86,7 @@ def _lock(root: str, path: str) -> int:
         raise HostagentError(f"cannot open {root}: {reason(error)}, {wanted}", "Name its directory, or make it with 'mkdir'") from error
     try:
         return lockfile.take(path, time.monotonic() + _LOCK_S).descriptor
-    except lockfile.HeldError as error:
+    except lockfile.LockTimeoutError as error:
         raise HostagentError(f"another program works in {root}: {error}", "Wait until it has ended, then run it again") from error
     except NotOwnError as error:
         raise HostagentError(f"cannot lock {root}: {reason(error)}", f"Look who made it, then remove {path}") from error

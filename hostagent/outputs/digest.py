@@ -15,7 +15,13 @@ from hostagent.engine.report.host_coverage import gap_in_words, gap_word
 from hostagent.engine.report.inventory import gpus, inventory
 from hostagent.engine.report.times import ago, moment
 from hostagent.outputs.counts import counts
-from hostagent.outputs.words import SAID, WORDS
+
+#: How a verdict is printed.
+WORDS: Mapping[Verdict, str] = {"not_ready": "NOT READY", "ready": "READY", "degraded": "DEGRADED", "unknown": "UNKNOWN"}
+
+#: What was found where there is nothing to add: the message says of what.
+_ONE_WORD = ("", "none", "0", "missing", "stopped", "off", "disabled", "excluded", "unreadable")
+SAID = frozenset((*_ONE_WORD, "not loaded", "not running", "not installed", "not said", "none held"))
 
 _READ_FROM = {"host-root": "a live host below another root", "image": "an image, which is not running"}
 #: Characters of one text, of a name and a command that a page shows: JSON has them whole.

@@ -13,11 +13,10 @@ from hostagent.engine.report.grouping import Group, Told, concerned, devices, he
 from hostagent.engine.report.inventory import GPU_FIELDS, gpus, inventory
 from hostagent.outputs import digest
 from hostagent.outputs.counts import kinds, summary
-from hostagent.outputs.digest import short, short_name
+from hostagent.outputs.digest import WORDS, short, short_name
 from hostagent.outputs.markup import escaped
 from hostagent.outputs.stylesheet import STYLE
 from hostagent.outputs.tables import rows
-from hostagent.outputs.words import WORDS
 
 #: By how much a cause counts: its colour.
 _COLOURS = ("bad", "unknown", "warn", "note")

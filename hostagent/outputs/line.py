@@ -11,8 +11,7 @@ from hostagent.engine.report import Report
 from hostagent.engine.report.grouping import first_steps, first_that_counts
 from hostagent.engine.report.host_coverage import gap_word
 from hostagent.engine.report.inventory import inventory
-from hostagent.outputs.digest import sentence, why_nothing
-from hostagent.outputs.words import WORDS
+from hostagent.outputs.digest import WORDS, sentence, why_nothing
 
 #: By scope, as a line names it where the two verdicts differ.
 _NAMES = {"single_node": "single-node", "multi_node": "multi-node"}

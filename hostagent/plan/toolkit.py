@@ -5,9 +5,9 @@
 
 from hostagent.core.tables.platforms import HOSTS_OWN
 from hostagent.core.unread import need
+from hostagent.domains.packages.commands import moves
 from hostagent.domains.packages.tables.names import TOOLKIT_BASE, TOOLKIT_PACKAGES, driver_part
-from hostagent.domains.packages.upgrades import moves
-from hostagent.domains.runtime.toolkit_need import reached_without
+from hostagent.domains.runtime.access import reached_without
 from hostagent.facts.packages import Package
 from hostagent.facts.version import Wish, compare_deb, compare_upstream, satisfies, upstream, wish
 from hostagent.plan.answers import space_of

@@ -1,1 +1,1 @@
-"""The built-in profiles (NAME.yaml is what people read and edit, NAME.json, made from it, what is loaded), and how profiles are read."""
+"""The built-in profiles (NAME.yaml to read and edit; NAME.json, generated from it, is loaded), and the loader of profiles."""

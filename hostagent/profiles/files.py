@@ -1,4 +1,4 @@
-"""The files that profiles are made of, as bytes with their fingerprint. Light: ``status`` reads them again, without YAML."""
+"""Files of profiles, as bytes with their fingerprint. Without YAML: ``status`` compares them."""
 
 import os
 from collections.abc import Collection, Iterable, Mapping
@@ -12,7 +12,7 @@ MAX_BYTES = 256 * 1024
 NEXT_STEP = "See 'hostagent schema profile'; 'hostagent profile init' prints every key with what it means"
 _SUFFIX = ".json"
 _BUILT_IN_PREFIX = "built-in:"
-#: The fingerprint of a file that is not there.
+#: The fingerprint of a missing file.
 ABSENT = ""
 
 
@@ -32,12 +32,12 @@ def read(file: str, owners: Collection[int] = ()) -> bytes:
 
 
 def commented(profile: str) -> str:
-    """A built-in profile as people write it. Raises ``OSError``."""
+    """A built-in profile as YAML with its comments. Raises ``OSError``."""
     return read_small(os.path.join(BUILT_IN, f"{profile}.yaml"), MAX_BYTES).decode()
 
 
-def obeyed() -> Collection[int]:
-    """Whose files this process obeys: as root root's alone. Who is not root decides nothing for anybody else."""
+def trusted_owners() -> Collection[int]:
+    """Owners of the files that this process may trust: only root as root; () for all, as an ordinary user decides only for itself."""
     return (0,) if os.geteuid() == 0 else ()
 
 
@@ -47,8 +47,8 @@ def fingerprint(data: bytes) -> str:
 
 
 def changes(files: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """What became of the files since their fingerprints were taken, by name: ``changed``, ``gone``, ``appeared``, or
-    ``unreadable: …`` where that is not known. A file that is as it was is not named.
+    """Changes of files since their fingerprints were taken, by name: ``changed``, ``gone``, ``appeared``, or ``unreadable: …``.
+    Unchanged files are not listed.
     """
     found = {file: _change(file, before) for file, before in files}
     return {file: change for file, change in found.items() if change}

@@ -1,5 +1,5 @@
-"""What of one layer of a profile this version knows: the schema it says, keys that were renamed, keys that are newer than ours; and
-what no profile may say.
+"""Validates one layer of a profile against this version's format: its schema version, renamed keys, keys of newer versions, and
+impossible values.
 
 Pure: mistakes and warnings are returned.
 """
@@ -19,10 +19,10 @@ from hostagent.profiles.rdma import impossible_ports
 if TYPE_CHECKING:
     from hostagent.facts.version import Wish
 
-#: The profile format. A key that is added makes the next minor; what an older agent would read wrongly, the next major.
+#: Version of the profile format. A new key increments the minor; a change that an older agent would misread, the major.
 SCHEMA_VERSION, SCHEMA_MINOR = 1, 6
 OURS = f"{SCHEMA_VERSION}.{SCHEMA_MINOR}"
-#: What ``schema_version`` may say as text: our major, any minor.
+#: ``schema_version`` as text: our major, any minor.
 VERSION_PATTERN = rf"{SCHEMA_VERSION}\.(0|[1-9][0-9]{{0,8}})"
 _MAX_CHECKS, _MAX_CATALOGUES, _MAX_PODS, _MAX_QUARANTINE = 2000, 64, 64, 64
 _MAX_VALID_FOR_S = 315_360_000
@@ -37,33 +37,33 @@ _POLICY_KEYS = ("off", "severity", "params", "except")
 
 
 class Rename(NamedTuple):
-    """A key that has another name now. Paths are dotted, from the top: ``gpus.mig``, ``checks.gpu.temperature.params.margin``."""
+    """A renamed key. Paths are dotted, from the top: ``gpus.mig``, ``checks.gpu.temperature.params.margin``."""
 
     old: str
     new: str
-    until: str  # the first version of hostagent that reads the new name alone
+    until: str  # the first version of hostagent that reads only the new name
 
 
-#: Oldest first. A test takes out what is overdue.
+#: Oldest first. A test fails for overdue ones.
 RENAMES: tuple[Rename, ...] = ()
 
 
-class Known(NamedTuple):
-    """A layer without what this version does not know or cannot take, under today's names; its ``schema_version`` is our major."""
+class CheckedLayer(NamedTuple):
+    """A layer without unknown keys and invalid values, with current names; its ``schema_version`` is our major."""
 
     data: dict[str, Any]
-    is_newer: bool  # it says a newer minor than ours
-    warnings: tuple[str, ...]  # a sentence per key, without the layer's name
-    mistakes: tuple[Mistake, ...]  # under the names that the layer has
+    is_newer: bool  # its schema minor is newer than ours
+    warnings: tuple[str, ...]  # one sentence per key, without the layer's name
+    mistakes: tuple[Mistake, ...]  # with the names in the layer
 
 
-def known(kind: type, data: Mapping[str, Any], renames: tuple[Rename, ...]) -> Known:
-    """The part of a layer that `kind` has fields for, and all that is wrong with the rest."""
+def check_layer(kind: type, data: Mapping[str, Any], renames: tuple[Rename, ...]) -> CheckedLayer:
+    """The valid part of a layer, by the fields of `kind`, and the mistakes in the rest."""
     try:
         is_newer = _minor(data.get("schema_version", SCHEMA_VERSION)) > SCHEMA_MINOR
-        today, renamed = _renamed({**data, "schema_version": SCHEMA_VERSION} if "schema_version" in data else dict(data), renames)
+        today, renamed = _rename({**data, "schema_version": SCHEMA_VERSION} if "schema_version" in data else dict(data), renames)
     except ShapeError as error:
-        return Known({}, False, (), error.mistakes)
+        return CheckedLayer({}, False, (), error.mistakes)
     ignored: list[tuple[Any, ...]] = []
     mistakes: tuple[Mistake, ...] = ()
     try:
@@ -74,9 +74,9 @@ def known(kind: type, data: Mapping[str, Any], renames: tuple[Rename, ...]) -> K
         *(_new_name(one) for one in renamed),
         *(f"{dotted(path)} is ignored: profile schema {OURS}, which this hostagent reads, does not have it" for path in ignored),
     )
-    # with so many of them there may be more, which would stay
+    # checking stopped: there may be more mistakes
     left = {} if len(mistakes) >= MAX_MISTAKES else _without(today, {*ignored, *(one.path for one in mistakes)})
-    return Known(left, is_newer, sentences, tuple(_under_old_name(one, renamed) for one in mistakes))
+    return CheckedLayer(left, is_newer, sentences, tuple(_under_old_name(one, renamed) for one in mistakes))
 
 
 def _minor(version: object) -> int:
@@ -91,7 +91,7 @@ def _minor(version: object) -> int:
     raise ShapeError(problem, (Mistake(("schema_version",), problem, version),))
 
 
-def _renamed(data: dict[str, Any], renames: tuple[Rename, ...]) -> tuple[dict[str, Any], list[Rename]]:
+def _rename(data: dict[str, Any], renames: tuple[Rename, ...]) -> tuple[dict[str, Any], list[Rename]]:
     applied = []
     for one in renames:
         old, new = keys(one.old), keys(one.new)
@@ -100,7 +100,7 @@ def _renamed(data: dict[str, Any], renames: tuple[Rename, ...]) -> tuple[dict[st
         if _holds(data, new):
             problem = f"found both {one.old} and {one.new}, which is its name today: wanted {one.new} alone"
             raise ShapeError(problem, (Mistake(old, problem),))
-        data = _moved(data, old, new)
+        data = _move(data, old, new)
         applied.append(one)
     return data, applied
 
@@ -110,7 +110,7 @@ def _new_name(one: Rename) -> str:
 
 
 def _under_old_name(mistake: Mistake, renamed: list[Rename]) -> Mistake:
-    """As the file has it: the name that stands there, and beside it the one of today."""
+    """The mistake with the key's name in the file, and its current name."""
     for one in reversed(renamed):
         new = keys(one.new)
         if mistake.path[: len(new)] == new:
@@ -140,8 +140,8 @@ def _holds(data: Any, path: tuple[str, ...]) -> bool:
     return True
 
 
-def _moved(data: dict[str, Any], old: tuple[str, ...], new: tuple[str, ...]) -> dict[str, Any]:
-    """A copy in which the value at `old` stands at `new`. Where a key of `new` holds no mapping it stays as it is, to be refused."""
+def _move(data: dict[str, Any], old: tuple[str, ...], new: tuple[str, ...]) -> dict[str, Any]:
+    """A copy with the value of `old` at `new`. A key of `new` that holds no mapping stays, and is rejected later."""
     from copy import deepcopy
 
     copy = deepcopy(data)
@@ -158,7 +158,7 @@ def _moved(data: dict[str, Any], old: tuple[str, ...], new: tuple[str, ...]) -> 
 
 
 def _without(data: dict[Any, Any], dropped: Collection[tuple[Any, ...]], path: tuple[Any, ...] = ()) -> dict[Any, Any]:
-    """Without what stands at these paths; of a list all goes where one place of it does."""
+    """Without the values at these paths; without the whole list where one of its items is among them."""
     if not dropped:
         return data
     of_lists = {one[:number] for one in dropped for number, key in enumerate(one) if number and type(key) is int}
@@ -170,7 +170,7 @@ def _without(data: dict[Any, Any], dropped: Collection[tuple[Any, ...]], path: t
 
 
 def impossible(profile: Any) -> Iterator[Mistake]:
-    """What a merged `hostagent.profiles.profile.Profile` says that no host can meet, or that says two things."""
+    """Values of a merged `hostagent.profiles.profile.Profile` that no host can meet, or that contradict each other."""
     yield from _constraints(profile)
     for check_id, policy in profile.checks.items():
         if "" in policy.excepted:
@@ -203,7 +203,7 @@ def impossible(profile: Any) -> Iterator[Mistake]:
 
 
 def _pods(pods: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Shapes that no pod has."""
+    """Impossible pod shapes."""
     if len(pods) > _MAX_PODS:
         yield Mistake(("pods",), f"found {len(pods)} of them, wanted at most {_MAX_PODS}")
     for name, shape in pods.items():
@@ -221,7 +221,7 @@ def _pods(pods: Mapping[str, Any]) -> Iterator[Mistake]:
 
 
 def _configz(configz: Any) -> Iterator[Mistake]:
-    """An address without what it takes to ask there, or the other way round."""
+    """An address without CA and token, or the other way round."""
     path = ("kubelet", "configz")
     if configz.address and not _is_address(configz.address):
         yield Mistake((*path, "address"), f"found {configz.address!r:.60}, wanted a host and a port such as 127.0.0.1:10250")
@@ -239,7 +239,7 @@ def _is_address(text: str) -> bool:
 
 
 def _constraints(profile: Any) -> Iterator[Mistake]:
-    """Versions that cannot be read, and a version to install that the same profile refuses."""
+    """Versions that cannot be parsed, and a version to install that the same profile does not accept."""
     from hostagent.facts.version import ConstraintError, parse_constraints
 
     wanted = {
@@ -277,7 +277,7 @@ def _meant(part: str, install: str) -> "Wish | Mistake":
 
 
 def _is_plain(value: Any) -> bool:
-    """What a document can hold; the check that has the parameter knows its very type."""
+    """Whether JSON can hold it; the check of the parameter validates its exact type."""
     if isinstance(value, dict):
         return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
     if isinstance(value, list):

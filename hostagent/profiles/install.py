@@ -1,4 +1,4 @@
-"""What a profile says of an installation."""
+"""The installation part of a profile."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Literal
 from hostagent.core.frozen import frozen
 from hostagent.core.typed import Mistake
 
-#: What apt, dnf and zypper all take, without a query: none of them takes one everywhere.
+#: URLs that apt, dnf and zypper all accept: without a query, which none of them accepts everywhere.
 _PLACE = r"/[A-Za-z0-9._~%+=:@/-]{0,1024}"
 _URL = re.compile(rf"https?://[A-Za-z0-9._-]{{1,253}}(?::(?P<port>[1-9][0-9]{{0,4}}))?(?:{_PLACE})?|file:(?://)?{_PLACE}")
 _MOST_PROGRAMS, _MOST_WORDS, _LONGEST = 64, 256, 4096
@@ -31,10 +31,10 @@ class RepositoriesPolicy:
 
 @frozen
 class InstallPolicy:
-    """How `hostagent install` does what ``driver.install`` and ``toolkit.install`` name.
+    """How `hostagent install` installs ``driver.install`` and ``toolkit.install``.
 
-    ``origin`` auto: where the driver comes from already, else NVIDIA's repository. ``before`` and ``after``: programs with their
-    arguments that run before the first change (one that fails refuses the run) and after the last (drain, uncordon).
+    ``origin`` auto: the current origin of the driver, else NVIDIA's repository. ``before`` and ``after``: programs with their
+    arguments that run before the first change (a failure refuses the run) and after the last (drain, uncordon).
     """
 
     origin: Literal["auto", "cuda", "distribution"]
@@ -50,7 +50,7 @@ class InstallPolicy:
 
 
 def impossible_installs(install: InstallPolicy) -> Iterator[Mistake]:
-    """What no installation can do. Found credentials are never shown."""
+    """Impossible settings of an installation. Credentials are never shown."""
     if not 0 <= install.lock_timeout_s <= _MOST_LOCK_S:
         problem = f"found {install.lock_timeout_s!r:.60}, wanted seconds from 0 to {_MOST_LOCK_S} (a day)"
         yield Mistake(("install", "lock_timeout_s"), problem)
@@ -62,7 +62,7 @@ def impossible_installs(install: InstallPolicy) -> Iterator[Mistake]:
             problem = "found a user or a password in the address, wanted none: apt reads them from /etc/apt/auth.conf.d"
             yield Mistake((*path, "url"), problem)
         elif repository.url and not _is_address(repository.url):
-            shown = repository.url.partition("?")[0]  # behind it may be a token
+            shown = repository.url.partition("?")[0]  # the query may hold a token
             yield Mistake((*path, "url"), f"found {shown!r:.120}, wanted https://HOST/PATH, http://HOST/PATH or file:/PATH")
         if repository.key and not (repository.key.startswith("/") and repository.key.isprintable()):
             yield Mistake((*path, "key"), f"found {repository.key!r:.60}, wanted the path of a keyring file, from /")

@@ -1,4 +1,4 @@
-"""The layers of a profile as they are read: a built-in one, a file, the files it extends, the site file."""
+"""Reads the layers of a profile: a built-in one, a file, the files it extends, the site file."""
 
 import json
 import os
@@ -10,38 +10,38 @@ from hostagent.core.errors import HostagentError, did_you_mean
 from hostagent.core.smallfile import STANDARD_INPUT, NotOwnError, is_absent, read_standard_input, reason
 from hostagent.profiles import files
 from hostagent.profiles.files import NEXT_STEP
-from hostagent.profiles.format import Rename, known
+from hostagent.profiles.format import Rename, check_layer
 
 if TYPE_CHECKING:
     from hostagent.profiles.mistakes import Place
 
 OWN = "What root obeys only root may write, nor put anything in its place: copy it to /etc/hostagent, as root"
 _MAX_PARENTS = 16
-#: Lines without content; more than ASCII is left to YAML, which refuses some of it.
+#: Lines without content. Only ASCII: YAML rejects some other characters.
 _COMMENTS = rb"(?: *(?:#[\t -~]*)?\n)*"
 
 
 class Layer(NamedTuple):
-    """One layer, its data under today's names."""
+    """One layer, its data with current names."""
 
     label: str
     data: Mapping[str, Any]
-    files: tuple[tuple[str, str], ...] = ()  # what it was read from: the name as `files.listed` gives it, the fingerprint
+    files: tuple[tuple[str, str], ...] = ()  # its files: name by `files.listed`, fingerprint
     warnings: tuple[str, ...] = ()  # sentences, without the label
-    is_newer: bool = False  # it says a newer minor of the schema than ours
-    mistakes: "tuple[Place, ...]" = ()  # what it says that is wrong; `data` is without that
+    is_newer: bool = False  # its schema minor is newer than ours
+    mistakes: "tuple[Place, ...]" = ()  # `data` is without these
     raw: bytes = b""  # the file, for the lines of later mistakes
 
 
 class Reader(NamedTuple):
-    """Reads layers of `kind`. What cannot be read at all is a ``HostagentError`` that names it."""
+    """Reads layers of `kind`. Raises ``HostagentError`` for one that cannot be read at all."""
 
     kind: type
     renames: tuple[Rename, ...]
-    owners: Collection[int] = ()  # users by number; with any, nobody else may have had a hand in a file
+    owners: Collection[int] = ()  # user ids; if any, a file that other users could have written is refused
 
     def chain(self, name: str, seen: tuple[str, ...] = ()) -> Iterator[Layer]:
-        """What a profile (built-in name or path) extends, outermost first, then itself."""
+        """The layers that a profile (built-in name or path) extends, outermost first, then itself."""
         if name in seen:
             raise HostagentError(f"profile {name!r} extends itself through {' -> '.join(seen)}", "Break the circle")
         if len(seen) > _MAX_PARENTS:
@@ -51,11 +51,11 @@ class Reader(NamedTuple):
         layer = self._file(name) if is_path(name) else _built_in(name)
         parent = str(layer.data.get("extends") or ("default" if name != "default" else ""))
         if parent:
-            yield from self.chain(beside(name, parent) if is_path(name) else parent, (*seen, name))
+            yield from self.chain(parent_name(name, parent) if is_path(name) else parent, (*seen, name))
         yield layer._replace(data={"name": layer.label, **layer.data})
 
     def site(self, path: str) -> Layer:
-        """The site file. One that is not there overrides nothing, and is listed: it may appear. No `path`, no site file."""
+        """The site file; an empty `path` means none. A missing one overrides nothing, and is listed because it may appear."""
         try:
             if path and not is_absent(path):
                 return self._file(path)
@@ -63,9 +63,9 @@ class Reader(NamedTuple):
             raise HostagentError(f"profile {path}: {reason(error)}", NEXT_STEP) from error
         return Layer(path, {}, ((files.listed(path), files.ABSENT),) if path else ())
 
-    def known(self, label: str, data: Mapping[str, Any], raw: bytes = b"") -> Layer:
-        """Data of any origin; `raw` is the file that it stands in, if any."""
-        found = known(self.kind, data, self.renames)
+    def layer(self, label: str, data: Mapping[str, Any], raw: bytes = b"") -> Layer:
+        """A layer from data of any origin; `raw` is its file, if any."""
+        found = check_layer(self.kind, data, self.renames)
         layer = Layer(label, found.data, (), found.warnings, found.is_newer, (), raw)
         if not found.mistakes:
             return layer
@@ -82,17 +82,17 @@ class Reader(NamedTuple):
             raise HostagentError(f"profile {label}: {reason(error)}", OWN) from error
         except OSError as error:
             raise HostagentError(f"profile {label}: {reason(error)}", NEXT_STEP) from error
-        data = _parsed(raw, label)
+        data = _parse(raw, label)
         data = {} if data is None else data  # an empty file overrides nothing
         if not isinstance(data, dict):
             kind = "list" if isinstance(data, list) else "single value"
             raise HostagentError(f"profile {label}: found a {kind}, wanted keys and values", NEXT_STEP)
         listed = () if is_standard else ((files.listed(path), files.fingerprint(raw)),)
-        return self.known(label, data, raw)._replace(files=listed)
+        return self.layer(label, data, raw)._replace(files=listed)
 
 
-def _parsed(raw: bytes, label: str) -> Any:
-    """The document; None where there is none: the file of comments that packages install costs no YAML."""
+def _parse(raw: bytes, label: str) -> Any:
+    """The document; None for a file of comments only, as packages install it, without importing YAML."""
     if re.fullmatch(_COMMENTS, raw):
         return None
     from hostagent.core.yamlfile import YamlError, parse_yaml
@@ -105,13 +105,13 @@ def _parsed(raw: bytes, label: str) -> Any:
         raise ProfileError([Place(label, error.line, f"cannot read this YAML: {error.problem}")]) from error
 
 
-def beside(path: str, parent: str) -> str:
-    """A parent that is a file is found from the file that names it."""
+def parent_name(path: str, parent: str) -> str:
+    """A parent; a file is relative to the file that names it."""
     return os.path.join(os.path.dirname(path), parent) if is_path(parent) else parent
 
 
 def warnings(layers: Iterable[Layer]) -> tuple[str, ...]:
-    """Each sentence once, with the layers that it is about."""
+    """Each sentence once, with its layers."""
     labels: dict[str, list[str]] = {}
     for one in layers:
         for sentence in one.warnings:
@@ -120,7 +120,7 @@ def warnings(layers: Iterable[Layer]) -> tuple[str, ...]:
 
 
 def _built_in(name: str) -> Layer:
-    """Its keys need no look of their own: a test holds them."""
+    """Not validated here: a test validates the built-in profiles."""
     if name not in files.names():
         beside_us = next((path for path in (f"./{name}", f"{name}.yaml", f"{name}.yml") if name and _is_there(path)), "")
         hint = f"; did you mean the file {beside_us}?" if beside_us else did_you_mean(name, files.names())
@@ -147,5 +147,5 @@ def _is_there(path: str) -> bool:
 
 
 def is_path(name: str) -> bool:
-    """Whether a profile's name means a file: a path, or - for standard input."""
+    """Whether a profile's name is a file: a path, or - for standard input."""
     return name == STANDARD_INPUT or os.sep in name or name.endswith((".yaml", ".yml"))

@@ -1,7 +1,7 @@
-"""What is wrong with the files of a profile: all of it at once, each with its file, line and key, and how to write it."""
+"""All mistakes in the files of a profile at once, each with file, line and key, and how to write it."""
 
-# Lines and hints are looked up only where there is a mistake. After 100 mistakes nothing more is looked at (difflib takes a
-# millisecond per name); 20 are shown. Our own catalogue alone is imported for the ids of a wrong profile.
+# Lines and hints are looked up only where there is a mistake. Checking stops after 100 mistakes (difflib takes a millisecond
+# per name); 20 are shown. Our own catalogue alone is imported for the ids of a wrong profile.
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -12,13 +12,13 @@ from hostagent.profiles.files import NEXT_STEP
 
 _VERSIONS = {("driver", "version"), ("driver", "install"), ("toolkit", "version"), ("toolkit", "install"), ("cuda", "toolkit")}
 _PROGRAMS = {("install", "before"), ("install", "after")}
-#: Other readers of YAML take yes for true, and write it back so.
+#: Other YAML parsers read yes as true, and write it back so.
 _YES_NO = {"true": "yes", "on": "yes", "false": "no", "off": "no"}
 _OFF = 'write {off: "why"}: the reason is printed in every report'
 
 
 class Place(NamedTuple):
-    """Where a sentence belongs; line 0 where none is known."""
+    """A sentence with its layer and line; line 0 if unknown."""
 
     layer: str
     line: int
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 
 class ProfileError(HostagentError):
-    """All that is wrong with a profile. `rest` is the profile without it, where one can be made."""
+    """All mistakes of a profile. `rest` is the profile without them, where one can be built."""
 
     def __init__(self, places: Iterable[Place], rest: Any = None, next_step: str = NEXT_STEP) -> None:
         self.places = tuple(dict.fromkeys(places))
@@ -65,7 +65,7 @@ def _placed(layer: str, lines: Mapping[tuple[Any, ...], tuple[int, str]], mistak
     line, text = lines.get(path, (0, ""))
     hint = _hint(mistake.path, mistake.value, text if path == mistake.path else "")
     problem = hint or mistake.problem
-    # what names its key itself needs no second name of it
+    # some problems name their key themselves
     return Place(layer, line, problem if _names_itself(mistake) else f"{dotted(mistake.path)}: {problem}")
 
 
@@ -74,7 +74,7 @@ def _names_itself(mistake: Mistake) -> bool:
 
 
 def _hint(path: tuple[Any, ...], value: Any, text: str) -> str:
-    """How to write what people write otherwise, "" where nothing is known. `text` is what the file has."""
+    """The right form of a common mistake, "" for others. `text` is the value in the file."""
     if path in _VERSIONS and isinstance(value, int | float) and not isinstance(value, bool):
         text = text or str(value)
         branch = ".*" if path[-1] != "install" and "." not in text else ""

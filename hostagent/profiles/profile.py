@@ -1,4 +1,4 @@
-"""Desired state: what a profile says, and one profile out of its layers; each value knows where it came from."""
+"""Desired state: the profile, merged from its layers; each value has its origin."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -10,10 +10,10 @@ from hostagent.core.errors import HostagentError
 from hostagent.core.frozen import frozen
 from hostagent.core.typed import Mistake, ShapeError, build, plain
 from hostagent.core.vocabulary import Severity
-from hostagent.profiles.files import fingerprint, obeyed
+from hostagent.profiles.files import fingerprint, trusted_owners
 from hostagent.profiles.format import RENAMES, Rename, impossible
 from hostagent.profiles.install import InstallPolicy
-from hostagent.profiles.layers import Reader, beside, is_path, warnings
+from hostagent.profiles.layers import Reader, is_path, parent_name, warnings
 from hostagent.profiles.rdma import RdmaPolicy
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class CudaPolicy:
 
 @frozen
 class ToolkitPolicy:
-    """The NVIDIA Container Toolkit: accepted versions, and the one that is installed."""
+    """The NVIDIA Container Toolkit: accepted versions, and the one to install."""
 
     owner: Owner
     required: Literal["auto", "always", "never"]
@@ -83,7 +83,7 @@ class ImexPolicy:
 
 @frozen
 class ConfigzPolicy:
-    """Where a running kubelet is asked for its configuration (``HOST:PORT``), with its CA and a token in files; all "" for nowhere."""
+    """Address (``HOST:PORT``) of the running kubelet's configz, with files of its CA and a token; all "" for none."""
 
     address: str
     ca: str
@@ -134,8 +134,8 @@ class ReportPolicy:
 
 @frozen
 class CheckPolicy:
-    """What a profile says of one check. ``off`` is the reason it is turned off for; ``""`` leaves it on. `excepted` are the subjects
-    that it is turned off for alone, as a report names them; one that a host does not have is no mistake.
+    """Settings of one check. ``off`` is the reason for turning it off; ``""`` leaves it on. `excepted` are the subjects for which alone it
+    is turned off, as a report names them; one that a host lacks is no mistake.
     """
 
     off: str = ""
@@ -179,15 +179,15 @@ class Loaded(NamedTuple):
 
     profile: Profile
     origins: Mapping[str, str]
-    site: str  # the site file that is laid over it, "" for none
+    site: str  # the site file merged over it, "" for none
     files: tuple[tuple[str, str], ...] = ()  # absolute path or built-in:NAME, and the SHA-256 of what was read ("": no such file)
     warnings: tuple[str, ...] = ()  # sentences for the user, one a key
-    newer: frozenset[str] = frozenset()  # the layers that say a newer minor of the schema than ours
-    sources: Mapping[str, bytes] = MappingProxyType({})  # the file of each layer that is one, for the lines of mistakes
+    newer: frozenset[str] = frozenset()  # the layers with a newer schema minor than ours
+    sources: Mapping[str, bytes] = MappingProxyType({})  # the files of layers, for the lines of mistakes
 
     @property
     def title(self) -> str:
-        """What a report calls it: ``tao-7.1``, ``tao-7.1 + /etc/hostagent/profile.yaml``."""
+        """Its name in reports: ``tao-7.1``, ``tao-7.1 + /etc/hostagent/profile.yaml``."""
         return f"{self.profile.name} + {self.site}" if self.site else self.profile.name
 
     @property
@@ -203,17 +203,17 @@ class Loaded(NamedTuple):
         return below[-1] if below else self.value_origin(path)
 
     def value_origin(self, path: str) -> str:
-        """The same, of a single value: there is nothing below it."""
+        """The same for a single value, which has nothing below it."""
         while path and path not in self.origins:
             path = path.rpartition(".")[0]
         return self.origins.get(path, "default")
 
     def is_newer(self, path: str) -> bool:
-        """Whether the layer that set `path` says a newer minor of the schema: what is unknown there is no mistake."""
+        """Whether the layer that set `path` has a newer schema minor: unknown keys there are no mistake."""
         return self.origin(path) in self.newer
 
     def without(self, check_id: str, param: str = "") -> "Loaded":
-        """Without the policy of one check, or one of its parameters, and with the warning that says so."""
+        """Without the policy of one check, or one of its parameters, and with a warning about it."""
         path = f"checks.{check_id}.params.{param}" if param else f"checks.{check_id}"
         checks = dict(self.profile.checks)
         policy = checks.pop(check_id)
@@ -232,18 +232,18 @@ def load(
     site_file: str = SITE_FILE,
     overlay: Mapping[str, Any] | None = None,
     renames: tuple[Rename, ...] = RENAMES,
-    anybodys: bool = False,
+    any_owner: bool = False,
 ) -> Loaded:
     """Default profile, then what `name` (built-in name or path) extends, then it, then the site file.
 
     Without `name` the site file may choose the profile by its own ``extends``. Raises ``HostagentError``: as root also for a file that
-    others could have written, unless it is only looked at (`anybodys`).
+    other users could have written, unless `any_owner`.
     """
-    reader = Reader(Profile, renames, () if anybodys else obeyed())
+    reader = Reader(Profile, renames, () if any_owner else trusted_owners())
     site = reader.site(site_file)
-    chosen = name or beside(site_file, str(site.data.get("extends") or "default"))
+    chosen = name or parent_name(site_file, str(site.data.get("extends") or "default"))
     laid_over = {key: value for key, value in site.data.items() if key not in ("name", "extends")}
-    layers = [*reader.chain(chosen), site._replace(data=laid_over), *([reader.known("overlay", overlay)] if overlay else [])]
+    layers = [*reader.chain(chosen), site._replace(data=laid_over), *([reader.layer("overlay", overlay)] if overlay else [])]
     merged: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for one in layers:
@@ -262,7 +262,7 @@ def load(
 
 
 def refuse_mistakes(loaded: Loaded, places: "Iterable[Place]", mistakes: Iterable[Mistake]) -> None:
-    """Raises ``ProfileError`` with what is wrong at `places` and, of the values in `loaded`, with `mistakes`; nothing where nothing is."""
+    """Raises ``ProfileError`` for `places`, and for `mistakes` in the values of `loaded`, if there are any."""
     found, places = tuple(mistakes), tuple(places)
     if not found and not places:
         return
@@ -278,11 +278,11 @@ def refuse_mistakes(loaded: Loaded, places: "Iterable[Place]", mistakes: Iterabl
 
 def validate(path: str) -> Loaded:
     """Load one file as `load` would, without the site file: for ``profile validate``."""
-    return load(file_name(path), site_file="", anybodys=True)
+    return load(file_name(path), site_file="", any_owner=True)
 
 
 def file_name(path: str) -> str:
-    """`path` so that it names a file, whatever built-in profile is called like that."""
+    """`path` as a file name, also where a built-in profile has the same name."""
     return path if is_path(path) else os.path.join(".", path)
 
 
@@ -293,7 +293,7 @@ def _merge(into: dict[str, Any], data: Mapping[str, Any], label: str, origins: d
             into[key] = dict(into[key]) if isinstance(into.get(key), dict) else {}
             _merge(into[key], value, label, origins, f"{path}.")
             if prefix and not into[key]:
-                origins[path] = label  # nothing below it could tell
+                origins[path] = label  # an empty mapping has no values below
         else:
             into[key] = value
             origins[path] = label
@@ -302,7 +302,7 @@ def _merge(into: dict[str, Any], data: Mapping[str, Any], label: str, origins: d
 def _built(merged: dict[str, Any], name: str) -> Profile:
     try:
         profile: Profile = build(Profile, merged, f"profile {name}")
-    except ShapeError as error:  # each layer was looked at: a key is missing, of a damaged built-in one
+    except ShapeError as error:  # the layers are valid: a damaged built-in one lacks a key
         from hostagent.core.installation import damaged_step
 
         raise HostagentError(str(error), damaged_step()) from error

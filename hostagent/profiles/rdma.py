@@ -1,4 +1,4 @@
-"""What a profile says of RDMA ports."""
+"""The RDMA part of a profile."""
 
 import re
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ _ACTIVE_MTUS = (256, 512, 1024, 2048, 4096)
 
 @frozen
 class RdmaPolicy:
-    """What the RDMA ports of a ready host are; 0, "" and any ask for nothing.
+    """RDMA ports of a ready host; 0, "" and any accept anything.
 
-    ``required`` auto: where a NIC on PCI can RDMA. ``peermem``: nvidia_peermem must be loaded. ``hcas``: the ports that jobs use, as
-    NCCL_IB_HCA takes them, "" for those that are nearest to the GPUs. ``traffic_class``: what jobs set as NCCL_IB_TC.
+    ``required`` auto: where a NIC on PCI supports RDMA. ``peermem``: nvidia_peermem must be loaded. ``hcas``: the ports that jobs use, as
+    NCCL_IB_HCA takes them, "" for those that are nearest to the GPUs. ``traffic_class``: the NCCL_IB_TC of jobs.
     """
 
     required: Literal["auto", "yes", "no"]
@@ -33,7 +33,7 @@ class RdmaPolicy:
 
 
 def impossible_ports(rdma: RdmaPolicy) -> Iterator[Mistake]:
-    """What no port has."""
+    """Impossible settings of ports."""
     if not _HCAS.fullmatch(rdma.hcas):
         problem = f'found {rdma.hcas!r:.60}, wanted what NCCL_IB_HCA takes, such as "=mlx5_0,mlx5_1:1" or "^mlx5_bond_0", without blanks'
         yield Mistake(("rdma", "hcas"), problem)

@@ -1,7 +1,7 @@
-"""Profiles as YAML that people edit: the default one with its comments to start from, and any one with all its values."""
+"""Writes profiles as editable YAML: a new one from the default with its comments, and any one with all its values."""
 
 # default.yaml, the only YAML in the wheel, is written under the new name with `extends: default`, so that a key of a later
-# version is no mistake there. All that any YAML could read as something else than text is quoted.
+# version is no mistake there. Texts that some YAML parser could read as another type are quoted.
 
 import os
 import re
@@ -13,16 +13,16 @@ from hostagent.profiles.files import commented
 
 
 def as_yaml(profile: Any) -> str:
-    """All values of a merged `Profile`; read again it gives the same ones. It needs no file that the profile extends."""
+    """All values of a merged `Profile`: loading it gives the same values, without the files that the profile extends."""
     values = plain(profile)
     if os.sep in values["extends"] or values["extends"].endswith((".yaml", ".yml")):
         values["extends"] = "default"
     return write_yaml(values)
 
 
-def started(name: str, version: str) -> str:
+def template(name: str, version: str) -> str:
     """The default profile with its comments, under another name and laid over the built-in one. Raises ``OSError``."""
-    _, _, text = commented("default").partition("\n")  # its own first line says what it is
+    _, _, text = commented("default").partition("\n")  # without the title of the default profile
     quoted = write_yaml(name).partition("\n")[0]
     changes = {
         "name": f"name: {quoted}",

@@ -1,1 +1,1 @@
-"""How what may hang or lie is run: child processes, their rights, what they give up."""
+"""Child processes for code that may hang or lie, and the privileges that they drop."""

@@ -1,7 +1,7 @@
 """A forked process that streams messages to its parent, and that the parent can abandon at any moment.
 
-A message is four bytes of length and its payload. The child owns nothing of its parent but the pipe and the descriptors
-that it is told to keep, runs none of the caller's code, and ends when the parent does.
+A message is four bytes of length and its payload. The child keeps of its parent only the pipe and the descriptors in
+`keep`, runs none of the caller's code, and ends when the parent does.
 """
 
 import contextlib
@@ -16,33 +16,33 @@ from typing import NoReturn
 
 #: What a pipe may hold without privileges (pipe(7)): the child seldom waits for a busy parent.
 _PIPE_BYTES = 1024 * 1024
-#: Messages that `Child.receive` answers at a time.
+#: Messages that `Child.receive` returns at a time.
 _AT_ONCE = 1024
-#: What four bytes of length can say.
+#: The largest length that four bytes hold.
 _MAX_MESSAGE = 2**32 - 1
 #: Seconds `Child.close` waits for a killed child. One that is stuck in the kernel dies when the kernel lets it.
 CLOSE_S = 0.2
-#: Seconds between two looks whether it has died, at most.
+#: Seconds between two checks whether it has died, at most.
 _PAUSE_S = 0.02
 #: Seconds that the kernel gets to end a thread which was joined.
 _JOINED_S = 0.1
-#: The usual hard limit of old is less; closing so many takes milliseconds.
+#: More than the usual old hard limit; closing so many takes milliseconds.
 _MAX_DESCRIPTORS = 65536
-#: The parent's faulthandler, which would write to a closed file, is no handler that Python knows.
+#: Reset always: the parent's faulthandler, which would write to a closed file, is not visible to `signal.getsignal`.
 _FAULTS = (signal.SIGSEGV, signal.SIGFPE, signal.SIGABRT, signal.SIGBUS, signal.SIGILL)
 
 Send = Callable[[bytes], None]
 
-#: The functions of `signal`, from Python 3.11 on without its enumeration: to make a member of it for each of sixty signals costs time.
+#: The functions of `signal`, from Python 3.11 on without its enumeration: making a member for each of sixty signals costs time.
 set_mask: "Callable[[int, Iterable[int]], Iterable[int]]" = getattr(signal.pthread_sigmask, "__wrapped__", signal.pthread_sigmask)
 handler_of: "Callable[[int], object]" = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
 
-#: Of this process: killed children that the kernel has not let die yet.
-_left_behind: list[int] = []
+#: Killed children of this process that have not died yet: the kernel holds them.
+_unreaped: list[int] = []
 
 
 class Child:
-    """The parent's end."""
+    """A child process, from its parent."""
 
     def __init__(self) -> None:
         self.pid = 0  # before `start` and after `close`
@@ -54,14 +54,14 @@ class Child:
 
         Fork early, from a thread that lives as long as the child: the child dies with that thread. Raises ``OSError`` on a
         host that is out of processes or descriptors, ``RuntimeError`` in a process with more than one thread: only the
-        forking one lives on in the child, and what lock another holds stays locked there for ever.
+        forking thread exists in the child, where a lock that another thread holds is never released.
         """
         refuse_threads()
-        _reap(*_left_behind)
+        _reap(*_unreaped)
         self.pipe, theirs = os.pipe()
-        with contextlib.suppress(OSError):  # pipe-user-pages-soft is used up: a small pipe works too
+        with contextlib.suppress(OSError):  # pipe-user-pages-soft is reached: a small pipe works too
             _set_pipe_size(theirs)
-        # A signal that meets the child before it has settled would run the caller's handlers there.
+        # A signal before `settle` would run the caller's handlers in the child.
         blocked = set_mask(signal.SIG_BLOCK, every_signal())
         parent = os.getpid()
         try:
@@ -76,8 +76,8 @@ class Child:
             set_mask(signal.SIG_SETMASK, blocked)
 
     def receive(self, timeout_s: float, longest: int = _MAX_MESSAGE) -> "list[bytes] | None":
-        """The messages that came, waited for at most `timeout_s` for the first byte: ``[]`` when none is whole yet or the
-        time is up, None when the child has closed its end. Raises ``OverflowError`` for one of more than `longest` bytes.
+        """The messages received within `timeout_s`: ``[]`` when none is complete yet, None when the child has closed its end.
+        Raises ``OverflowError`` for one of more than `longest` bytes.
         """
         messages = self._whole(longest)
         if messages:
@@ -93,12 +93,12 @@ class Child:
         return self._whole(longest)
 
     def _whole(self, longest: int) -> list[bytes]:
-        """What the buffer has, a part at a time: who listens has a clock to look at."""
+        """Complete messages in the buffer, at most `_AT_ONCE`: the caller has a deadline to check."""
         messages: list[bytes] = []
         start = 0
         while len(messages) < _AT_ONCE and len(self._buffer) >= (begin := start + 4):
             size = int.from_bytes(self._buffer[start:begin], "little")
-            if size > longest and not messages:  # what comes before it counts
+            if size > longest and not messages:  # return those before it first
                 raise OverflowError(f"a message of {size} bytes, wanted at most {longest}")
             if size > longest or len(self._buffer) < begin + size:
                 break
@@ -109,7 +109,7 @@ class Child:
 
     @property
     def cpu_s(self) -> float:
-        """Processor time that it has used; 0 when it is gone (clock_getcpuclockid(3), as Linux makes the number)."""
+        """Seconds of processor time used; 0 after its end (clock_getcpuclockid(3), as Linux computes the clock id)."""
         try:
             return time.clock_gettime((~self.pid << 3) | 2)
         except OSError:
@@ -117,7 +117,7 @@ class Child:
 
     @property
     def state(self) -> str:
-        """The letter of proc_pid_stat(5), "" where that cannot be read."""
+        """The state letter of proc_pid_stat(5), "" where it cannot be read."""
         try:
             with open(f"/proc/{self.pid}/stat", "rb") as stream:
                 return stream.read().rpartition(b") ")[2][:1].decode()
@@ -125,30 +125,28 @@ class Child:
             return ""
 
     def hand_over(self) -> None:
-        """Another child listens to this one from now on: this process only ends it."""
+        """Close this end of the pipe: another process reads from the child, this one only ends it."""
         os.close(self.pipe)
         self.pipe = -1
 
     def close(self) -> int:
-        """Kill the child and reap it. One that is stuck in the kernel is left, for waiting for it would be the hang: its process
-        id is the answer, else 0.
-        """
+        """Kill the child and reap it. Returns 0, or its process id if it is stuck in the kernel and was left there."""
         if not self.pid:
             return 0
         if self.pipe >= 0:
             self.hand_over()
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # a security module may refuse: then it is left
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # a security module may refuse
             os.kill(self.pid, signal.SIGKILL)
-        _left_behind.append(self.pid)
+        _unreaped.append(self.pid)
         ends = time.monotonic() + CLOSE_S
         pause_s = 0.0005
         _reap(self.pid)
-        while self.pid in _left_behind and time.monotonic() < ends:
+        while self.pid in _unreaped and time.monotonic() < ends:
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_S)
             _reap(self.pid)
         pid, self.pid = self.pid, 0
-        return pid if pid in _left_behind else 0
+        return pid if pid in _unreaped else 0
 
 
 def _reap(*pids: int) -> None:
@@ -156,19 +154,19 @@ def _reap(*pids: int) -> None:
         with contextlib.suppress(ChildProcessError):
             if os.waitpid(pid, os.WNOHANG) == (0, 0):
                 continue
-        _left_behind.remove(pid)
+        _unreaped.remove(pid)
 
 
 @functools.cache
 def every_signal() -> frozenset[int]:
-    """Asked for once: to make the set costs as much as the rest of a start."""
+    """Cached: building the set costs as much as the rest of a start."""
     return frozenset(signal.valid_signals())
 
 
 def refuse_threads() -> None:
     """Raises ``RuntimeError`` where this process has more than one thread.
 
-    A thread that was joined is waited for: ``Thread.join`` returns a moment before the kernel is done with it.
+    Waits for threads that were joined: ``Thread.join`` returns a moment before the kernel has removed the thread.
     """
     ends = time.monotonic() + _JOINED_S
     while (threads := _threads()) > 1:
@@ -180,7 +178,7 @@ def refuse_threads() -> None:
 
 
 def _threads() -> int:
-    """Of this process; 1 where there is no /proc to count them by."""
+    """Number of threads of this process; 1 without /proc."""
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:
@@ -188,7 +186,7 @@ def _threads() -> int:
 
 
 def settle(parent: int, keep: Iterable[int]) -> None:
-    """What a forked child does first: no terminal, no handlers of the parent, no descriptors but `keep`, no life after the parent."""
+    """Set up a forked child: default signal handlers, no core file, only the descriptors in `keep`, killed when `parent` ends."""
     import resource
 
     from hostagent.sandbox.privileges import die_with
@@ -198,7 +196,7 @@ def settle(parent: int, keep: Iterable[int]) -> None:
     usual = {signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM, *_FAULTS}
     for number in usual.union(one for one in every_signal() if callable(handler_of(one))):
         signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends the child
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends the child
     set_mask(signal.SIG_SETMASK, ())  # blocked over the fork
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a library that crashes must not leave a core file
     die_with(parent)
@@ -210,28 +208,28 @@ def settle(parent: int, keep: Iterable[int]) -> None:
 
 
 def close_all_but(kept: Iterable[int]) -> None:
-    """Close what is open. To try every number up to the limit takes minutes where the limit is a billion."""
+    """Close all other open descriptors, by /proc: trying every number takes minutes where the limit is a billion."""
     try:
         names = set(map(int, os.listdir("/proc/self/fd")))
     except OSError:  # no /proc
         names = set(range(_MAX_DESCRIPTORS))
     for descriptor in names.difference(kept):
-        with contextlib.suppress(OSError):  # the listing's own is closed already
+        with contextlib.suppress(OSError):  # the descriptor of the listing is closed already
             os.close(descriptor)
 
 
 def _live(run: Callable[[Send], None], pipe: int, parent: int, keep: Iterable[int]) -> NoReturn:
-    """The whole life of the child. It ends in here whatever happens: it must never run the caller's code."""
+    """Run the child and exit here in any case: it must never return into the caller's code."""
     try:
         settle(parent, (pipe, *keep))
-        gc.disable()  # looking through all objects of the parent would make a copy of each; what little is left behind goes with the child
+        gc.disable()  # a collection would copy every page of the parent's objects
 
         def send(message: bytes) -> None:
             data = len(message).to_bytes(4, "little") + message
             while data:
                 data = data[os.write(pipe, data) :]
 
-        with contextlib.suppress(BrokenPipeError):  # the parent has closed its end: nobody waits for a word
+        with contextlib.suppress(BrokenPipeError):  # the parent has closed its end
             run(send)
     finally:
         os._exit(0)
@@ -240,4 +238,4 @@ def _live(run: Callable[[Send], None], pipe: int, parent: int, keep: Iterable[in
 def _set_pipe_size(pipe: int) -> None:
     import fcntl
 
-    fcntl.fcntl(pipe, 1031, _PIPE_BYTES)  # F_SETPIPE_SZ, which Python 3.10 has no name for
+    fcntl.fcntl(pipe, 1031, _PIPE_BYTES)  # F_SETPIPE_SZ: Python 3.10 has no name for it

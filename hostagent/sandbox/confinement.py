@@ -1,15 +1,15 @@
-"""What a program that reads somebody else's file may do: read, in bounded memory and time."""
+"""Confines a program that parses untrusted files: read-only, with limits on memory and time."""
 
 import os
 import resource
 
 from hostagent.core.answers import MIB
 from hostagent.sandbox import landlock
-from hostagent.sandbox.privileges import NOBODY_ELSE, forbid_new_privileges, keep_only, limit
+from hostagent.sandbox.privileges import SANDBOX_USER, forbid_new_privileges, keep_only, limit
 
-#: systemd's table of numbers of users and groups calls these unused: no distribution, service or container has one of them.
+#: User and group ids that systemd's table (UIDS-GIDS.md) lists as unused: no distribution, service or container has one.
 _UNUSED = range(1879048192, 2147483647)
-#: Bytes of addresses and of one file; the numbers are for a shell, which rpm's macros start.
+#: Bytes of address space and of one file. The limits leave room for a shell, which rpm's macros start.
 _LIMITS = {
     resource.RLIMIT_AS: 512 * MIB,
     resource.RLIMIT_FSIZE: 64 * MIB,
@@ -19,13 +19,13 @@ _LIMITS = {
 _MOST_PROCESSES = 16
 
 
-def nobody() -> int:
-    """The number of a user and a group that nobody else is; where it is not mapped to, one that is nobody's but ours.
+def unused_user() -> int:
+    """A random unused user and group id; `SANDBOX_USER` where this user namespace does not map it.
 
-    Not nobody's own: processes that run as nobody may signal and trace each other, and share a limit of processes.
+    Not the user "nobody": its processes may signal and trace each other, and share a process limit.
     """
     number = _UNUSED[int.from_bytes(os.urandom(4), "little") % len(_UNUSED)]
-    return number if all(_is_mapped(number, f"/proc/self/{kind}_map") for kind in ("uid", "gid")) else NOBODY_ELSE
+    return number if all(_is_mapped(number, f"/proc/self/{kind}_map") for kind in ("uid", "gid")) else SANDBOX_USER
 
 
 def _is_mapped(number: int, path: str) -> bool:
@@ -38,13 +38,13 @@ def _is_mapped(number: int, path: str) -> bool:
 
 
 def confine(user: int, seconds: float, place: str) -> None:
-    """Limits, no rights, no new ones, for a process that becomes another program. Raises ``OSError`` where that is refused.
+    """Set limits and drop all privileges before execve(2). Raises ``OSError`` where the kernel refuses.
 
-    `user` is the number from `nobody`; 0 leaves the user as it is: an ordinary one, or root where no other can be had, who then has no
-    capability and, where the kernel has Landlock, writes below `place` alone. Whom this process dies with is forgotten.
+    `user`: an id from `unused_user`; 0 keeps the user. Root then keeps no capability and, where the kernel has Landlock, writes only
+    below `place`. The kernel resets PR_SET_PDEATHSIG.
     """
     limits = {**_LIMITS, resource.RLIMIT_CPU: int(seconds) + 2}
-    if user in _UNUSED:  # others' processes would count
+    if user in _UNUSED:  # with a shared user, its other processes would count
         limits[resource.RLIMIT_NPROC] = _MOST_PROCESSES
     limit(limits)
     if user:

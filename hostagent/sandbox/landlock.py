@@ -1,4 +1,4 @@
-"""Files, signals and connections that this process gives up, by Landlock (landlock(7), Linux 5.13), as far as the kernel has it."""
+"""Restricts files, signals and connections of this process by Landlock (landlock(7), Linux 5.13), as far as the kernel supports it."""
 
 import contextlib
 import ctypes
@@ -7,15 +7,15 @@ import stat
 import struct
 from collections.abc import Iterable
 
-#: One number on every machine.
+#: System call numbers, the same on every architecture.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION, _PATH_BENEATH = 1, 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _IOCTL_DEV = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 15
-#: What changes the tree of files, or a file.
+#: Rights that change files or directories.
 _WRITES = ~(_EXECUTE | _READ_FILE | _READ_DIR | _IOCTL_DEV)
-#: What of it holds for a file; the rest is of directories.
+#: Rights on files; the others are on directories.
 _OF_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _IOCTL_DEV | 1 << 14
-#: By version of the interface: rights on files are the bits below.
+#: By ABI version: all bits below are known rights on files.
 _FILE_RIGHTS = ((1, 1 << 13), (2, 1 << 14), (3, 1 << 15), (5, 1 << 16))
 _TCP = 0b11  # bind, connect: version 4
 _SCOPES = 0b11  # abstract unix sockets, signals: version 6
@@ -23,29 +23,29 @@ _libc = ctypes.CDLL(None)
 
 
 def version() -> int:
-    """Of the kernel's interface; 0 where there is none."""
+    """Landlock ABI version of the kernel; 0 without Landlock."""
     return max(0, int(_libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)))
 
 
 def confine(reads: Iterable[str], devices: Iterable[str], lists: Iterable[str]) -> int:
-    """From now on this process reads below `reads` alone, lists `lists`, and reads, writes and controls `devices`.
+    """Restrict this process to reading below `reads`, listing `lists`, and reading, writing and controlling `devices`.
 
-    It makes and changes no file, binds and connects no TCP port, and reaches no process outside with a signal or by an abstract
-    unix socket. Answers the version of the interface, 0 where the kernel refuses. The process must have given up new privileges.
+    It cannot create or change files, bind or connect TCP ports, or reach outside processes by a signal or an abstract unix socket.
+    Returns the ABI version, 0 where the kernel refuses. The process must have set no_new_privs.
     """
     rules = ((reads, _READ_FILE | _READ_DIR), (devices, _READ_FILE | _WRITE_FILE | _IOCTL_DEV), (lists, _READ_DIR))
     return _restrict(-1, rules, tcp=_TCP)
 
 
 def write_below(directories: Iterable[str]) -> int:
-    """From now on this process makes and changes files below `directories` alone, and reaches no process outside with a signal or by an
-    abstract unix socket; it reads and connects as before. Otherwise as `confine`.
+    """Restrict this process to creating and changing files below `directories`, and from signalling outside processes or reaching them
+    by an abstract unix socket. Reading and connecting stay. Otherwise as `confine`.
     """
     return _restrict(_WRITES, ((directories, _WRITES),), tcp=0)
 
 
 def _restrict(restricted: int, rules: Iterable[tuple[Iterable[str], int]], tcp: int) -> int:
-    """Of the rights `restricted`, bits, leave what `rules` give. `tcp`: what is refused of it."""
+    """Deny the rights `restricted` (bits) except where `rules` grant them, and the TCP rights `tcp`."""
     found = version()
     handled = restricted & max((bits - 1 for since, bits in _FILE_RIGHTS if since <= found), default=0)
     if not handled:
@@ -65,7 +65,7 @@ def _restrict(restricted: int, rules: Iterable[tuple[Iterable[str], int]], tcp: 
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:
-    """What is not there, or cannot be seen, needs no rule."""
+    """Add a rule; a path that is missing or not visible needs none."""
     with contextlib.suppress(OSError):
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
         try:

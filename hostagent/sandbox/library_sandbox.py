@@ -1,6 +1,7 @@
-"""A cage for a library of somebody else's: what a worker gives up before it loads one, and which of it this kernel lets it give up.
+"""The sandbox that a worker enters before it loads a third-party library, as far as this kernel supports it.
 
-Each part holds alone: rights and user (`hostagent.sandbox.privileges`), system calls (`seccomp`), files and signals (`landlock`), limits.
+Each part works alone: capabilities and user (`hostagent.sandbox.privileges`), system calls (`seccomp`), files and signals (`landlock`),
+limits.
 """
 
 import contextlib
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from hostagent.core.unread import Unread
 from hostagent.sandbox.landlock import confine
 from hostagent.sandbox.majors import majors
-from hostagent.sandbox.privileges import Cage, forbid_new_privileges, limit, renounce
+from hostagent.sandbox.privileges import Sandbox, drop_privileges, forbid_new_privileges, limit
 from hostagent.sandbox.seccomp import refuse
 
 if TYPE_CHECKING:
@@ -22,15 +23,15 @@ if TYPE_CHECKING:
 
 #: Character devices that are the same on every Linux (devices.txt): null, zero, urandom.
 _HARMLESS = {"null": (1, 3), "zero": (1, 5), "urandom": (1, 9)}
-#: More than a library directory or /dev has; a bound on a tree that somebody else made.
+#: More than a library directory or /dev has; a bound for untrusted trees.
 _MAX_FILES = 4096
 
 
-def enter(rights: "Rights", libraries: Iterable[str], *, simulated: bool) -> "Cage | Unread":
-    """Give up all but `rights` and what loading one of the files `libraries` takes; why not, where one that must go stays.
+def enter(rights: "Rights", libraries: Iterable[str], *, simulated: bool) -> "Sandbox | Unread":
+    """Drop all but `rights` and what loading the files `libraries` needs; ``Unread`` where a privilege that must go cannot be dropped.
 
-    There is no way back. Import before what will be needed. `simulated`: not a live host but a tree, whose files somebody else made:
-    it has no devices, and where the kernel lacks a part of the cage its library is not loaded.
+    Irreversible: import first what will be needed. `simulated`: an untrusted tree, no live host. It has no devices, and where the
+    kernel lacks a part of the sandbox its library is not loaded.
     """
     libraries = tuple(libraries)
     if not forbid_new_privileges():
@@ -42,7 +43,7 @@ def enter(rights: "Rights", libraries: Iterable[str], *, simulated: bool) -> "Ca
     else:
         landlock = confine((*rights.reads, *rights.data, *places), _devices(rights), ("/dev",))
     opened = [path for path in _below(rights.driver) if re.fullmatch(rights.opens, path.removeprefix("/dev/"))]
-    kept = renounce(rights.capabilities, opened, libraries)
+    kept = drop_privileges(rights.capabilities, opened, libraries)
     if isinstance(kept, Unread):
         return kept
     sockets = rights.sockets and kept.is_alone
@@ -50,11 +51,11 @@ def enter(rights: "Rights", libraries: Iterable[str], *, simulated: bool) -> "Ca
     missing = [name for name, holds in (("Landlock", landlock), ("filter of system calls", refused)) if not holds]
     if simulated and missing:
         return Unread("denied", f"this is no live host, and the kernel has no {' and no '.join(missing)} for the cage")
-    return Cage(kept.capabilities, kept.user, sockets, refused, landlock)
+    return Sandbox(kept.capabilities, kept.user, sockets, refused, landlock)
 
 
 def _devices(rights: "Rights") -> Iterator[str]:
-    """Those of the lane's driver, by their number: a name is anybody's to give."""
+    """Device nodes of the lane's driver, by their number: any user may choose a name."""
     yield from (path for name, number in _HARMLESS.items() if _device(path := f"/dev/{name}") == number)
     if rights.numbers:
         numbers = {_number(f"{rights.numbers}/{name}/dev") for name in _names(rights.numbers)}
@@ -65,7 +66,7 @@ def _devices(rights: "Rights") -> Iterator[str]:
 
 
 def _below(driver: str) -> Iterator[str]:
-    """What /dev has under names that begin so, and one directory deeper."""
+    """Paths in /dev that begin with `driver`, and one directory deeper."""
     for name in _names("/dev") if driver else ():
         if name.startswith(driver):
             path = f"/dev/{name}"
@@ -90,8 +91,8 @@ def _names(directory: str) -> list[str]:
 
 
 def _majors(driver: str) -> frozenset[int]:
-    """Major numbers of the drivers whose names begin so (proc(5), /proc/devices)."""
-    try:  # as UTF-8, which Python has always loaded: what other encodings need is not in a root that was changed
+    """Major numbers of the drivers with that prefix (proc(5), /proc/devices)."""
+    try:  # UTF-8, which Python has always loaded: after chroot(2) other encodings cannot be imported
         with open("/proc/devices", encoding="utf-8", errors="replace") as listed:
             return majors(listed.read(), driver)
     except OSError:
@@ -99,7 +100,7 @@ def _majors(driver: str) -> frozenset[int]:
 
 
 def _device(path: str) -> tuple[int, int]:
-    """Major and minor number of a character device; what is none has -1."""
+    """Major and minor number of a character device, (-1, -1) of anything else."""
     try:
         found = os.stat(path)
     except OSError:
@@ -108,7 +109,7 @@ def _device(path: str) -> tuple[int, int]:
 
 
 def _files(directories: Iterable[str]) -> Iterator[str]:
-    """Regular files alone: a tree can hold device nodes under any name."""
+    """Regular files only: a tree can hold device nodes under any name."""
     for path in (f"{directory}/{name}" for directory in directories for name in _names(directory)):
         with contextlib.suppress(OSError):
             if stat.S_ISREG(os.stat(path, follow_symlinks=False).st_mode):
@@ -116,5 +117,5 @@ def _files(directories: Iterable[str]) -> Iterator[str]:
 
 
 def _set_limits(rights: "Rights") -> None:
-    """Pipes are no files; a process that may not make others needs no number of them."""
+    """RLIMIT_FSIZE 0 does not affect pipes; RLIMIT_NPROC is not needed, as fork is refused."""
     limit({resource.RLIMIT_AS: rights.memory_bytes, resource.RLIMIT_NOFILE: rights.files, resource.RLIMIT_FSIZE: 0})

@@ -1,13 +1,13 @@
-"""Major numbers of a driver's character devices: a node's number is the kernel's word, its name is anybody's to give."""
+"""Major numbers of a driver's character devices: the kernel assigns the number of a node, any user may choose its name."""
 
-#: Of NVIDIA's first driver on every Linux (devices.txt); the others get theirs when they are loaded.
+#: Fixed for nvidia.ko (devices.txt); the other drivers get theirs when they are loaded.
 NVIDIA = 195
-#: How the names of NVIDIA's drivers begin there: nvidia, nvidia-uvm, nvidia-caps, nvidia-nvswitch, nvidia-nvlink.
+#: Prefix of NVIDIA's drivers there: nvidia, nvidia-uvm, nvidia-caps, nvidia-nvswitch, nvidia-nvlink.
 NVIDIA_DRIVERS = "nvidia"
 
 
 def majors(devices: str, drivers: str) -> frozenset[int]:
-    r"""Those of the drivers whose names begin with `drivers`, by the text of /proc/devices (proc(5)).
+    r"""Majors of the drivers with the prefix `drivers`, by the text of /proc/devices (proc(5)).
 
     >>> sorted(majors("Character devices:\n  1 mem\n195 nvidia\n511 nvidia-uvm\n\nBlock devices:\n  7 nvidia-x\n", "nvidia"))
     [195, 511]

@@ -1,6 +1,6 @@
-"""mount(2) and umount2(2), which Python has no name for: for processes with mounts of their own.
+"""mount(2) and umount2(2), which Python lacks, for processes in a mount namespace of their own.
 
-Places are descriptors where somebody else may change what a path means: ``/proc/self/fd/N`` leads to what was opened.
+Where other users may change a path, a target is given by descriptor: ``/proc/self/fd/N``.
 """
 
 import ctypes
@@ -19,39 +19,39 @@ def at(descriptor: int) -> str:
 
 
 def file_system(kind: str, target: str, options: str = "", *, programs: bool = False) -> None:
-    """A new one of this kind, without devices; without programs, unless said. Raises ``OSError``."""
+    """Mount a new file system: nodev, nosuid, and noexec unless `programs`. Raises ``OSError``."""
     _mount(kind, target, kind, _NOSUID | _NODEV | (0 if programs else _NOEXEC), options)
 
 
 def devices(target: str, options: str = "", kind: str = "tmpfs") -> None:
-    """One that device nodes may be in: empty and in memory, or of terminals (devpts). Raises ``OSError``."""
+    """Mount a file system that allows device nodes: tmpfs or devpts. Raises ``OSError``."""
     _mount(kind, target, kind, _NOSUID | _NOEXEC, options)
 
 
 def bind(source: str, target: str, *, below: bool = False) -> None:
-    """What is at `source`, at `target` too; with what is mounted `below` it. Raises ``OSError``."""
+    """Bind mount, recursive with `below`. Raises ``OSError``."""
     _mount(source, target, "", _BIND | (_REC if below else 0), "")
 
 
 def only_to_read(target: str) -> None:
-    """What is mounted there, for everybody who sees this mount. Raises ``OSError``."""
+    """Remount read-only, for every process that sees this mount. Raises ``OSError``."""
     _mount("", target, "", _REMOUNT | _BIND | _RDONLY | _NOSUID | _NODEV | _NOEXEC, "")
 
 
 def to_write(target: str) -> None:
-    """The opposite, for a bound directory. Raises ``OSError``."""
+    """Remount a bound directory writable. Raises ``OSError``."""
     _mount("", target, "", _REMOUNT | _BIND | _NOSUID | _NODEV | _NOEXEC, "")
 
 
 def overlay(lower: str, upper: str, work: str, target: str) -> None:
-    """`lower` as it is, and changed in `upper` alone. Raises ``OSError``."""
+    """Mount an overlay: changes go to `upper`. Raises ``OSError``."""
     _mount("overlay", target, "overlay", 0, f"lowerdir={lower},upperdir={upper},workdir={work}")
 
 
 def detach(target: str) -> None:
-    """What is mounted there goes from the tree; who uses it keeps it. Raises ``OSError``."""
+    """Unmount lazily (MNT_DETACH): processes that use it keep it. Raises ``OSError``."""
     if _libc.umount2(os.fsencode(target), _DETACH) != 0:
-        _refused(target)
+        _raise_errno(target)
 
 
 def mounted_below(path: str) -> "list[tuple[str, str]]":
@@ -65,9 +65,9 @@ def mounted_below(path: str) -> "list[tuple[str, str]]":
 def _mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
     encoded = (os.fsencode(source), os.fsencode(target), os.fsencode(kind), ctypes.c_ulong(flags), os.fsencode(options))
     if _libc.mount(*encoded) != 0:
-        _refused(target)
+        _raise_errno(target)
 
 
-def _refused(target: str) -> None:
+def _raise_errno(target: str) -> None:
     number = ctypes.get_errno()
     raise OSError(number, os.strerror(number), target)

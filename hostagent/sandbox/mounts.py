@@ -1,4 +1,4 @@
-"""Which file system a path is on, without a look at that file system: it may hang."""
+"""The file system of a path by the mount table, without touching that file system: it may hang."""
 
 import os
 import re
@@ -8,7 +8,7 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def mount_below(root: str, path: str) -> str:
-    """The mount point that `path` of the host at `root` is on, as a path of that host; "" where that is the root's own, or is not known.
+    """The mount point of `path` of the host at `root`, as a path of that host; "" where it is the root's own or unknown.
 
     By the path's text: a link on the way is not followed.
     """
@@ -32,7 +32,7 @@ def parse_mount_points(text: str) -> list[str]:
 
 
 def parse_mounts(text: str) -> list[tuple[str, str]]:
-    r"""The same with the kind of file system, which stands behind a lone hyphen: "" where it does not.
+    r"""The same with the file system type, the field after the lone hyphen; "" without one.
 
     >>> parse_mounts("36 22 98:0 /mnt1 /mnt/a\\040b rw,noatime master:1 - ext3 /dev/root rw")
     [('/mnt/a b', 'ext3')]

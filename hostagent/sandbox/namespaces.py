@@ -1,4 +1,4 @@
-"""Namespaces of the kernel, for processes that are to leave nothing behind: what is in them goes with their last or first process.
+"""Kernel namespaces for processes that must leave nothing behind: a namespace ends with its last or first process.
 
 unshare(2), setns(2), mount(2) and mount_setattr(2) by ctypes: Python has names for the first two from 3.12 on.
 """
@@ -16,15 +16,15 @@ _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _ATTR_RDONLY, _ATTR_NOSUID = 1, 2
 #: The number of mount_setattr(2), which came with Linux 5.12.
 _MOUNT_SETATTR = {"x86_64": 442, "aarch64": 442}
-#: Directories of every system in which a program finds nothing that it needs; in the first are the sockets of services.
-_PLACES = ("/run", "/tmp", "/mnt")  # noqa: S108  nothing is made in them
+#: Directories of every system that a program does not need; the first has the sockets of services.
+_PLACES = ("/run", "/tmp", "/mnt")  # noqa: S108  no file is created in them
 
 
 @contextlib.contextmanager
 def first_of_its_numbers() -> Iterator[None]:
-    """What is forked in this block is number 1 of its own namespace of process numbers, so that with it dies all that it started.
+    """A child forked in this block is process 1 of its own pid namespace: its death ends all processes that it started.
 
-    Where the kernel refuses that it is forked as ever; an ordinary user does not ask.
+    Without effect for an ordinary user, and where the kernel refuses.
     """
     libc = ctypes.CDLL(None)
     try:
@@ -44,10 +44,10 @@ def first_of_its_numbers() -> Iterator[None]:
 
 
 def be_alone() -> bool:
-    """Leave mounts, network and shared memory to others. False where the kernel refuses that; then end this process.
+    """Enter new mount, network and IPC namespaces. False where the kernel refuses; then end this process.
 
-    An ordinary user needs a namespace of users for it, in which it is itself and nobody else is anybody: where that cannot
-    be said (AppArmor may refuse it once the namespace is made) this process is nobody, too.
+    An ordinary user needs a user namespace for it that maps only its own id. AppArmor may refuse to write that map after the namespace
+    was created; then this process has no id in it.
     """
     uid, gid = os.geteuid(), os.getegid()
     libc = ctypes.CDLL(None)
@@ -57,16 +57,16 @@ def be_alone() -> bool:
 
 
 def own_mounts() -> None:
-    """From here on this process, and who comes from it, mounts for itself alone. Raises ``OSError``."""
+    """Enter a private mount namespace. Raises ``OSError``."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_MOUNT) != 0 or libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def enter_network_namespace(descriptor: int) -> None:
-    """Make it the network namespace of this thread, setns(2).
+    """Enter this network namespace with the current thread, setns(2).
 
-    Raises ``OSError`` without CAP_SYS_ADMIN, and for what is no network namespace.
+    Raises ``OSError`` without CAP_SYS_ADMIN, and for a descriptor of anything else.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.setns(descriptor, _NET) != 0:
@@ -84,7 +84,7 @@ def _is_itself(uid: int, gid: int) -> bool:
 
 
 def write_nowhere() -> None:
-    """All that is mounted becomes read-only for this process, which must be alone; before Linux 5.12 nothing happens."""
+    """Make all mounts read-only for this process, which must be alone (`be_alone`); no effect before Linux 5.12."""
     number = _MOUNT_SETATTR.get(os.uname().machine)
     attributes = (ctypes.c_uint64 * 4)(_ATTR_RDONLY | _ATTR_NOSUID, 0, 0, 0)  # to set, to clear, propagation, user namespace
     if number:
@@ -92,9 +92,9 @@ def write_nowhere() -> None:
 
 
 def private_directory(size: int) -> str:
-    """An empty directory in memory in the place of one that exists, of at most `size` bytes, for every user; nobody else sees it.
+    """Mount a tmpfs of at most `size` bytes over an existing directory, writable for every user; only this mount namespace sees it.
 
-    "" where it cannot be made. For a process that is alone. It imports nothing any more: its modules may lie below.
+    "" where it cannot be mounted. For a process that is alone and imports nothing more: it may hide its modules.
     """
     options = f"size={size // MIB}m,nr_inodes=64,mode=1777".encode()
     libc = ctypes.CDLL(None)

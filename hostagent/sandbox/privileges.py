@@ -1,8 +1,8 @@
-"""Rights that a worker gives up before somebody else's library is loaded, so that asking changes nothing on the host.
+"""Privileges that a worker drops before it loads a third-party library, so that reading changes nothing on the host.
 
 Measured with NVIDIA's library (550.163.01) under strace: at each nvmlInit by root it sets mode and owner of
-/dev/nvidiactl to what the driver's params say, removes and remakes the link /dev/char/195:255, and makes nodes that are
-missing; for an ordinary user it runs the setuid nvidia-modprobe, which does the same and loads modules.
+/dev/nvidiactl to the driver's params, removes and recreates the link /dev/char/195:255, and creates missing
+nodes; for an ordinary user it runs the setuid nvidia-modprobe, which does the same and loads modules.
 """
 
 import ctypes
@@ -23,35 +23,35 @@ _NUMBERS: Mapping[str, int] = {
     "chown": 0, "dac_override": 1, "dac_read_search": 2, "kill": 5, "setgid": 6, "setuid": 7,
     "sys_chroot": 18, "sys_ptrace": 19, "sys_admin": 21, "syslog": 34,
 }  # fmt: skip
-#: A user and a group that nobody is: below 65536, so that a user namespace has them, and not nobody's, as whom others run.
-NOBODY_ELSE = 65533
-#: Made once: each child of a daemon takes it.
+#: An unused user and group id: below 65536, so that user namespaces map it, and not 65534 (nobody), which other services run as.
+SANDBOX_USER = 65533
+#: Loaded once: each child of a daemon uses it.
 _libc = ctypes.CDLL(None)
 
 
-class Kept(NamedTuple):
-    """What a process has after `renounce`."""
+class Privileges(NamedTuple):
+    """What a process has after `drop_privileges`."""
 
     capabilities: tuple[str, ...]
-    user: int  # as whom it opens files and sockets
-    is_alone: bool  # nothing but what everybody may open or connect to is open to it, and `nodes`
+    user: int  # effective: opens files and sockets
+    is_alone: bool  # it may open and connect to only what every user may, and `nodes`
 
 
-class Cage(NamedTuple):
-    """What holds from now on, in words: for reports and tapes."""
+class Sandbox(NamedTuple):
+    """The restrictions in force, for reports and tapes."""
 
     capabilities: tuple[str, ...]
     user: int
-    sockets: bool  # streams to unix sockets that are everybody's
-    system_calls: bool  # refused by seccomp
-    landlock: int  # version of its interface, 0 where there is none
+    sockets: bool  # may connect to unix sockets that every user may connect to
+    system_calls: bool  # filtered by seccomp
+    landlock: int  # ABI version, 0 without Landlock
 
     def plain(self) -> dict[str, Any]:
         return {**self._asdict(), "capabilities": list(self.capabilities)}
 
 
-def is_cage(found: "dict[str, Any]") -> bool:
-    """Whether a value has the shape that `Cage.plain` makes."""
+def is_sandbox(found: "dict[str, Any]") -> bool:
+    """Whether a value has the shape that `Sandbox.plain` makes."""
     match found:
         case {"capabilities": [*names], "user": int(), "sockets": bool(), "system_calls": bool(), "landlock": int(), **rest}:
             return not rest and all(isinstance(name, str) for name in names)
@@ -59,31 +59,30 @@ def is_cage(found: "dict[str, Any]") -> bool:
 
 
 def die_with(parent: int) -> None:
-    """Ask the kernel to end this process when `parent` ends; and end it now if that happened before."""
+    """Have the kernel kill this process when `parent` ends; exit now if it has ended already."""
     _libc.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() not in (parent, 0):  # 0: its parent has no number in its namespace
         os._exit(1)
 
 
 def forbid_new_privileges() -> bool:
-    """No program that this process runs gets a right that it has not: setuid(2) bits and file capabilities count for nothing."""
+    """Set no_new_privs: setuid bits and file capabilities have no effect for this process and its programs."""
     return bool(_libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
 
 
-def renounce(capabilities: Iterable[str], nodes: Iterable[str], files: Iterable[str]) -> "Kept | Unread":
-    """Lose every capability but these and what opening `nodes` and reading `files` takes, become a user that nobody else is.
+def drop_privileges(capabilities: Iterable[str], nodes: Iterable[str], files: Iterable[str]) -> "Privileges | Unread":
+    """Drop every capability but these and what opening `nodes` and reading `files` needs, and become `SANDBOX_USER`.
 
-    Why not, where a right cannot be given up (a system call filter, a user namespace without this user): then the library must not
-    be loaded. The real user id stays root's: so nobody but root sends this process a signal. Of an ordinary user only capabilities
-    are taken. A node that a group may open makes the process a member of it; one that is root's alone takes the right to override
-    modes.
+    ``Unread`` where a privilege cannot be dropped (a system call filter, a user namespace without this user): then the library must not
+    be loaded. The real user id stays root: so only root can signal this process. An ordinary user keeps its id. A node that a group
+    may open adds that group; one accessible to root only keeps dac_override.
     """
     libc, parent = _libc, os.getppid()
     kept = [*capabilities]
     is_alone = True
     _bound(libc, {*kept, "dac_override", "dac_read_search"})
     if os.geteuid() == 0:
-        groups, overrides = _keys(nodes)
+        groups, overrides = _access(nodes)
         is_alone = _leave_groups(libc, groups) and not overrides
         problem = _leave_user(libc)
         if problem is not None:
@@ -95,13 +94,13 @@ def renounce(capabilities: Iterable[str], nodes: Iterable[str], files: Iterable[
     if not _limit(libc, sum(1 << _NUMBERS[name] for name in kept)):
         return Unread("denied", "the right to make device nodes cannot be given up (capset)")
     libc.prctl(_CAP_AMBIENT, _AMBIENT_CLEAR, 0, 0, 0)
-    die_with(parent)  # a change of credentials makes the kernel forget it
+    die_with(parent)  # a change of credentials resets PR_SET_PDEATHSIG
     held = _permitted(libc)
-    return Kept(tuple(name for name in kept if held >> _NUMBERS[name] & 1), os.geteuid(), is_alone)
+    return Privileges(tuple(name for name in kept if held >> _NUMBERS[name] & 1), os.geteuid(), is_alone)
 
 
 def limit(most: Mapping[int, int]) -> None:
-    """Lower resource limits for good, by RLIMIT_*, soft and hard; one that is lower already stays."""
+    """Lower soft and hard resource limits, by RLIMIT_*; a lower one stays."""
     for kind, wanted in most.items():
         _, hard = resource.getrlimit(kind)
         lower = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
@@ -109,8 +108,8 @@ def limit(most: Mapping[int, int]) -> None:
 
 
 def keep_only(capabilities: Iterable[str]) -> tuple[str, ...]:
-    """Lose every other capability for good, whatever is run later; the user stays. Answers those that this process has still: of
-    `capabilities`, or "all" where a filter lets it lose none.
+    """Drop every other capability permanently; the user stays. Returns the capabilities that remain: of `capabilities`, or "all" where
+    a filter forbids dropping any.
     """
     wanted = tuple(capabilities)
     _bound(_libc, wanted)
@@ -122,18 +121,18 @@ def keep_only(capabilities: Iterable[str]) -> tuple[str, ...]:
 
 
 def has(capability: str) -> bool:
-    """Whether this process may use it; its name is one of those that a process here keeps."""
+    """Whether this process has a capability of `_NUMBERS`."""
     return bool(_permitted(_libc) >> _NUMBERS[capability] & 1)
 
 
 def _bound(libc: ctypes.CDLL, names: Iterable[str]) -> None:
-    """No program that is run from here on can gain others."""
+    """Drop all others from the bounding set: no program run later can gain them."""
     for number in {*range(_MAX_CAPABILITIES)}.difference(_NUMBERS[name] for name in names):
         libc.prctl(_CAPBSET_DROP, number, 0, 0, 0)
 
 
-def _keys(nodes: Iterable[str]) -> tuple[set[int], bool]:
-    """Groups that open what not everybody may open; and whether only the right to override modes does."""
+def _access(nodes: Iterable[str]) -> tuple[set[int], bool]:
+    """Groups needed to open `nodes`; and whether one needs dac_override."""
     groups: set[int] = set()
     overrides = False
     for node in nodes:
@@ -155,25 +154,25 @@ def _may_all(mode: int, wanted: int) -> bool:
 
 
 def _leave_groups(libc: ctypes.CDLL, groups: Iterable[int]) -> bool:
-    """Root's group opens sockets through which a container runtime obeys."""
+    """Leave root's group: it may open sockets that control a container runtime."""
     wanted = sorted(groups)
     array = (ctypes.c_uint32 * len(wanted))(*wanted)
-    return bool(libc.setgroups(ctypes.c_size_t(len(wanted)), array) == 0 and libc.setresgid(NOBODY_ELSE, NOBODY_ELSE, NOBODY_ELSE) == 0)
+    return bool(libc.setgroups(ctypes.c_size_t(len(wanted)), array) == 0 and libc.setresgid(SANDBOX_USER, SANDBOX_USER, SANDBOX_USER) == 0)
 
 
 def _leave_user(libc: ctypes.CDLL) -> "Unread | None":
-    """Become somebody else for files, and for whoever is connected to; the real and the saved user id stay."""
+    """Change the effective and file system user id; the real and the saved user id stay."""
     unchanged = ctypes.c_uint32(-1)
-    changed = libc.setresuid(unchanged, ctypes.c_uint32(NOBODY_ELSE), unchanged) == 0
-    libc.setfsuid(NOBODY_ELSE)
-    if libc.setfsuid(-1) != NOBODY_ELSE or not changed:  # setfsuid always returns the user id before, never an error
+    changed = libc.setresuid(unchanged, ctypes.c_uint32(SANDBOX_USER), unchanged) == 0
+    libc.setfsuid(SANDBOX_USER)
+    if libc.setfsuid(-1) != SANDBOX_USER or not changed:  # setfsuid returns the previous user id, never an error
         call = "setresuid" if not changed else "setfsuid"
         return Unread("denied", f"the right of an owner to change files cannot be given up ({call})")
     return None
 
 
 def _may_read(path: str) -> bool:
-    """After a change of user, which takes effect from every capability until `_limit`. What is not there needs no right."""
+    """Whether any user may read it; for after a change of user, which clears the effective capabilities. A missing file needs none."""
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except PermissionError:
@@ -187,7 +186,7 @@ def _may_read(path: str) -> bool:
 
 
 def _limit(libc: ctypes.CDLL, wanted: int) -> bool:
-    """Keep of the permitted capabilities those `wanted`, and have them take effect."""
+    """Reduce permitted and effective capabilities to `wanted`."""
     header, sets = _capabilities()
     if libc.capget(header, sets) != 0:
         return False

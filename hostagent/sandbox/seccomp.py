@@ -1,7 +1,7 @@
-"""System calls that this process gives up, by a filter that the kernel runs (seccomp(2)): they answer EPERM from then on.
+"""The system call filter of a sandboxed process (seccomp(2)): refused calls fail with EPERM.
 
-What is refused is what reaches beyond the process: other processes, files and mounts, programs, sockets, the kernel itself. What
-stays is what reading needs: open, read, mmap, ioctl, threads; and what a `Grant` names. The numbers are those of Linux 6.17.
+Refused are calls that reach beyond the process: other processes, changes of files and mounts, programs, sockets, the kernel itself.
+Allowed are those that reading needs (open, read, mmap, ioctl, threads), and those of a `Grant`. The numbers are those of Linux 6.17.
 """
 
 import ctypes
@@ -26,22 +26,22 @@ _CHUNK = 200
 #: By machine, as uname(2) names it: the column of the table, and AUDIT_ARCH of audit.h. Both are little-endian.
 _MACHINES: Mapping[str, tuple[int, int]] = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
-#: Files that are made or cut: O_CREAT, O_TRUNC, and the bit of O_TMPFILE (fcntl(2)), alike on both machines.
+#: Creates or truncates a file: O_CREAT, O_TRUNC, and the bit of O_TMPFILE (fcntl(2)), alike on both machines.
 _MAKES = 0x40 | 0x200 | 0x400000
 _CLONE_THREAD = 0x10000
 #: All CLONE_NEW* that clone(2) takes: mount, cgroup, uts, ipc, user, pid, net.
 _NEW_NAMESPACES = 0x20000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
 #: socket(2): AF_UNIX; AF_INET, AF_INET6, AF_NETLINK.
 _UNIX, _FAMILIES, _STREAM, _SOCKET_TYPE = 1, (2, 10, 16), 1, 0xF
-#: Bits of open(2) that say for what: O_RDONLY has none.
+#: Access mode bits of open(2); O_RDONLY is 0.
 _WRITES = 3
 _PDEATHSIG = 1
-#: fcntl(2): F_SETOWN, F_SETSIG, F_SETOWN_EX send signals to others; F_SETLEASE makes others wait.
+#: fcntl(2): F_SETOWN, F_SETSIG, F_SETOWN_EX send signals to others; F_SETLEASE blocks others.
 _FCNTL = (8, 10, 15, 1024)
 #: ioctl(2), by the byte that names its family: block devices, terminals, file systems (X freezes one, f and 0xf5 set flags, 0x94 is
-#: btrfs), sockets. All of NVIDIA's have other ones: F, c, d, m, o, or none.
+#: btrfs), sockets. NVIDIA's have others: F, c, d, m, o, or none.
 _IOCTL_FAMILY, _IOCTL = 0xFF00, (0x1200, 0x5400, 0x5800, 0x6600, 0x8900, 0x9400, 0xF500)
-#: What a socket or an output is asked: TCGETS, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX, SIOCGIFINDEX.
+#: Requests on sockets and outputs: TCGETS, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX, SIOCGIFINDEX.
 _IOCTL_SOCKET = (0x5401, 0x541B, 0x5421, 0x5450, 0x5451, 0x8933)
 
 _libc = ctypes.CDLL(None)
@@ -50,7 +50,7 @@ Instruction = tuple[int, int, int, int]  # code, jumps if true and if false, val
 
 
 class Check(NamedTuple):
-    """A system call passes where an argument's low half, masked, is among `values`; or is not, without `among`."""
+    """Allows a system call if the low half of an argument, masked, is among `values` (or is not, with `among` False)."""
 
     argument: int
     values: tuple[int, ...]
@@ -60,11 +60,10 @@ class Check(NamedTuple):
 
 _NEVER = (Check(0, ()),)
 
-#: unix-streams: connect to unix sockets. sockets: serve and connect, by internet and netlink sockets; no unix socket of root's is open to
-#: such a process. files: make, write and remove files, where permissions and Landlock let it; no mode or owner is changed, which Landlock
-#: does not see. memory: make, and change the size of, memory that has a descriptor. programs: run others, who may have unix sockets.
-#: openat2: what a path below a root is opened by; its flags cannot be seen here, so that Landlock has to forbid writing.
-#: read-only: nothing is opened for writing; this takes, where the others give.
+#: unix-streams: connect to unix sockets. sockets: serve and connect by internet and netlink sockets; such a process cannot reach unix
+#: sockets of root. files: create, write and remove files, as permissions and Landlock allow; no change of mode or owner, which Landlock
+#: does not cover. memory: create and resize memfds. programs: run programs, which may have unix sockets. openat2: open a path below a
+#: root; the filter cannot see its flags, so Landlock has to forbid writing. read-only: no open for writing; it restricts, the others allow.
 Grant = Literal["unix-streams", "sockets", "files", "memory", "programs", "openat2", "read-only"]
 _FILES = "open openat unlink unlinkat rename renameat renameat2 link linkat"
 _SOCKETS = "connect socketpair bind listen accept accept4 sendmsg sendmmsg memfd_create"
@@ -85,10 +84,10 @@ _GRANTED: Mapping[Grant, Mapping[str, Iterable[Check]]] = {
 
 
 def refuse(grants: Collection[Grant] = ()) -> bool:
-    """Install the filter in this thread and all that it starts.
+    """Install the filter in this thread and its descendants.
 
-    False where there is none: an unknown machine, a kernel without seccomp, an earlier filter that refuses it. The process must
-    have given up new privileges before.
+    False on an unknown machine, a kernel without seccomp, or under an earlier filter that refuses it. The process must have set
+    no_new_privs before.
     """
     machine = os.uname().machine
     if machine not in _MACHINES or struct.calcsize("P") != 8:
@@ -110,7 +109,7 @@ def program(machine: str, pid: int, grants: Collection[Grant] = ()) -> list[Inst
     for name, given in checks.items():
         number = {**ALWAYS, **BY_ARGUMENTS}[name][column]
         if number is not None:
-            # What the C library tries first: it takes the older call where the kernel is older.
+            # The C library tries these first, and falls back to the older call on ENOSYS.
             block = _block(given, _ENOSYS if name in ("clone3", "openat2") else _EPERM)
             rows += [(_EQUAL, 0, len(block), number), *block]
     found = sorted(number for name, numbers in ALWAYS.items() if name not in checks and (number := numbers[column]) is not None)
@@ -122,7 +121,7 @@ def program(machine: str, pid: int, grants: Collection[Grant] = ()) -> list[Inst
 
 
 def _checks(pid: int) -> Mapping[str, Iterable[Check]]:
-    """By name of the system call: it passes where all checks do."""
+    """By system call: it is allowed if all checks pass."""
     own, own_or_self = (Check(0, (pid,)),), (Check(0, (0, pid)),)
     return {
         "ioctl": (Check(1, _IOCTL, _IOCTL_FAMILY, among=False),),
@@ -143,14 +142,14 @@ def _checks(pid: int) -> Mapping[str, Iterable[Check]]:
 
 
 def _block(checks: Iterable[Check], error: int) -> list[Instruction]:
-    """All of it is for one system call: every way through it returns."""
+    """The instructions for one system call: every path returns."""
     rows: list[Instruction] = []
     for one in checks:
         rows.append((_LOAD, 0, 0, _ARGUMENTS + 8 * one.argument))
         if one.mask != _ALL:
             rows.append((_AND, 0, 0, one.mask))
         last = len(one.values) - 1
-        # A value that is found leads past what follows the comparisons: the refusal, or the jump over it.
+        # A match jumps past the instruction after the comparisons: the refusal, or the jump over it.
         rows += [(_EQUAL, last - at + 1, 0, value) for at, value in enumerate(one.values)]
         if not one.among:
             rows.append((_JUMP, 0, 0, 1))

@@ -1,15 +1,15 @@
-"""System calls that Python has no name for."""
+"""System calls that Python lacks."""
 
 import ctypes
 import os
 from functools import lru_cache
 
-#: One number on every architecture, as of each call that came after 2019 (asm-generic/unistd.h).
+#: The same number on every architecture, as for all calls since 2019 (asm-generic/unistd.h).
 _OPENAT2 = 437
-_RESOLVE_IN_ROOT = 0x10  # openat2(2): as after chroot(2), and no magic link is followed
+_RESOLVE_IN_ROOT = 0x10  # openat2(2): as after chroot(2), without magic links
 #: f_type of statfs(2) (linux/magic.h).
 PROCFS, SYSFS = 0x9FA0, 0x62656572
-#: More than struct statfs has on any architecture; its first word is f_type.
+#: More than the size of struct statfs on any architecture; its first word is f_type.
 _STATFS_BYTES = 256
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -27,14 +27,14 @@ _HOW_BYTES = ctypes.sizeof(_How)
 
 
 def openat2_in_root(root: int, path: bytes, flags: int) -> int:
-    """open(2) as a process would that had changed its root to the directory `root`. Raises ``OSError``."""
+    """open(2) as after chroot(2) to the directory `root`. Raises ``OSError``."""
     descriptor: int = _libc.syscall(_OPENAT2, root, path, _how(flags)[1], _HOW_BYTES)
-    return descriptor if descriptor >= 0 else _refused()
+    return descriptor if descriptor >= 0 else _raise_errno()
 
 
 @lru_cache(maxsize=64)
 def _how(flags: int) -> tuple[_How, int]:
-    """With its address. Made once: that costs as much as the call."""
+    """With its address. Cached: building it costs as much as the call."""
     how = _How(flags, 0, _RESOLVE_IN_ROOT)
     return how, ctypes.addressof(how)
 
@@ -43,10 +43,10 @@ def kind_of_file_system(descriptor: int) -> int:
     """f_type of the file system that `descriptor` is on. Raises ``OSError``."""
     found = ctypes.create_string_buffer(_STATFS_BYTES)
     if _libc.fstatfs(descriptor, found) != 0:
-        _refused()
+        _raise_errno()
     return ctypes.c_ulong.from_buffer(found).value
 
 
-def _refused() -> int:
+def _raise_errno() -> int:
     number = ctypes.get_errno()
     raise OSError(number, os.strerror(number))

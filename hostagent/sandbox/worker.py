@@ -1,17 +1,17 @@
-"""The worker: a process that reads what may block in the kernel, so that nothing else waits for it.
+"""The worker: a process that makes calls which may block in the kernel, so that no other process waits for them.
 
-`Worker.start` forks it (see `hostagent.sandbox.child`). It asks its lane's fixed list of questions by itself, in a fixed
-order, while everything else is collected, and streams one JSON message an event::
+`Worker.start` forks it (see `hostagent.sandbox.child`). It asks its lane's fixed list of questions in a fixed order,
+while everything else is collected, and sends one JSON message per event::
 
-    ["begin", QUESTION, LABEL, MONOTONIC_S, ALLOWED_S]   a call that may hang starts now; what its lane allows is the most
+    ["begin", QUESTION, LABEL, MONOTONIC_S, ALLOWED_S]   a call that may hang starts now; its lane limits ALLOWED_S
     ["answer", QUESTION, ANSWER, MONOTONIC_S]            it ended
-    ["done", METHODS, ANSWER]                            these methods are complete; ANSWER is for what had none
+    ["done", METHODS, ANSWER]                            these methods are complete; ANSWER is for unanswered questions
 
-QUESTION is ``[method, argument…]``, or empty for a call whose answer nobody asks for; ANSWER is ``{"value": …}``,
+QUESTION is ``[method, argument…]``, or empty for a call without an answer; ANSWER is ``{"value": …}``,
 ``{"bytes": latin-1 text}`` or ``{"unread": [why, detail]}``.
-A call that does not end in time costs its own answer and all that come after it in this lane, and never more than
-its deadline. Every call that may hang is announced, so that the blame falls on the call that hangs. A worker that sends
-what it was not asked (`hostagent.sandbox.worker_protocol`) is listened to no more, and no worker is beyond the end of the run.
+A call that times out costs its own answer and all later ones of this lane, and never more than its deadline. Every call that may
+hang is announced, so that a timeout names the call that hangs. The parent stops reading from a worker that breaks the protocol
+(`hostagent.sandbox.worker_protocol`), and from every worker at the end of the run.
 """
 
 import json
@@ -24,34 +24,34 @@ from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread
 from hostagent.sandbox import least_privileges
 from hostagent.sandbox.child import Child, Send
-from hostagent.sandbox.worker_protocol import LONGEST, Heard, Question, RefusedError
-from hostagent.sandbox.worker_spec import CAGE, CALL_S, LOAD_S, LOCKING, LOOKING, Lane
+from hostagent.sandbox.worker_protocol import LONGEST, MessageValidator, Question, RefusedError
+from hostagent.sandbox.worker_spec import CALL_S, LOAD_S, LOCKING, LOOKING, SANDBOX, Lane
 
-#: A deadline that passed while the parent was busy gets this long for an answer that is already on its way.
+#: Seconds for an answer that is already in the pipe, where the deadline passed while the parent was busy.
 _GRACE_S = 0.05
-#: What stands for "no end" in a message.
+#: "No limit" in a message.
 _DAY_S = 86400.0
 _STARTING, _LOOKED = "the start of the worker", f"the step after {LOOKING}"
-#: Characters of a message that was refused.
+#: Characters shown of a rejected message.
 _SHOWN = 80
 
 
 class Worker:
-    """One lane's worker, from outside. ``ask`` waits for it at most until the deadline of the call that it is in."""
+    """The worker of one lane, from its parent. ``ask`` waits at most until the deadline of the current call."""
 
     def __init__(self, lane: Lane, root: str = "/", ends: float = math.inf) -> None:
-        """`ends` is when the whole run ends, on the monotonic clock: no call is waited for beyond it."""
+        """`ends`: end of the whole run on the monotonic clock; no call is awaited beyond it."""
         self.lane = lane
         self._root = root
         self._ends = ends
         self._child = Child()
         self._not_running = Unread("error", "the worker is not running")
-        self._heard = Heard()
+        self._validator = MessageValidator()
         self._answers: dict[Question, Answer | Unread] = {}
-        self.took_s: dict[Question, float] = {}  # as the worker says it
+        self.took_s: dict[Question, float] = {}  # by the worker's clock
         self._done: dict[str, Answer | Unread] = {}
         self._call: tuple[Question, str, float, float] = ((), _STARTING, 0.0, LOAD_S)
-        self._is_called = False  # it has begun, and not ended
+        self._is_called = False  # begun and not ended
 
     @property
     def pid(self) -> int:
@@ -60,17 +60,17 @@ class Worker:
 
     @property
     def pipe(self) -> int:
-        """What the process that asks has to keep open."""
+        """The descriptor that the asking process has to keep open."""
         return self._child.pipe
 
     @property
-    def cage(self) -> dict[str, Any]:
-        """What held while the lane's library was asked, once it is known; by `library_sandbox`. {} where none was."""
-        answer = self._answers.get(CAGE)
+    def sandbox(self) -> dict[str, Any]:
+        """The sandbox of the lane's library (`library_sandbox`), once it is known; {} where no library was loaded."""
+        answer = self._answers.get(SANDBOX)
         return answer if isinstance(answer, dict) else {}
 
     def start(self) -> None:
-        """Fork. A host that is out of processes or descriptors has no answers from a worker, and every other answer.
+        """Fork. On a host that is out of processes or descriptors only this worker's answers are missing.
 
         Raises ``RuntimeError`` in a process with threads.
         """
@@ -81,24 +81,24 @@ class Worker:
             self._not_running = Unread("error", f"the worker cannot start: {error}")
 
     def _work(self, send: Send) -> None:
-        """In the worker."""
-        telling = _Telling(send)
+        """Runs in the worker."""
+        events = _EventSender(send)
         try:
             least_privileges.worker()
-            self.lane.read(self.lane, telling.ask, telling.done, self._root, self._ends)
+            self.lane.read(self.lane, events.ask, events.done, self._root, self._ends)
         except BrokenPipeError:
             raise
         except Exception as error:  # a bug here is an answer too
             crashed = Unread("error", f"the worker crashed: {type(error).__name__}: {error}")
-            telling.done("read", "list", *self.lane.methods, rest=crashed)
+            events.done("read", "list", *self.lane.methods, rest=crashed)
 
     def hand_over(self) -> None:
-        """Another process asks from now on; this one only ends the worker."""
+        """Close this end of the pipe: another process asks, this one only ends the worker."""
         if self.pid:
             self._child.hand_over()
 
     def close(self) -> int:
-        """Kill the worker and reap it, or leave it where the kernel does not let it die: its process id then, else 0."""
+        """Kill the worker and reap it. Returns 0, or its process id if it is stuck in the kernel."""
         return self._child.close()
 
     def ask(self, method: str, *arguments: str) -> "Answer | Unread":
@@ -116,33 +116,33 @@ class Worker:
         return answer
 
     def _receive(self) -> None:
-        """What has come; or the deadline of the call under way, or of the run, or the worker's end."""
+        """Handle the next messages, a deadline of the current call or the run, or the worker's end."""
         messages: list[bytes] | None = []
         taken: dict[str, Callable[..., None]] = {"begin": self._begin, "answer": self._end, "done": self._complete}
         if time.monotonic() < self._ends + _GRACE_S:
             try:
                 messages = self._child.receive(max(self._call_ends() - time.monotonic(), _GRACE_S), LONGEST)
                 for message in messages or ():
-                    event, *rest = self._heard.event(message)
+                    event, *rest = self._validator.event(message)
                     taken[event](*rest)
             except (RefusedError, OverflowError) as error:
                 self._end_all(Unread("error", f"the {self.lane.name} worker said what it was not asked after {self._call[1]}: {error}"))
                 return
         if messages is None:
-            self._ended()
-        # What has come counts, also where the parent was busy; but whoever keeps talking has no longer than the run.
+            self._on_exit()
+        # Messages count even if the parent was busy, but a worker that keeps sending has no longer than the run.
         elif time.monotonic() >= (self._ends + _GRACE_S if messages else self._call_ends()):
-            self._hung()
+            self._on_timeout()
 
     def _call_ends(self) -> float:
         _, _, began, allowed_s = self._call
         return min(began + allowed_s, self._ends)
 
     def _begin(self, question: Question, label: str, at: float, allowed_s: float) -> None:
-        """What a worker says of time can only take some from it."""
+        """Times from the worker can only shorten its deadline."""
         if self._is_called or (question and not self._may_be_asked(question)):
             raise RefusedError(" ".join(question)[:_SHOWN] or label[:_SHOWN])
-        waits = label == LOCKING and self._call[1] in (_STARTING, _LOOKED)  # and nobody waits for a lock twice
+        waits = label == LOCKING and self._call[1] in (_STARTING, _LOOKED)  # a worker waits for its lock once
         most_s = math.inf if waits else self.lane.allowed_s(question, label)
         self._is_called, self._call = True, (question, label, min(at, time.monotonic()), min(allowed_s, most_s))
 
@@ -161,21 +161,21 @@ class Worker:
             self._done.setdefault(method, rest)
 
     def _may_be_asked(self, question: Question) -> bool:
-        """Once, until its method is complete."""
+        """Each question once, until its method is complete."""
         method, *arguments = question
         if method in self._done or question in self._answers:
             return False
-        return question == CAGE or method in self.lane.methods or (len(arguments) == 1 and self.lane.has(method, *arguments))
+        return question == SANDBOX or method in self.lane.methods or (len(arguments) == 1 and self.lane.has(method, *arguments))
 
-    def _hung(self) -> None:
+    def _on_timeout(self) -> None:
         question, label, began, allowed_s = self._call
         if question:
-            asked_s = min(allowed_s, max(0, round(self._ends - began, 1)))  # less where the run's own deadline came first
+            asked_s = min(allowed_s, max(0, round(self._ends - began, 1)))  # less where the run ended first
             self._answers[question] = Unread("timeout", f"{label}: no answer in {asked_s:g} s")
         self._end_all(Unread("timeout", f"not asked: {label} hangs"))
 
-    def _ended(self) -> None:
-        """The pipe closed without the last word: the library crashed, or somebody killed the worker."""
+    def _on_exit(self) -> None:
+        """The pipe closed before ``done``: the library crashed, or the worker was killed."""
         question, label, _, _ = self._call
         gone = Unread("error", f"the reading process ended in {label}")
         if question:
@@ -183,14 +183,14 @@ class Worker:
         self._end_all(gone)
 
     def _end_all(self, unread: Unread) -> None:
-        """Listen no more: a worker that writes on ends of it, where it can."""
+        """Close the pipe, which ends a worker that keeps writing."""
         if self._child.pipe >= 0:
             self._child.hand_over()
         for method in ("read", "list", *self.lane.methods):
             self._done.setdefault(method, unread)
 
     def _without_answer(self, question: tuple[str, ...]) -> Unread:
-        """What a question means that the worker did not answer, once its method is done."""
+        """The answer to a question that the worker did not answer, once its method is done."""
         rest = self._done[question[0]]
         if isinstance(rest, Unread):
             return rest
@@ -200,30 +200,30 @@ class Worker:
         parent, _, name = path.rpartition("/")
         names = self._answers.get(("list", parent))
         if isinstance(names, list):
-            # The file exists but the worker was not told to read it: a bug in hostagent.
+            # The file exists but is not on the worker's list: a bug in hostagent.
             return Unread("error", f"{path} is not read") if name in names else Unread("absent", f"{path}: no such file")
         if isinstance(names, Unread) or not parent:
             return Unread("absent", f"{path}: no such file") if names is None or names.why == "absent" else names
         return self._without_answer(("list", parent))
 
 
-class Hung:
-    """Stands for a worker that is not started, because one of an earlier pass still hangs in that driver."""
+class HungWorker:
+    """In place of a worker that is not started, because one of an earlier pass still hangs in that driver."""
 
     pid, pipe = 0, -1
 
-    def __init__(self, lane: Lane, left: int) -> None:
-        """`left`: the process id of the one that hangs."""
+    def __init__(self, lane: Lane, pid: int) -> None:
+        """`pid`: the process that hangs."""
         self.lane = lane
-        self.cage: dict[str, Any] = {}
+        self.sandbox: dict[str, Any] = {}
         self.took_s: dict[Question, float] = {}
-        self._late = Unread("timeout", f"not asked: process {left} of an earlier pass hangs in the {lane.name} driver")
+        self._late = Unread("timeout", f"not asked: process {pid} of an earlier pass hangs in the {lane.name} driver")
 
     def start(self) -> None:
-        """There is nothing to start."""
+        """Nothing to start."""
 
     def hand_over(self) -> None:
-        """There is nothing to give."""
+        """Nothing to hand over."""
 
     def close(self) -> int:
         return 0
@@ -232,24 +232,24 @@ class Hung:
         return self._late
 
 
-class _Telling:
-    """The worker's own side: every call is announced, made, and answered."""
+class _EventSender:
+    """Runs in the worker: announces each call, makes it, sends the answer."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
 
     def ask(self, question: tuple[str, ...], label: str, call: Callable[[], Any], allowed_s: float = CALL_S) -> Any:
-        """What `call` answers. An empty `question` announces a call whose answer the parent does not need."""
-        self._tell("begin", question, label, time.monotonic(), min(allowed_s, _DAY_S))
+        """The answer of `call`. With an empty `question` the parent gets no answer."""
+        self._send_event("begin", question, label, time.monotonic(), min(allowed_s, _DAY_S))
         answer = call()
-        self._tell("answer", question, _encoded(answer if question else None), time.monotonic())
+        self._send_event("answer", question, _encoded(answer if question else None), time.monotonic())
         return answer
 
     def done(self, *methods: str, rest: "Answer | Unread" = None) -> None:
-        """These methods are complete; what of theirs was asked and not answered is `rest`, or absent."""
-        self._tell("done", methods, _encoded(rest))
+        """These methods are complete; their unanswered questions are `rest`, or absent."""
+        self._send_event("done", methods, _encoded(rest))
 
-    def _tell(self, *event: Any) -> None:
+    def _send_event(self, *event: Any) -> None:
         self._send(json.dumps(event).encode())
 
 

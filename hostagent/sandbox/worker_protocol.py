@@ -1,6 +1,6 @@
-"""What the parent takes from a worker: a library of somebody else's runs there, and may write what it likes.
+"""Validates messages of a worker, which runs third-party code and may send anything.
 
-Everything is counted before it is parsed, since nothing interrupts a parser of JSON, and only what can have been asked is kept.
+Size and number of values are checked before parsing: no deadline interrupts a JSON parser.
 """
 
 import json
@@ -10,9 +10,9 @@ from typing import Any, NoReturn, get_args
 from hostagent.core.answers import MIB, Answer
 from hostagent.core.unread import Unread, Why
 
-#: Bytes of one message, of all; messages; values of one. A file has at most 1 MiB, and up to six bytes stand for one of its.
+#: Bytes of one message, of all; messages; values of one. A file has at most 1 MiB, and JSON encodes a byte in up to six.
 LONGEST, _MAX_BYTES, _MAX_MESSAGES, _MAX_VALUES = 8 * MIB, 64 * MIB, 4 * 65536, 100_000
-#: Of texts that say what is asked, or why there is no answer; of texts in a question; digits of a number.
+#: Characters of a question or a detail; texts in a question; digits of a number.
 _MAX_TEXT, _MAX_WORDS, _MAX_DIGITS = 8192, 8, 25
 _WHYS = frozenset(get_args(Why))
 
@@ -20,11 +20,11 @@ Question = tuple[str, ...]
 
 
 class RefusedError(Exception):
-    """What a worker sent is no part of what it was asked."""
+    """A message of a worker breaks the protocol, or answers no question."""
 
 
-class Heard:
-    """One worker's messages, one after the other. As tuples: a NamedTuple costs the start of every run two milliseconds."""
+class MessageValidator:
+    """Validates the messages of one worker. As tuples: a NamedTuple costs every start two milliseconds."""
 
     def __init__(self) -> None:
         self._bytes = self._messages = 0
@@ -42,10 +42,11 @@ class Heard:
             raise RefusedError(f"a message of {values} values, wanted at most {_MAX_VALUES}")
         try:
             text = message.decode()
-            said, end = _JSON.raw_decode(text)
+            fields, end = _JSON.raw_decode(text)
             if end != len(text):
                 _refuse(text)
-            return tuple([shaped(one) for shaped, one in zip(_SHAPES[said[0]], said, strict=True)])  # no generator: of hundreds, that costs
+            # a list, no generator: that costs, of hundreds
+            return tuple([shaped(one) for shaped, one in zip(_SHAPES[fields[0]], fields, strict=True)])
         except RecursionError as error:
             raise RefusedError("a message that is too deep") from error
         except (ValueError, TypeError, KeyError) as error:
@@ -55,7 +56,7 @@ class Heard:
 def _question(texts: Any) -> Question:
     if not isinstance(texts, list) or len(texts) > _MAX_WORDS:
         raise TypeError
-    if len("".join(texts)) > _MAX_TEXT:  # what is no text raises here
+    if len("".join(texts)) > _MAX_TEXT:  # raises ``TypeError`` unless all are texts
         _text(max(texts, key=len))
     return tuple(texts)
 
@@ -90,7 +91,7 @@ def _bytes(text: Any) -> bytes:
 
 
 def _number(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Reading a number of a million digits takes minutes."""
+    """A bounded parser: a number of a million digits takes minutes."""
 
     def read(digits: str) -> Any:
         return kind(digits) if len(digits) <= _MAX_DIGITS else _refuse(digits)
@@ -102,7 +103,7 @@ def _refuse(_: str) -> NoReturn:
     raise ValueError("no number")
 
 
-#: Made once: that costs as much as a message.
+#: Built once: that costs as much as a message.
 _JSON = json.JSONDecoder(parse_int=_number(int), parse_float=_number(float), parse_constant=_refuse)
 _SHAPES: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "begin": (str, _question, _text, _moment, _moment),

@@ -1,4 +1,4 @@
-"""Lanes: what may block in one kernel driver is read by one worker, so that no driver's hang costs more than its own facts."""
+"""Lanes: one worker per kernel driver makes the calls that may block in it, so that a hanging driver costs only its own facts."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -6,26 +6,26 @@ from typing import Any, NamedTuple
 from hostagent.core.answers import Answer
 from hostagent.core.unread import Unread
 
-#: Announces a call, makes it, sends its answer: (question or () where the parent needs no answer, label, call, seconds allowed).
+#: Announces a call, makes it, sends the answer: (question or () where the parent needs no answer, label, call, seconds allowed).
 Ask = Callable[..., Any]
 #: Seconds one call may take. Every call on a healthy host takes a few milliseconds.
 CALL_S = 1.0
-#: Seconds to load this program's own parts: a cold or throttled disk, never the kernel driver.
+#: Seconds to import hostagent's own modules: from a cold or throttled disk, never a kernel driver.
 LOAD_S = 10.0
-#: Seconds to read the product data (VPD) of a card, which hands them out four bytes at a time.
+#: Seconds to read the product data (VPD) of a card, which returns four bytes at a time.
 VPD_S = 5.0
-#: How the labels of what takes longer than a call begin.
+#: Labels of steps that take longer than a call begin so.
 ENTERING, LOADING, PRODUCT_DATA = "entering the cage", "loading", "product data (VPD) of"
-#: What a worker does first: it waits for another one, as long as the run lasts.
+#: The first step of a worker: it waits for the lane's lock, as long as the run lasts.
 LOCKING = "waiting for the lane's lock"
-#: And before that: whether there is anything to ask.
+#: Before that: whether there is anything to ask.
 LOOKING = "looking for devices"
-#: Nobody's question: a worker tells so in which cage its library is asked.
-CAGE = ("cage",)
+#: No reader asks it: a worker reports by it the sandbox of its library.
+SANDBOX = ("cage",)
 
 
 def allowed_s(question: tuple[str, ...], label: str) -> float:
-    """Seconds that a call may take, by its label: of a lane without times of its own.
+    """Seconds that a call may take, by its label; the default of lanes.
 
     >>> allowed_s((), "loading psutil"), allowed_s(("network", "devices"), "list /sys/class/net")
     (10.0, 1.0)
@@ -36,24 +36,24 @@ def allowed_s(question: tuple[str, ...], label: str) -> float:
 
 
 class Rights(NamedTuple):
-    """What the cage (`hostagent.sandbox.library_sandbox`) leaves to a library that a worker loads."""
+    """What the sandbox (`hostagent.sandbox.library_sandbox`) allows to a library that a worker loads."""
 
-    #: Of root's: names of capabilities(7).
+    #: Of root: names of capabilities(7).
     capabilities: tuple[str, ...]
-    #: Streams to unix sockets that everybody may connect to.
+    #: Whether it may connect to unix sockets that every user may connect to.
     sockets: bool
-    #: How the driver's names begin, in /dev and in /proc/devices, and the major number of its own that is not listed there.
+    #: Prefix of the driver's names in /dev and /proc/devices, and a major number of it that is not listed there.
     driver: str
     major: int
     #: A pattern: names below /dev (``nvidia0``, ``infiniband/uverbs0``) that the library has to open.
     opens: str
-    #: Where it may read, besides its own directory; and directories of its data, where there is no driver.
+    #: Directories it may read apart from its own; and those of its data, which also a tree without a driver has.
     reads: tuple[str, ...]
     data: tuple[str, ...]
     #: Address space, and open files.
     memory_bytes: int
     files: int
-    #: The directory of sysfs whose entries have the numbers of these devices, where a major number is not theirs alone.
+    #: Directory of sysfs with the numbers of these devices, where other drivers share the major number.
     numbers: str = ""
 
 
@@ -62,34 +62,34 @@ def never(files: Any) -> None:
 
 
 class Lane(NamedTuple):
-    """One driver's questions. They are asked in a fixed order by a worker of their own, whatever the parent asks for.
+    """The questions of one driver. Its worker asks them all in a fixed order, whatever the parent asks for.
 
-    What reads the host is handed in, in the types of `hostagent.host`: ``Files``, ``Root``.
+    Functions get readers of the host as arguments, of the types ``Files`` and ``Root`` of `hostagent.host`.
     """
 
     name: str
-    #: Methods that are this lane's alone, such as ``nvml``.
+    #: Methods that only this lane answers, such as ``nvml``.
     methods: tuple[str, ...]
-    #: Directories whose files and lists (``read``, ``list``) take the driver's locks.
+    #: Directories in which ``read`` and ``list`` take the driver's locks.
     directories: tuple[str, ...]
     #: Whether a file below them is of use: reading one takes locks.
     is_wanted: Callable[[str], bool]
-    #: Waits for the lane's lock, until that moment on the monotonic clock at most: why this process has it not, if so.
+    #: Waits for the lane's lock until that time on the monotonic clock; ``Unread`` where it did not get it.
     lock: Callable[[Any, float], "Unread | None"]
-    #: Seconds that a call may take, by question and label: what a worker says is at most that.
+    #: Seconds that a call may take, by question and label; caps what a worker sends.
     allowed_s: Callable[[tuple[str, ...], str], float]
     rights: Rights
-    #: Asks the methods' questions; why none could be asked, if so. ``(ask, files, root)``.
+    #: Asks the questions of the methods; ``Unread`` where none could be asked. ``(ask, files, root)``.
     ask_all: Callable[[Ask, Any, Any], "Unread | None"]
-    #: Lets go of the driver.
+    #: Releases the driver.
     end: Callable[[], None]
-    #: The worker's work: ``(lane, ask, done, root, ends)``, see `hostagent.host.worker_reading.read_lane`.
+    #: Runs the worker: ``(lane, ask, done, root, ends)``, see `hostagent.host.worker_reading.read_lane`.
     read: Callable[..., None]
-    #: Of a host that needs no worker: what is answered there, and all else is absent. None where one is needed. It must not hang.
+    #: The answers on a host that needs no worker, all others are absent; None where one is needed. It must not hang.
     idle: "Callable[[Any], Mapping[tuple[str, ...], Answer | Unread] | None]" = never
 
     def has(self, method: str, path: str) -> bool:
-        """Whether this lane answers that question."""
+        """Whether this lane answers the question."""
         return method in self.methods or (method in ("read", "list") and any(below(path, one) for one in self.directories))
 
 

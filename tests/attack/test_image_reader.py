@@ -16,7 +16,7 @@ from hostagent.engine.collector_process import Forked, Place
 from hostagent.engine.target import Evidence, open_host
 from hostagent.facts.os import Os
 from hostagent.host.answer_file import AnswerFile
-from hostagent.host.current_question import UnderWay
+from hostagent.host.current_question import CurrentQuestion
 from hostagent.host.encoding import STRICT
 from tests import recorded
 
@@ -105,11 +105,11 @@ def test_a_fact_is_taken():
 )
 def test_a_question_that_is_none_is_not_waited_for(data):
     """In the memory that it shares with its parent."""
-    shared = UnderWay(STRICT)
+    shared = CurrentQuestion(STRICT)
     shared._coding = STRICT._replace(dumps=lambda _: data)
-    shared.say(("read",))
+    shared.set(("read",))
     shared._coding = STRICT
-    asked, _ = shared.look()
+    asked, _ = shared.get()
     assert asked in ((), ("read",))
     shared.close()
 

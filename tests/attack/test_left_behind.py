@@ -218,13 +218,13 @@ def test_where_there_are_no_namespaces_the_copy_goes_with_the_run_too(number, tm
 def test_a_copy_that_a_kill_of_every_process_left_goes_with_the_next_run(tmp_path):
     pid, temporary = of_rpm("root in a container", tmp_path)
     (copy,) = temporary.iterdir()
-    leftover.remove_left()
+    leftover.remove_orphans()
     assert copy.exists(), "its owner lives"
     os.killpg(pid, signal.SIGKILL)
     ended(pid)
     assert until(lambda: not rpms_of_this_test())
     assert copy.exists()
-    leftover.remove_left()
+    leftover.remove_orphans()
     assert list(temporary.iterdir()) == []
 
 

@@ -15,8 +15,9 @@ import tempfile
 import time
 
 from hostagent.core.unread import Unread
+from hostagent.domains.network import read_interface_addresses, read_netlink, read_network_answers
 from hostagent.engine.collect import collect
-from hostagent.engine.questions import DOMAINS, live_backend, netaddresses, netlink, networkread
+from hostagent.engine.questions import DOMAINS, live_backend
 from hostagent.facts.network import Network
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
@@ -45,7 +46,7 @@ def read(root, kind):
     tape = {}
     try:
         source = Source(
-            live_backend(root, kind, workers=[worker]), heard=lambda question, answer: tape.update({" ".join(question): answer})
+            live_backend(root, kind, workers=[worker]), on_answer=lambda question, answer: tape.update({" ".join(question): answer})
         )
         facts, _ = collect(source, ["Network"])
         return plain(facts.of(Network)), {key: plain(answer) for key, answer in tape.items() if key.startswith("network ")}
@@ -65,7 +66,7 @@ def settled():
     for _ in range(_READINGS):
         _, _, before = told()
         network, tape = read("/", "live")
-        tables = netaddresses.by_tables(Files(Root()), "/proc/self/net")
+        tables = read_interface_addresses.by_tables(Files(Root()), "/proc/self/net")
         links, addresses, after = told()
         if before == after:
             return network, tape, tables, links, addresses
@@ -120,10 +121,10 @@ def reader(place):
     network, tape = read(place, "host-root")
     after = os.stat("/proc/self/ns/net").st_ino
     # As the worker does it, and for good: no interface of a test machine has an RDMA device, so the worker asks DCB of none.
-    apart = plain(netlink.dcb("va"))
+    apart = plain(read_netlink.dcb("va"))
     root = Root(place)
-    networkread.entered(root, networkread.namespace(root))
-    return {"own": [before, after], "network": network, "tape": tape, "dcb": [apart, plain(netlink.dcb("va"))]}
+    read_network_answers.entered(root, read_network_answers.namespace(root))
+    return {"own": [before, after], "network": network, "tape": tape, "dcb": [apart, plain(read_netlink.dcb("va"))]}
 
 
 MODES = {"own": own, "apart": lambda _: apart(), "pod": pod, "reader": reader}

@@ -10,12 +10,12 @@ import sys
 import pytest
 
 from hostagent.domains.kubelet.config.canonical import canonical
-from hostagent.domains.kubelet.config.effective import Told, effective
+from hostagent.domains.kubelet.config.effective import KubeletInputs, effective
 from hostagent.domains.kubelet.config.flags import paths_of
 from hostagent.domains.kubelet.config.schema import decode, schema_of
 from hostagent.domains.kubelet.read_allocations import read_state_file
 from hostagent.domains.kubelet.read_files import Files
-from hostagent.domains.kubelet.tables.versions import MEASURED
+from hostagent.domains.kubelet.tables.defaults import MEASURED
 from hostagent.facts.kubelet import KubeletConfig
 from hostagent.testing import host
 from tests.real.kubelet_configs import CASES, HOME, INLINE, KIND, random_cases, told
@@ -32,7 +32,7 @@ def ours(flags, files, machine):
     """What the reader reads of these files, and what the engine makes of it."""
     paths = paths_of(flags)
     read = Files(host(files)).all(paths.config, paths.config_dir)
-    return effective(Told(f"1.{MINOR}.4", flags, read), machine)
+    return effective(KubeletInputs(f"1.{MINOR}.4", flags, read), machine)
 
 
 def served(configz):

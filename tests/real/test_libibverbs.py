@@ -73,7 +73,7 @@ def test_it_loads_in_the_cage_and_without_devices_its_ports_are_unknown():
     with running() as worker:
         assert worker.ask("rdma", "library") == {"path": f"{_DIRECTORY}/{LIBRARY}", "dmabuf": True}
         assert worker.ask("rdma", "verbs", "mlx5_0", "1") == Unread("error", "ibv_get_device_list: function not implemented")
-        assert (worker.cage["capabilities"], worker.cage["user"], worker.cage["sockets"]) == ([], 65533, False)
+        assert (worker.sandbox["capabilities"], worker.sandbox["user"], worker.sandbox["sockets"]) == ([], 65533, False)
     assert seen() == before
 
 
@@ -108,14 +108,14 @@ def test_in_the_cage_it_finds_a_card_loads_its_provider_and_opens_its_node_alone
         assert worker.ask("rdma", "device", "mlx5_0")["node"] == "uverbs0"
         assert worker.ask("rdma", "port", "mlx5_0", "1")["state"] == "4: ACTIVE"
         assert worker.ask("rdma", "verbs", "mlx5_0", "1") == _NO_DRIVER
-        assert (worker.cage["capabilities"], worker.cage["user"]) == ([], 65533)
+        assert (worker.sandbox["capabilities"], worker.sandbox["user"]) == ([], 65533)
 
 
 def test_a_node_that_is_roots_alone_takes_one_right_more(card):
     os.chmod("/dev/infiniband/uverbs0", 0o600)
     with running(RDMA) as worker:
         assert worker.ask("rdma", "verbs", "mlx5_0", "1") == _NO_DRIVER
-        assert worker.cage["capabilities"] == ["dac_override"]
+        assert worker.sandbox["capabilities"] == ["dac_override"]
 
 
 def test_an_ordinary_user_asks_as_well(card):
@@ -124,7 +124,7 @@ def test_an_ordinary_user_asks_as_well(card):
     with running(RDMA) as worker:
         assert worker.ask("rdma", "port", "mlx5_0", "1")["state"] == "4: ACTIVE"
         assert worker.ask("rdma", "verbs", "mlx5_0", "1") == _NO_DRIVER
-        assert (worker.cage["capabilities"], worker.cage["user"], worker.cage["system_calls"]) == ([], NOBODY, True)
+        assert (worker.sandbox["capabilities"], worker.sandbox["user"], worker.sandbox["system_calls"]) == ([], NOBODY, True)
 
 
 def test_without_its_node_a_card_is_not_asked(card):

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 
-from hostagent.domains.nccl.read_libraries import read_found, read_libraries, read_plugins
+from hostagent.domains.nccl.read_libraries import read_candidates, read_libraries, read_plugins
 from hostagent.engine.questions import live_backend
 from hostagent.host.source import Source
 from tests.real.conftest import need_real
@@ -47,8 +47,8 @@ def test_each_real_library_is_found_and_says_its_version(tmp_path):
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/ld.so.cache").write_bytes(linker_cache(()))
     job = {"variables": {"LD_LIBRARY_PATH": "/opt/job/lib"}, "home": None, "people": []}
-    source = Source(live_backend(str(tmp_path), "image"), answers={JOB: job})
-    found = read_libraries(source, read_found(source))
+    source = Source(live_backend(str(tmp_path), "image"), cached={JOB: job})
+    found = read_libraries(source, read_candidates(source))
     assert {one.path: one.version for one in found} == wanted
     assert [one.place for one in found] == ["LD_LIBRARY_PATH", "linker", *["directory"] * 4, "python"]
     assert all(re.fullmatch(r"1[0-9]\.[0-9]", one.cuda) for one in found)
@@ -93,8 +93,8 @@ def test_the_loader_misses_what_we_say_is_missing(tmp_path):
         said = subprocess.run(["ldd", plugin], env=environment, capture_output=True, text=True, check=True, cwd="/").stdout
         theirs = tuple(sorted(re.findall(r"^\s*(\S+) => not found$", said, re.MULTILINE)))
         job = {"variables": {"LD_LIBRARY_PATH": search, "NCCL_NET_PLUGIN": str(plugin)}, "home": None, "people": []}
-        source = Source(live_backend("/"), answers={JOB: job})
-        found = read_found(source)
+        source = Source(live_backend("/"), cached={JOB: job})
+        found = read_candidates(source)
         (ours,) = (one for one in read_plugins(source, found, read_libraries(source, found)) if one.path == str(plugin))
         assert ours.missing == theirs, (number, said)
         seen.add(len(theirs))

@@ -247,7 +247,7 @@ def cut(path, size=200):
 
 #: In a copy: what an interrupted upgrade or a full disk leaves.
 BROKEN = {
-    "a module is cut short": lambda copy: cut(copy / "hostagent/engine/collect/__init__.py", 30),
+    "a module is cut short": lambda copy: cut(copy / "hostagent/engine/collect.py", 30),
     "a module is gone": lambda copy: (copy / "hostagent/engine/evaluate.py").unlink(),
     "a check does not load": lambda copy: (copy / "hostagent_checks/gpu/row_remap.py").write_text("def"),
     "the package of checks does not load": lambda copy: (copy / "hostagent_checks/__init__.py").write_text("def"),

@@ -6,9 +6,8 @@ reboots, often days after the upgrade. On RHEL 8 and 9 an enabled module stream 
 
 from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, skip
 from hostagent.domains.driver.owned import image_of
-from hostagent.domains.packages.commands import hold
+from hostagent.domains.packages.commands import hold, moves
 from hostagent.domains.packages.tables.names import DRIVER_MODULE, driver_part
-from hostagent.domains.packages.upgrades import moves
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.platform import Platform

@@ -5,9 +5,8 @@ package is a hold, a pin, or the blacklist of the upgrader; an upgrader that tak
 """
 
 from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, skip
-from hostagent.domains.packages.commands import hold
+from hostagent.domains.packages.commands import hold, moves
 from hostagent.domains.packages.tables.names import TOOLKIT_PACKAGES, driver_part
-from hostagent.domains.packages.upgrades import moves
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 

@@ -6,7 +6,7 @@ A GPU whose link is as fast as its slot can be passes, whatever the slots of its
 """
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip
-from hostagent.domains.topology.speed import gigatransfers
+from hostagent.core.tables.pci import gigatransfers
 from hostagent.facts.gpu import Gpu
 
 from ._judged import skip_of_virtual_machine

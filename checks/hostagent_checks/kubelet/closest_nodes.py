@@ -7,7 +7,7 @@ declares pods that take a part of the host (sub_node).
 """
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip
-from hostagent.domains.topology.nodes import cpu_nodes
+from hostagent.domains.topology.distance import cpu_nodes
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import NumaNode, Topology
 from hostagent.profile import Profile

@@ -28,8 +28,8 @@ def gates(kubelet: Kubelet) -> Findings:
     on = [name for name, value in need(accepted(kubelet).feature_gates) if value]
     if not on:
         return
+    from hostagent.domains.kubelet.tables.defaults import NEWEST, OLDEST
     from hostagent.domains.kubelet.tables.gates import gates_of  # a kubelet without gates pays nothing for the table
-    from hostagent.domains.kubelet.tables.versions import NEWEST, OLDEST
 
     known = gates_of(min(max(_minor(need(kubelet.version)), OLDEST), NEWEST))
     alpha = sorted(name for name in on if name == _ALL or (name in known and known[name].stage == "a"))

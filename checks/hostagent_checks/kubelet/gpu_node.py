@@ -7,7 +7,7 @@ it where its extra podresources is installed.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.domains.topology.nodes import cpu_nodes
+from hostagent.domains.topology.distance import cpu_nodes
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology

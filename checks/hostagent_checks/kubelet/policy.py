@@ -9,7 +9,7 @@ from coming back to the same host.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.domains.topology.nodes import cpu_nodes
+from hostagent.domains.topology.distance import cpu_nodes
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
 from hostagent.profile import Profile

@@ -5,7 +5,7 @@ refused. Reserve as many of each node.
 """
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip
-from hostagent.domains.topology.nodes import cpu_nodes
+from hostagent.domains.topology.distance import cpu_nodes
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology

@@ -7,9 +7,8 @@ and the profile's rdma.traffic_class say it. What a job sets by itself is seen w
 from collections.abc import Iterator
 
 from hostagent.check import NOT_APPLICABLE, Finding, Findings, Severity, Step, Unread, UnreadError, check, fail, need, warn
-from hostagent.domains.network.priority import priority_of
 from hostagent.domains.network.rails import JobRails
-from hostagent.domains.network.stack import cards
+from hostagent.domains.network.stack import cards, priority_of
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.network import Network
 from hostagent.facts.rdma import RdmaPort

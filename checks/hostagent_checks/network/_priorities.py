@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from hostagent.check import NOT_APPLICABLE, Finding, Step, Unread, UnreadError, fail, most, need, skip
-from hostagent.domains.network.priority import priority_of as of_class
 from hostagent.domains.network.stack import cards
+from hostagent.domains.network.stack import priority_of as of_class
 from hostagent.facts.network import Priorities
 from hostagent.profile import Profile
 

@@ -4,7 +4,7 @@ The Linux driver of the current branches is built for x86_64 and aarch64. A node
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.domains.system.tables.distributions import ARCHITECTURES
+from hostagent.domains.system.distributions import ARCHITECTURES
 from hostagent.facts.os import Os
 
 

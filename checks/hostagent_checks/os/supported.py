@@ -5,7 +5,7 @@ NVIDIA's driver cannot be installed as a package there. Where one of the distrib
 """
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip
-from hostagent.domains.system.tables.distributions import DISTRIBUTIONS, repository, versions
+from hostagent.domains.system.distributions import DISTRIBUTIONS, repository, versions
 from hostagent.facts.driver import Driver
 from hostagent.facts.os import Os
 from hostagent.facts.platform import Platform

@@ -6,8 +6,7 @@ the next install or upgrade stops with "Depends: nvidia-container-toolkit-base (
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.driver.owned import image_of
-from hostagent.domains.packages.commands import hold
-from hostagent.domains.packages.upgrades import moves
+from hostagent.domains.packages.commands import hold, moves
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform

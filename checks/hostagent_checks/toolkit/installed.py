@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.domains.packages.commands import install
 from hostagent.domains.packages.tables.names import TOOLKIT_BASE, TOOLKIT_PACKAGES
-from hostagent.domains.runtime.access import GpuAccess
+from hostagent.domains.runtime.access import GpuAccess, reached_without
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.domains.runtime.toolkit_need import reached_without
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.toolkit import Toolkit

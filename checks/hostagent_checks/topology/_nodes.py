@@ -1,7 +1,7 @@
 """NUMA nodes that count for jobs, and devices that are not judged."""
 
 from hostagent.check import Step, need, skip
-from hostagent.domains.topology.nodes import cpu_nodes
+from hostagent.domains.topology.distance import cpu_nodes
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.topology import Nic, Topology
 

@@ -5,7 +5,7 @@ a pod that has to fit into one node must be smaller. Some boards are faster so: 
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.domains.topology.nodes import cpu_nodes as nodes_of
+from hostagent.domains.topology.distance import cpu_nodes as nodes_of
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.topology import Topology
 from hostagent.profile import Profile

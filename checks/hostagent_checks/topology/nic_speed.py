@@ -5,7 +5,7 @@ its own.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.domains.topology.speed import gigatransfers
+from hostagent.core.tables.pci import gigatransfers
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic
 

@@ -1,1 +1,1 @@
-"""Secrets in texts: found by the names before them, and by their own forms. For what leaves a host in a snapshot or a report."""
+"""Finds secrets in texts, by the names before them and by their own forms, for snapshots and reports."""

@@ -1,6 +1,6 @@
-"""Addresses of servers and proxies, checked by their shape: what is said of one that is refused names the part, and quotes nothing of it.
+"""Validates addresses of servers and proxies: an error names the part that is wrong, and quotes nothing of it.
 
-A password may stand in an address, and whoever parses it (urllib, `requests`, urllib3) quotes what it does not take.
+An address may contain a password, and parsers (urllib, `requests`, urllib3) quote what they reject.
 """
 
 import re
@@ -10,12 +10,12 @@ _HOST = re.compile(r"[\w.~-]+|[0-9A-Fa-f:.]+(?:%[\w.~%-]+)?")
 _LOGIN = re.compile(r"[^/?#\\\[\]\s]*")
 _PATH = re.compile(r"[^?#\\\s]*")
 _SCHEMES, _PROXY_SCHEMES = ("https",), ("http", "https")
-#: Only where `requests` finds what it takes for them.
+#: Only where `requests` has the library for them.
 _SOCKS = ("socks4", "socks4a", "socks5", "socks5h")
 
 
 def server_address(url: str) -> str:
-    """Of an API server: HTTPS, no user, no query; without its last slash. Raises ``ValueError``.
+    """The address of an API server: HTTPS, no user, no query; without its last slash. Raises ``ValueError``.
 
     >>> server_address("https://10.0.0.1:6443/k8s/clusters/c-1/")
     'https://10.0.0.1:6443/k8s/clusters/c-1'
@@ -27,7 +27,7 @@ def server_address(url: str) -> str:
 
 
 def proxy_address(url: str, *, socks: bool = False) -> str:
-    """Of a proxy, which may have a user and a password. Raises ``ValueError``."""
+    """The address of a proxy, which may have a user and a password. Raises ``ValueError``."""
     parts = _split(url, (*_PROXY_SCHEMES, *(_SOCKS if socks else ())), "http://HOST[:PORT], with USER:PASSWORD@ before it where it asks")
     try:
         unquote(parts.netloc.rpartition("@")[0]).encode("latin-1")

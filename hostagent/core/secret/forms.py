@@ -1,4 +1,4 @@
-"""Secrets that show by their own form, whatever stands before them: tokens with a prefix, keys in armour, hashes, signed addresses.
+"""Secrets recognised by their own form, whatever precedes them: tokens with a prefix, keys in armour, hashes, signed addresses.
 
 Forms: what GitHub, GitLab, AWS, Slack, Hugging Face, NVIDIA and others publish of their own tokens for secret scanning; crypt(5); RFC 7468.
 """
@@ -6,7 +6,7 @@ Forms: what GitHub, GitLab, AWS, Slack, Hugging Face, NVIDIA and others publish 
 import re
 
 REMOVED = "<removed>"
-#: Prefix and the rest of a token, which is never a word of a text.
+#: Prefix and rest of a token; together never a word of a text.
 _PREFIXES = (
     "(?:AKIA|ASIA|AGPA|AROA|AIDA|ANPA)[0-9A-Z]{12,}", "gh[opsru]_[A-Za-z0-9]{8,}", r"github_pat_\w{8,}", "hf_[A-Za-z0-9]{8,}",
     r"gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|sa)[-_][\w-]{8,}", r"xox[a-z](?:\.xox[a-z])?-[\w-]{8,}", r"xapp-[\w-]{8,}",
@@ -18,7 +18,7 @@ _PREFIXES = (
     r"\$(?:1|2[abxy]?|5|6|7|y|gy|md5|sha1|argon2id?|scrypt)\$[^\s:\"',;\\]{8,}",
 )  # fmt: skip
 _TOKEN = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(_PREFIXES)})")
-#: Parameters and places of addresses that are all it takes to get in.
+#: Parameters and paths of addresses that grant access by themselves.
 _SIGNED = re.compile(
     r"(?i)(?<=[?&;])((?:sig|signature|x-amz-(?:signature|credential|security-token)|x-goog-signature|code|key|token|secret)=)[^\s&;\"'\\#,]{1,}"
 )
@@ -26,7 +26,7 @@ _ISCSI = re.compile(r"(?i)(\biscsi:)[^@\s\"']{1,200}(?=@)")
 _HOOK = re.compile(
     r"(?i)(?<=://)((?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks|[\w.-]{1,80}\.webhook\.office\.com|[\w.-]{1,80}/receiver/v1/http)/)[^\s\"'\\,]{4,}"
 )
-#: To its end, or as far as what follows can be a part of it.
+#: To its end line, or as far as the text can be part of it.
 _ARMOUR = re.compile(
     r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)"
     r"(?:(?:[^-]|-(?!----))*(-----END [A-Z0-9 ]{0,40}-----)|(?:[\w\s+/=\\:,.]|-(?!----))+)"
@@ -34,7 +34,7 @@ _ARMOUR = re.compile(
 
 
 def without_tokens(text: str) -> str:
-    """`text` without secrets that are known by their form.
+    """`text` without secrets that their form shows.
 
     >>> without_tokens("pull with ghp_0123456789abcdef from https://x/y?sv=1&sig=aB%2B")
     'pull with <removed> from https://x/y?sv=1&sig=<removed>'

@@ -1,4 +1,4 @@
-"""Secrets that this process uses itself, and what is said without them; and the shape of a token, checked before it is used."""
+"""Removes secrets that this process uses from messages; and validates a token before use."""
 
 import base64
 import json
@@ -9,35 +9,35 @@ from urllib.parse import quote, unquote
 from hostagent.core.secret.forms import REMOVED, without_tokens
 from hostagent.core.secret.names import without_credentials
 
-#: Characters of what is looked for as it stands: a shorter one is in many words, and shows nothing there.
+#: Minimum length to look for literally: a shorter one occurs in many words.
 _SHORTEST = 4
-#: Forms of secrets that are remembered, the newest: a token that is replaced every hour has long expired by then.
+#: Forms of secrets that are kept, the newest: hourly tokens have long expired by then.
 _MOST = 256
 _MAX_TOKEN = 64 * 1024
 _VISIBLE = re.compile(r"[!-~]+")
 
 
 class InUse:
-    """What no message may hold: what was used a minute ago is as secret. All threads of a process may share one."""
+    """Secrets that no message may contain, also those used before. Thread-safe."""
 
     def __init__(self) -> None:
         self._known: tuple[str, ...] = ()  # the newest first
 
     def add(self, *secrets: str) -> None:
-        """Tokens and passwords, as they are used; "" for none. Each is left out as it stands, percent-encoded, escaped, and in base64."""
+        """Add tokens and passwords; "" for none. Each is removed literally, percent-encoded, escaped, and in base64."""
         forms = dict.fromkeys(form for one in secrets if one for form in _forms(one))
         if not forms.keys() <= set(self._known):
             self._known = tuple(dict.fromkeys((*forms, *self._known)))[:_MOST]
 
     def add_address(self, url: str) -> None:
-        """User and password of an address, which may be none that anybody takes; also as they go with each request (RFC 7617)."""
+        """Add user and password of an address, which may be invalid; also as sent with each request (RFC 7617)."""
         login = url.partition("://")[2].rpartition("@")[0] or url.rpartition("@")[0]
         if login:
             self.add(login, login.partition(":")[2], base64.b64encode(unquote(login).encode("utf-8", "surrogateescape")).decode())
 
     def without(self, text: str) -> str:
-        """`text` without them, without user and password of any address, and without what shows by its form that it is a secret. Call it
-        before the text is cut: half a secret is not found.
+        """`text` without them, without user and password of any address, and without secrets of a known form. Call it before the text is
+        cut: half a secret is not found.
 
         >>> used = InUse()
         >>> used.add("hunter/2")
@@ -59,9 +59,9 @@ def _forms(secret: str) -> Iterable[str]:
 
 
 def token_in(text: "str | bytes") -> str:
-    """The one token of a file or field, blanks around it left out. Raises ``ValueError``: what was found instead, and nothing of it.
+    """The token of a file or field, without blanks around it. Raises ``ValueError``, which quotes nothing of it.
 
-    Visible ASCII, as any HTTP header takes it (RFC 9110, 5.5); RFC 6750 allows fewer characters, and nobody holds to that.
+    Visible ASCII, as in any HTTP header (RFC 9110, 5.5); RFC 6750 allows fewer characters, which no issuer adheres to.
 
     >>> token_in(b"eyJhbGciOi.x-y_z")
     'eyJhbGciOi.x-y_z'

@@ -1,11 +1,11 @@
-"""Secrets in configuration, command lines and logs: their values leave, the syntax around them stays.
+"""Removes values of secrets by their names in configuration, command lines and logs; the syntax around them stays.
 
-No grammar is parsed: evidence is JSON, TOML, YAML, units and free text, damaged or not, and has to stay what it is.
-What is no string (``{``, ``[``, ``null``, ``true``) therefore stays, a quoted string keeps its quotes.
+No grammar is parsed: evidence is JSON, TOML, YAML, units and free text, damaged or not, and has to keep its format.
+So values that are no string (``{``, ``[``, ``null``, ``true``) stay, and a quoted string keeps its quotes.
 
-The time is in proportion to the text, whatever it holds: names of secrets are found in one pass, each looks at a bounded piece
-before it, and behind it no further than to the end of a value, which is then passed over. What is no value after all ends at the
-next quote, so it is looked at again only a few times. Where two patterns could share out a run of blanks, one is bounded.
+Linear time for any text: names of secrets are found in one pass; each match examines a bounded piece before it, and after it no more
+than a value, which is then skipped. A candidate that is no value ends at the next quote, so that it is scanned only a few times. Where
+two patterns could both match a run of blanks, one is bounded.
 """
 
 import re
@@ -21,7 +21,7 @@ _WORD = (
     r"|key(?![\w-])|password_pbkdf2[ \t]+[\w-]{1,64}(?=[ \t]))"  # whatever kind of key
 )
 _NAME = re.compile(rf"(?i){_WORD}(?P<tail>[\w-]*)")
-#: What follows a word and says that the value is where a secret is, or how it is used.
+#: Suffixes after which the value is the place of a secret, or how it is used.
 _HARMLESS = re.compile(r"(?i)(?:file|path|dir|helpers?|provider|webhook|ttl|timeout|mode|types?|plugins?|config|enabled)$")
 #: A name may begin before its word: HTTP_PASSWORD, registry.auth, --agent-token.
 _STEM = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
@@ -39,14 +39,14 @@ _SEPARATOR = (
     r"|[ \t]{0,200}=[ \t]{0,200}|[ \t]{0,200}:(?:[ \t]{1,200}|(?=[\"'])))"
 )
 
-#: What follows a name, in each form.
+#: What follows a name, by form.
 _VALUE = re.compile(rf"(?i)(?P<before>{_SEPARATOR})(?P<value>{_QUOTED}|{_SCHEMES}[ \t]+{_PLAIN}|{_PLAIN})")
 _BEHIND = re.compile(rf"(?P<before>[ \t]{{1,200}})(?P<value>{_QUOTED})")
-#: The last quote of a text that was cut, and what follows it but for what closes around it.
+#: The last quote of a truncated text, and the value after it without closing brackets.
 _UNCLOSED = re.compile(rf"(?P<before>{_SEPARATOR})(?P<value>[\"'][^\"'\\\n]*[^\"'\\\n\s,\]}}])(?=[ \t,\]}}]*\Z)")
 _LIST = re.compile(rf"{_SEPARATOR}\[")
-#: The next item, on the same line or on a later one, where it has to look like one: what has no ``]`` may be no list. YAML's ``it's``
-#: opens nothing.
+#: The next item, on the same line, or on a later one where it has to look like one: without ``]`` it may be no list. YAML's ``it's``
+#: opens no string.
 _ITEMS = (
     re.compile(rf"(?i)(?P<before>[ \t,]*)(?P<value>(?<=[\s,\[]){_QUOTED}|{_SCHEMES}[ \t]+{_PLAIN}|{_PLAIN})"),
     re.compile(rf"(?P<before>[\s,]*)(?P<value>(?<=[\s,\[]){_QUOTED}(?![ \t]*[:=])|{_PLAIN}(?=\s*[,\]]))"),
@@ -63,8 +63,8 @@ _LINE = re.compile(r"(?P<before>[ \t]*=[ \t]*(?=[^\s\"'\[{])|[ \t]*:[ \t]+(?=[^\
 _BLOCK_START = re.compile(r"(?P<indent> {0,200})(?P<dash>- )?[\"']?")
 _BLOCK = re.compile(r"[\"']?[ \t]*:[ \t]+[|>][-+\d]*[ \t]*\n")
 _BLOCK_LINE = re.compile(r"(?P<indent> *)(?P<text>[^\n]*)\n?")
-#: Between a flag and its value: a blank, or the next line of a unit; the next string of a list; the next item of a YAML list. What
-#: is a key in the last two is no value.
+#: Between a flag and its value: a blank, or the next line of a unit; the next string of a list; the next item of a YAML list. In the
+#: last two a key is no value.
 _FLAGS = tuple(
     re.compile(rf"(?i)(?P<before>{between})(?P<value>{value})")
     for between, value in (
@@ -84,10 +84,10 @@ _NO_STRING = re.compile(
     r"(?i)[-+]?(?:true|false|yes|no|on|off|none|null|~|\.?inf|\.?nan|\d[\d_]*(?:\.[\d_]+)?(?:e[-+]?\d+)?|0x[\da-f_]+|0[ob][0-7_]+"
     r"|\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[-+][\d:]+)?)?|\d\d:\d\d:\d\d(?:\.\d+)?)"
 )
-#: In ``["TOKEN=", "x"]`` the quote after ``=`` may open or close: what stands before it on its line tells.
+#: In ``["TOKEN=", "x"]`` the quote after ``=`` may open or close a string: the line before it decides.
 _AMBIGUOUS = re.compile(r"[\"'](?:\s{0,200}[,\]}]|[ \t]{0,200}#)")
 _MARK = re.compile(r"\\[^\n]|[\"'\n]")
-#: What a filter has put in the place of a value, so that equal ones stay equal; and what dnf's locks call the key of a condition.
+#: A filter's placeholder, which keeps equal values equal; and the keys of conditions in dnf's locks.
 _HARMLESS_VALUE = re.compile(r"(?P<quote>[\"']?)(?:~[0-9a-f]{12}|evr|version|name|arch|root)(?P=quote)")
 _OPENING = re.compile(r"\\*[\"']")
 _ARGUMENT = re.compile(rf"(?i)^--?[\w-]{{0,60}}?{_WORD}(?P<tail>[\w-]{{0,60}})$")
@@ -95,12 +95,12 @@ _ARGUMENT = re.compile(rf"(?i)^--?[\w-]{{0,60}}?{_WORD}(?P<tail>[\w-]{{0,60}})$"
 _SHORT_TOKEN = frozenset({"k3s", "rke2"})
 
 
-#: Where a value ends, and what is shown in the place of everything between its name and there.
+#: End of a value, and the replacement for everything between its name and there.
 _Edit: TypeAlias = tuple[int, str]
 
 
 class _Name(NamedTuple):
-    """The name of a secret in a text, and what stands before it on its line."""
+    """The name of a secret in a text, and its position."""
 
     begins: int  # with its stem
     word: int
@@ -110,7 +110,7 @@ class _Name(NamedTuple):
 
 
 class _Evidence:
-    """A text that is looked through once, from left to right."""
+    """A text that is scanned once, from left to right."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -118,7 +118,7 @@ class _Evidence:
         self._quote = ""
 
     def closes(self, at: int) -> bool:
-        """Whether the character at `at` is a quote that ends a string of its line."""
+        """Whether the character at `at` is a quote that closes a string on its line."""
         if not _AMBIGUOUS.match(self.text, at):
             return False
         for mark in _MARK.finditer(self.text, self._looked_at, at):
@@ -148,7 +148,7 @@ def without_credentials(text: str) -> str:
 
 
 def without_secret_arguments(argv: Sequence[str]) -> "list[str]":
-    """A command line is evidence, what follows ``--token`` is not.
+    """A command line without values of secrets, such as that of ``--token``.
 
     >>> without_secret_arguments(["k3s", "agent", "--token", "K10", "-t", "K10", "--node-ip=::1"])
     ['k3s', 'agent', '--token', '<removed>', '-t', '<removed>', '--node-ip=::1']
@@ -170,7 +170,7 @@ def without_secret_arguments(argv: Sequence[str]) -> "list[str]":
 
 
 def hidden(key: str, value: object) -> object:
-    """The value of a key of JSON, or the texts of its list: the key says what they are.
+    """The value of a JSON key, or the texts of its list, hidden if the key names a secret.
 
     >>> hidden("X_TOKEN", "abc"), hidden("name", "abc")
     ('<removed>', 'abc')
@@ -188,13 +188,13 @@ def _is_secret(flag: str) -> bool:
 
 
 def _slashed(found: "re.Match[str]") -> str:
-    """Where a password has a slash in it, everything to the last @ goes."""
+    """For a password with a slash: remove everything up to the last @."""
     credentials, at, rest = found[0].rpartition("@")
     return _SLASHED.sub(REMOVED, credentials) + at + rest
 
 
 def _pieces(evidence: _Evidence) -> Iterator[str]:
-    """The text in pieces, the value behind each name of a secret removed."""
+    """The text in pieces, without the values after names of secrets."""
     shown = at = 0
     while found := _NAME.search(evidence.text, at):
         at = found.end()
@@ -218,7 +218,7 @@ def _name(text: str, found: "re.Match[str]") -> _Name:
     return _Name(begins, word, found.end(), not found["tail"], line)
 
 
-# What may stand behind a name, form by form.
+# The forms of values after a name.
 
 
 def _block(evidence: _Evidence, name: _Name) -> "_Edit | None":
@@ -269,7 +269,7 @@ def _value(evidence: _Evidence, name: _Name) -> "_Edit | None":
 
 
 def _quoted(evidence: _Evidence, name: _Name) -> "_Edit | None":
-    """As apt.conf writes it."""
+    """The form of apt.conf."""
     return _first(evidence, name.ends, (_BEHIND,), is_whole=True) if name.is_whole else None
 
 
@@ -280,7 +280,7 @@ def _flag(evidence: _Evidence, name: _Name) -> "_Edit | None":
 
 
 def _first(evidence: _Evidence, at: int, patterns: "tuple[re.Pattern[str], ...]", *, is_whole: bool) -> "_Edit | None":
-    """By the first pattern that finds a value at `at`."""
+    """The edit of the first pattern that matches a value at `at`."""
     for pattern in patterns:
         found = pattern.match(evidence.text, at)
         if found and not evidence.closes(found.start("value")):
@@ -289,7 +289,7 @@ def _first(evidence: _Evidence, at: int, patterns: "tuple[re.Pattern[str], ...]"
 
 
 def _hidden(value: str, *, is_whole: bool) -> str:
-    """`value` with its quotes; of what is no string only the digits of a password proper go: JSON and TOML know no other."""
+    """`value` removed, its quotes kept. Of a value that is no string only the digits after a whole name (password) are replaced."""
     if _HARMLESS_VALUE.fullmatch(value):
         return value
     opening = _OPENING.match(value)

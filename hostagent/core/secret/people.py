@@ -1,23 +1,23 @@
-"""Names of people in paths: of those whose home is where homes are, and of those that are known by name."""
+"""Removes names of people from paths: those below the usual home directories, and those on a list."""
 
 import re
 from collections.abc import Callable, Collection
 
-#: GKE keeps the driver below /home/kubernetes: a place, not a person. Also as systemd names mounts of homes.
+#: Also systemd's names for mounts of homes. Not /home/kubernetes, where GKE keeps the driver.
 PERSON = re.compile(
     r"(?:(?<=/home/)|(?<=/[uU]sers/)|(?<=\bhome-))(?!kubernetes\b|dir\b|page\b)"
     r"[^/\s\"':,;\\\[\]{}()]+?(?=\.mount|\.automount|[/\s\"':,;\\\[\]{}()]|$)"
     r"|(?<=/var/spool/mail/)[\w.-]+|(?<=~)[a-z][\w.-]{0,31}(?=/)|(?<=/run/user/)\d+|(?<=\buser-)\d+(?=\.slice)"
 )
-#: What stands for a person in a report.
-SOMEBODY = "USER"
-#: What this program has called one on a tape.
+#: Placeholder for a person in a report.
+PLACEHOLDER = "USER"
+#: Pseudonym of a person on a tape.
 CALLED = re.compile(r"user-[0-9a-f]{6}(?![\w-])")
 _PATH = re.compile(r"/[^\s\"':,;=\\\[\]{}()]+")
-#: Below them nobody has a directory that is called as they are.
+#: No user has a directory of its own name below these.
 SYSTEM = frozenset({"usr", "etc", "bin", "sbin", "lib", "lib32", "lib64", "boot", "dev", "proc", "sys"})
-#: Accounts of no person, whose names are those of directories too.
-_NOBODY = frozenset(
+#: Accounts of no person, with names that directories have, too.
+_SYSTEM_ACCOUNTS = frozenset(
     (
         "", "root", "nobody", "daemon", "home", "users", "data", "lib", "lib64", "bin", "share", "opt", "srv", "mnt", "tmp", "run", "var",
         "usr", "ubuntu", "debian", "centos", "rocky", "ec2-user", "admin", "user", "cuda", "nccl", "nvidia", "amazon", "aws", "google",
@@ -34,11 +34,11 @@ def is_person(name: str) -> bool:
     >>> is_person("alice"), is_person("root"), is_person("nvidia")
     (True, False, False)
     """
-    return name.lower() not in _NOBODY and bool(_NAME.fullmatch(name))
+    return name.lower() not in _SYSTEM_ACCOUNTS and bool(_NAME.fullmatch(name))
 
 
-def without_people(text: str, people: Collection[str], called: Callable[[str], str] = lambda _: SOMEBODY) -> str:
-    """`text` with paths that name nobody: neither one of `people`, nor whose home it is, nor one whom a tape calls something else.
+def without_people(text: str, people: Collection[str], called: Callable[[str], str] = lambda _: PLACEHOLDER) -> str:
+    """`text` with paths without names of people: those of `people`, of home directories, and pseudonyms of a tape.
 
     >>> without_people("/home/bob/x:/scratch/alice/lib:/usr/lib/alice:/data/user-012345", ("alice",))
     '/home/USER/x:/scratch/USER/lib:/usr/lib/alice:/data/USER'

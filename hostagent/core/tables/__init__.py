@@ -1,1 +1,1 @@
-"""Tables that several domains need. They know no host and judge nothing."""
+"""Tables that several domains need: data only."""

@@ -9,9 +9,9 @@ gpu-driver-container, nvidia-driver (what it starts, as root). State of 2026-11.
 from typing import Literal, NamedTuple
 
 #: What a daemon is for. kubelet: one, or a program that contains one; supervisor: starts a kubelet and a runtime as processes
-#: of their own; socket: a unit that starts a daemon when somebody asks; packages: package managers, and what runs them unasked.
-#: The GPU Operator's driver container starts nvidia's, too: as root, in its own root directory and cgroup, and with the host's process
-#: ids (hostPID).
+#: of their own; socket: a unit that starts a daemon on the first connection; packages: package managers, and services that run them.
+#: The GPU Operator's driver container also starts those of kind nvidia: as root, in its own root directory and cgroup, and with the host's
+#: process ids (hostPID).
 Kind = Literal["nvidia", "runtime", "kubelet", "supervisor", "slurm", "time", "socket", "packages"]
 
 
@@ -30,14 +30,14 @@ class Daemon(NamedTuple):
 _RKE2 = ("rke2-server", "rke2-agent")
 _K0S = ("k0scontroller", "k0sworker")
 DOCKER_PROCESS = "dockerd"
-#: Docker's snap, which sees no program of the host.
+#: Docker's snap, which cannot run programs of the host.
 DOCKER_SNAP = "snap.docker.dockerd"
 _CONTAINERD_IN = ("docker", DOCKER_SNAP, "k3s", "k3s-agent", *_RKE2, *_K0S, "snap.k8s.containerd", "host-containerd")
 _MICROK8S = "snap.microk8s.daemon-kubelite"
 _KUBELET_UNITS = ("kubelet", "snap.kubelet-eks.daemon", "snap.kubelet.daemon", "snap.k8s.kubelet")
 _KUBELET_IN = (*_RKE2, *_K0S, "snap.microk8s.daemon-kubelet")
 
-#: They make MIG slices at boot (NVIDIA/mig-parted, deployments/systemd; Azure/AgentBaker, mig-partition.service).
+#: They create MIG slices at boot (NVIDIA/mig-parted, deployments/systemd; Azure/AgentBaker, mig-partition.service).
 SLICE_UNITS = ("nvidia-mig-manager", "mig-partition")
 
 DAEMONS = (
@@ -73,7 +73,7 @@ DAEMONS = (
     Daemon("time", "VBoxService", lives_in=("vboxservice", "vboxadd-service", "virtualbox-guest-utils")),
     *(Daemon("packages", name) for name in ("apt-get", "apt", "dpkg", "unattended-upgr", "dnf", "yum", "zypper", "packagekitd")),
 )
-#: Programs that a daemon's name is a link to: Debian's update-alternatives of slurmd.
+#: Link targets of daemons' names: Debian's update-alternatives of slurmd.
 PROGRAMS = {"slurmd": "slurmd-wlm"}
 
 
@@ -98,7 +98,7 @@ def units(*kinds: Kind) -> dict[str, tuple[str, ...]]:
 
 
 def services_of(process: str) -> frozenset[str]:
-    """The services in whose cgroup the daemon called `process` runs; a template stands for its instances.
+    """The services that may contain the daemon `process` in their cgroup; a template means all its instances.
 
     >>> sorted(services_of("nv-fabricmanager")), sorted(services_of("phc2sys"))
     (['nvidia-fabricmanager.service'], ['phc2sys.service', 'phc2sys@.service', 'timemaster.service'])

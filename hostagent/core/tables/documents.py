@@ -1,6 +1,6 @@
 """Where the documents that checks name are read. As of 2026-11-22.
 
-A reference of a check names a document as people do: "NVIDIA Xid Errors, Xid 79", "dkms(8)", "NVIDIA/gpu-operator issues 126 and 2166".
+A reference of a check names a document in words: "NVIDIA Xid Errors, Xid 79", "dkms(8)", "NVIDIA/gpu-operator issues 126 and 2166".
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
-"""How the records of the kernel log begin that mean something here.
+"""Patterns of relevant kernel log records, matched at the start of a record.
 
-Any user can begin a record: the kernel puts a process's name, up to 15 characters (TASK_COMM_LEN), before what it says of the
+Any user can start a record: the kernel puts a process's name, up to 15 characters (TASK_COMM_LEN), before its message about the
 process (``NAME[12]: segfault at …``, ``NAME invoked oom-killer: …``, ``NAME: page allocation failure: …``), and the rest may end in
-the name of a file. So everything here is matched at the start of a record, and wants more in a row than a name has room for.
+the name of a file. So every pattern is longer than a process's name can be.
 
 Sources: open-gpu-kernel-modules (kernel_rc.c, osinit.c, kernel_gsp.c, nv-pci.c, error_nvswitch.h), Linux kernel/module/signing.c,
 security/lockdown/lockdown.c; for the names arch/x86/mm/fault.c, mm/oom_kill.c, mm/page_alloc.c; read 2026-11.
@@ -18,29 +18,29 @@ _ADDRESS_LIKE = r"[\w:.]{12}"
 #: The first record of every boot.
 FIRST = r"Linux version \d+\.\d"
 #: A fault of a GPU, of an NVSwitch; and what follows: the address, "GPU-I:05 GPU-CI:02" on a GPU with MIG (kernel_rc.c), the code.
-#: A process's name may have four characters behind the parenthesis, and the kernel goes on with none of these.
+#: A process's name has room for four characters after the parenthesis, and the kernel continues with none of these.
 XID = r"NVRM: Xid \((?=[\w:.]{6})"
 SXID = r"nvidia-nvswitch\d+:? SXid \("
 OF_XID = rf"{ADDRESS}[^)]{{0,60}}\)[^:]{{0,40}}: (\d{{1,6}})\b"
-#: A record about one GPU. One that is gone is told of in a message of several lines, of which old drivers make records of their own.
+#: A record about one GPU. The message about one that is gone has several lines; old drivers write each as a record.
 GPU = rf"(?:NVRM: (?:The NVIDIA )?GPU(?: at)?|nvidia) {ADDRESS}(?=\b)"
 GONE = "fallen off the bus"
 STILL_GONE = f"NVRM: {GONE}"
-#: What the driver writes before its words about one GPU: the GPU, the function that speaks.
+#: The driver's prefix about one GPU: the GPU, and the function that logs.
 HEAD = rf"NVRM: (?:GPU\d+ |GPU(?: at)? {ADDRESS}:? )?(?:(?P<function>\w+): )?"
-#: Of NVIDIA's driver alone: nouveau asks for files below nvidia/, too.
+#: Only of NVIDIA's driver: nouveau requests files below nvidia/, too.
 FIRMWARE = rf"nvidia {_ADDRESS_LIKE}: Direct firmware load for nvidia/\S{{1,200}} failed"
-#: The module is loaded: the driver writes this after it has probed the GPUs, of which one at least took it (nv.c).
+#: The module is loaded: the driver writes this after at least one GPU was probed successfully (nv.c).
 LOADED = r"NVRM: loading NVIDIA UNIX "
-#: A GPU needs no recovery any more: the words of an Xid 154, of which some drivers write more.
+#: A GPU needs no more recovery: part of the text of an Xid 154, which differs between drivers.
 RECOVERY_CODE, RECOVERED = 154, " to 0x0 (None)"
 
 
 class InitFailure(NamedTuple):
-    """A record of a GPU that could not be initialised: what stands behind `HEAD`."""
+    """A record of a GPU that could not be initialised, after `HEAD`."""
 
     kind: str  # as `hostagent.facts.gpu.InitFailure` has it
-    function: str  # that its name begins with, underscores aside
+    function: str  # prefix of its name, underscores aside
     begins: str
     has: str = ""
 
@@ -59,7 +59,7 @@ KEY_REFUSED = (
     r"|Lockdown: .{1,15}: unsigned module loading"
     r"|PKCS#7 signature not signed with a trusted key"
 )
-#: All of the above, in few words: what is kept of a kernel log. A regular expression of PCRE2, too.
+#: All of the above in short: the records that are kept of a kernel log. Also valid for PCRE2.
 KEPT = (
     rf"NVRM: (?:Xid \([\w:.]{{6}}|(?:The NVIDIA )?GPU(?: at)? {_ADDRESS_LIKE}|{GONE}|(?:GPU\d+ )?(?:_?kgspInitRm|RmFetchGspRmImages|"
     r"(?:\w+: )?(?:unexpected WPR2 already up|Cannot initialize GSP firmware RM|RmInitAdapter failed|rm_init_adapter)))"
@@ -68,13 +68,13 @@ KEPT = (
 
 #: A driver of a network card, or a bond, about its link: "Link down" (mlx5_core, hns3), "NIC Link is Down" (ixgbe, i40e, ice, igb,
 #: bnxt_en), "Link is down" (tg3, r8169), "mlx4_en: eth0: Link Down", "bond0: (slave eth0): link status definitely down" and, of older
-#: kernels, "bond0: link status definitely down for interface eth0", "bond0: interface eth0 is now down". A record that a process forges
-#: starts a pass and does no more. Sources: Linux drivers/net/ethernet, drivers/net/bonding/bond_main.c; read 2026-11.
+#: kernels, "bond0: link status definitely down for interface eth0", "bond0: interface eth0 is now down". A forged record only starts
+#: a pass. Sources: Linux drivers/net/ethernet, drivers/net/bonding/bond_main.c; read 2026-11.
 LINK = (
     rf"(?:[\w-]{{1,32}} {ADDRESS} \S{{1,40}}:|mlx4_en: \S{{1,40}}:) (?:\S{{1,40}}: \S{{1,40}} )?(?:NIC )?[Ll]ink (?:is )?"
     r"(?:[Dd]own|[Uu]p)\b"
     r"|(?:bonding: )?[\w.@-]{1,15}: (?:\((?:slave|port) \S{1,40}\): )?(?:link status (?:definitely )?(?:down|up)\b"
     r"|interface (?:\S{1,40} )?is now (?:down|up)\b)"
 )
-#: One of them is in each such record: looked for first, it costs less.
+#: Each such record has one of them: a cheap test before the pattern.
 LINK_WORDS = ("ink ", "is now ")

@@ -1,4 +1,4 @@
-"""Names of what runs an NVLink fabric on a host, how a host shows that it has one, and the boards as they are built.
+"""Programs of an NVLink fabric, marks of a host that has one, and the boards as built.
 
 Sources: NVIDIA Fabric Manager User Guide (release 580: packages, service, NVLink 5 and nvlsm, GPU baseboard topologies, tables of
 section Supported Virtual Machine Configurations), NVIDIA Driver Installation Guide (the packages of 580 and later have no branch in
@@ -23,12 +23,12 @@ NVLSM_MODULES = ("mlx5_core", "ib_umad")
 IMEX_UNIT = "nvidia-imex"
 IMEX_PROCESS = "nvidia-imex"
 IMEX_PACKAGES = ("nvidia-imex",)
-#: Through these DCGM and other monitors talk to the switches; a version other than the driver's sees none.
+#: Used by DCGM and other monitors to reach the switches; only the driver's own version works.
 LIBRARY_PACKAGES = ("libnvidia-nscq", "libnvsdm")
 NVSWITCH_DRIVER = "nvidia-nvswitch"
-#: What the fabric manager logs when its version is not the driver's.
+#: Logged by the fabric manager when its version is not the driver's.
 MISMATCH = "don't match with driver version"
-#: What it logs when all is set up; the rest of the sentence differs from release to release.
+#: Logged when all is set up; the rest of the sentence differs between releases.
 CONFIGURED = "Successfully configured all the available"
 #: Ranges of PCI device ids, as sysfs writes them, of the GPUs of HGX B200 and B300
 #: baseboards: their NVLink 5 switches show as bridges of ConnectX-7 HCAs.
@@ -60,8 +60,8 @@ BOARDS = (
     Board("HGX B200", "", BASEBOARD_GPUS, (Set(8, 0, 18),), ()),
 )
 
-#: NVLinks that a product has, by PCI device id. Those made for export have fewer than their board: A800 and H800 eight. Of a product
-#: that is not here one link that is up is enough.
+#: NVLinks of a product, by PCI device id. Export products have fewer than their board: A800 and H800 eight. For other products one
+#: link that is up is enough.
 LINKS_OF = {
     **dict.fromkeys(("0x1db8",), 6),  # V100 SXM3
     **dict.fromkeys(("0x20b0", "0x20b2"), 12),  # A100 SXM4 40GB, 80GB
@@ -69,7 +69,7 @@ LINKS_OF = {
     **dict.fromkeys(("0x2329", "0x2330", "0x2335", "0x2901", "0x3182"), 18),  # H20, H100 SXM5, H200 SXM5, B200, B300
 }
 
-#: Parameters of the nvidia module (name, and what its value has) that switch NVLinks or NVSwitches off on purpose.
+#: Parameters of the nvidia module (name, and part of the value) that switch NVLinks or NVSwitches off on purpose.
 LINKS_OFF = (
     ("NvLinkDisable", "1"),
     ("RegistryDwords", "RMNvLinkDisableLinks="),
@@ -90,7 +90,7 @@ def is_on(board: Board, device_id: str) -> bool:
 
 
 def has_hidden_switches(device_id: str) -> bool:
-    """Whether a GPU sits on a board whose NVSwitches PCI does not show.
+    """Whether a GPU sits on a board with NVSwitches that PCI does not show.
 
     >>> has_hidden_switches("0x2901"), has_hidden_switches("0x20b5")
     (True, False)

@@ -12,6 +12,7 @@ Maxwell, Pascal and Volta. Ranges, not single ids, so that a card that is newer 
 # flavour does not support, and another GPU that NVIDIA's driver has and NVML lists. A card that the driver could serve and
 # nouveau has is a fault.
 
+import re
 from typing import Literal, NamedTuple
 
 Flavour = Literal["open", "proprietary"]
@@ -49,7 +50,7 @@ RANGES = (
     Chips(0x31C0, 0x31FF, "grace-blackwell"),
 )
 
-#: What can drive an architecture. Mixed hosts need a flavour that every GPU of theirs has.
+#: Flavours that can drive an architecture. Mixed hosts need one that every GPU supports.
 FLAVOURS: tuple[tuple[str, tuple[Flavour, ...]], ...] = (
     ("kepler or older", ("proprietary",)),
     ("maxwell", ("proprietary",)),
@@ -64,10 +65,10 @@ FLAVOURS: tuple[tuple[str, tuple[Flavour, ...]], ...] = (
     ("grace-blackwell", ("open",)),
 )
 
-#: The newest branch of the driver that has an architecture; newer ones refuse the GPU. Of others no last one is known.
+#: The newest driver branch that supports an architecture; newer ones refuse the GPU. For others none is known.
 LAST_BRANCH = {"kepler or older": 470, "maxwell": 580, "pascal": 580, "volta": 580}
 
-#: GPU memory is coherent with the CPU's, and becomes NUMA nodes unless the driver is told otherwise.
+#: GPU memory is coherent with the CPU's, and becomes NUMA nodes unless the driver is configured otherwise.
 COHERENT = ("grace-hopper", "grace-blackwell")
 
 
@@ -102,13 +103,13 @@ def can_drive(device_id: str, version: str, flavour: str) -> bool:
     return not is_newer and (not able or flavour in able)
 
 
-#: The driver through which containers get a GPU; of virtual machines and of the console there are others.
+#: The driver for GPUs of containers; virtual machines and consoles use others.
 _DRIVER = "nvidia"
 
 
 def is_for_jobs(bound_to: object, *, vga: object, excluded: object) -> bool:
-    """Whether jobs may have a GPU: none that another driver than NVIDIA's has or that NVIDIA's leaves out, no card that shows the console.
-    What was not read speaks against none.
+    """Whether jobs may have a GPU: not one bound to another driver than NVIDIA's or excluded by it, and no unbound display card.
+    Unread values do not exclude it.
 
     >>> [is_for_jobs(one, vga=False, excluded=False) for one in ("nvidia", "", None, "vfio-pci", "nouveau")]
     [True, True, True, False, False]
@@ -121,9 +122,18 @@ def is_for_jobs(bound_to: object, *, vga: object, excluded: object) -> bool:
 
 
 def is_display_card(device_id: str, bound_to: str, version: str, flavour: str, *, vga: bool) -> bool:
-    """Whether a card is there for a screen alone: one that the driver refuses for its age, with nouveau or no driver.
+    """Whether a card only serves a screen: too old for the driver, with nouveau or no driver.
 
     >>> is_display_card("0x128b", "nouveau", "580.142", "open", vga=True), is_display_card("0x1db6", "", "580.142", "open", vga=False)
     (True, False)
     """
     return vga and bound_to in ("", "nouveau") and not can_drive(device_id, version, flavour)
+
+
+_SPEED = re.compile(r"(\d{1,4}(?:\.\d{1,3})?) GT/s")
+
+
+def gigatransfers(speed: str) -> float:
+    """The number in "32.0 GT/s PCIe"; 0 where there is none."""
+    match = _SPEED.match(speed)
+    return float(match[1]) if match else 0.0

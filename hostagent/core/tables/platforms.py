@@ -1,4 +1,4 @@
-"""Platforms that own parts of a GPU host: by what they are recognised, where they keep the parts, and how their owner changes them.
+"""Platforms that own parts of a GPU host: their marks, the places of the parts, and how their owner changes them.
 
 Sources (read 2026-11): os-release of each image; awslabs/amazon-eks-ami (/etc/eks, nodeadm), Azure/AgentBaker (/opt/azure/containers),
 GoogleCloudPlatform/container-engine-accelerators and cos_gpu_installer of cos/tools (installer below /home/kubernetes/bin/nvidia),
@@ -21,12 +21,12 @@ from hostagent.core.vocabulary import Base, PartOwner
 
 #: The Network Operator's driver container writes it once its modules are loaded.
 OPERATORS_MARK = "/run/mellanox/drivers/.driver-ready"
-#: Parts whose place this release does not know.
+#: The place of a part is not known to this release.
 NOWHERE = "?"
 #: Of the GPU Operator: the root of its driver container, which has the device nodes in its own /dev and the host none (NVIDIA/gpu-operator
 #: issue 1741), and its toolkit.
 OPERATOR_DRIVER, OPERATOR_TOOLKIT = "/run/nvidia/driver", "/usr/local/nvidia/toolkit"
-#: Where systemd writes what contains it, and the word of each container that has a system of its own.
+#: Where systemd writes what contains it, and its values for containers with a system of their own.
 CONTAINER_FILE, CONTAINERS = "/run/systemd/container", ("lxc", "lxc-libvirt", "systemd-nspawn", "incus", "openvz", "docker", "podman")
 #: What Docker, Podman and CRI-O, and the kubelet leave in each container; and the first line of the file of hosts that the kubelet writes.
 IN_CONTAINERS = (
@@ -40,10 +40,10 @@ HOSTS_FILE, KUBELETS_HOSTS = "/etc/hosts", "# Kubernetes-managed hosts file"
 FIRST_NAMESPACE = "pid:[4026531836]"
 
 
-class Row(NamedTuple):
-    """All that a row names has to be there, and one of `paths`.
+class PlatformRow(NamedTuple):
+    """A platform matches if all marks of the row match, and one of `paths` exists.
 
-    Where many hosts have the id, the platform shows by a file with something in it: a directory, or a mark without a word, is anybody's.
+    Where many hosts have the id, it must be a file with content: other installations may leave a directory or an empty mark.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Row(NamedTuple):
     paths: tuple[str, ...]
     kernel: str = ""  # a word in uname -r, instead of an id
     variant: str = ""  # os-release's VARIANT_ID
-    vendor: str = ""  # how the board's maker is called (DMI sys_vendor), where the board names one
+    vendor: str = ""  # DMI sys_vendor, where the board has one
     is_common: bool = False  # hosts of no platform have this id, too
     owner: PartOwner = "image"  # of the driver and its libraries
     others: PartOwner = "image"  # of the toolkit and the runtime's configuration
@@ -63,7 +63,7 @@ class Row(NamedTuple):
     libraries: str = ""
     directories: tuple[str, ...] = ()  # of the libraries, below their place
     firmware: tuple[str, ...] = ()
-    archives: tuple[str, str] = ("", "")  # of modules for DKMS, and what starts the unit that installs one at the first boot
+    archives: tuple[str, str] = ("", "")  # of modules for DKMS, and the link that enables the unit which installs one at the first boot
 
 
 _GKE, _COS, _TALOS = "/home/kubernetes/bin/nvidia", "/var/lib/nvidia", "/usr/local/glibc"
@@ -71,17 +71,17 @@ _BOTTLEROCKET = tuple(f"/{arch}-bottlerocket-linux-gnu" for arch in ("x86_64", "
 _CLUSTER = "/home/kubernetes"
 _OPENSHIFT = "/etc/kubernetes"
 _OSTREE = ("/run/ostree-booted", "/sysroot/ostree/repo", "/ostree/repo")
-_GOOGLE = Row(
+_GOOGLE = PlatformRow(
     "GKE node", "managed", ("cos",), (_CLUSTER,), owner="provider", others="provider", kubelet=_CLUSTER,
     driver=_GKE, libraries=f"{_GKE}/lib64", directories=(f"{_GKE}/lib64",), firmware=(f"{_GKE}/firmware",),
 )  # fmt: skip
-#: The first that fits.
+#: The first match counts.
 ROWS = (
-    Row(
+    PlatformRow(
         "WSL2", "guest", (), ("/dev/dxg", "/usr/lib/wsl/lib"), kernel="microsoft", owner="provider", others="host",
         gpus=NOWHERE, driver=NOWHERE, libraries=NOWHERE,
     ),
-    Row(
+    PlatformRow(
         "Jetson Linux", "host", (), ("/etc/nv_tegra_release",), kernel="tegra", others="host",
         gpus=NOWHERE, driver=NOWHERE, libraries=NOWHERE,
     ),
@@ -90,32 +90,35 @@ ROWS = (
         ids=("ubuntu",), vendor="Google", is_common=True,
         paths=tuple(f"{_CLUSTER}/{name}" for name in ("kubelet-config.yaml", "kube-env", "bin/configure-helper.sh", "bin/kubelet")),
     ),
-    Row(
+    PlatformRow(
         "Container-Optimized OS", "managed", ("cos",), ("/mnt/stateful_partition", "/etc/cos-package-info.json", "/usr/bin/cos-extensions"),
         driver=_COS, libraries=f"{_COS}/lib64", directories=(f"{_COS}/lib64",), firmware=(f"{_COS}/firmware",),
     ),
-    Row(
+    PlatformRow(
         "Bottlerocket", "managed", ("bottlerocket",), (*_BOTTLEROCKET, "/.bottlerocket", "/usr/share/bottlerocket", "/usr/bin/apiclient"),
         directories=tuple(f"{root}/sys-root/usr/lib/nvidia/tesla" for root in _BOTTLEROCKET), kubelet="/etc/kubernetes/kubelet",
     ),
-    Row(
+    PlatformRow(
         "Talos Linux", "managed", ("talos",),
         ("/usr/local/lib/containers", "/usr/local/etc/containers", "/system", "/etc/cri/conf.d", _TALOS),
         libraries=_TALOS, directories=tuple(f"{_TALOS}/{name}" for name in ("usr/lib64", "usr/lib", "lib")), kubelet="/etc/kubernetes",
     ),
-    Row(
+    PlatformRow(
         "Flatcar Container Linux", "managed", ("flatcar",), ("/usr/share/flatcar", "/usr/share/update_engine"),
         driver="/opt/nvidia", libraries="/opt/nvidia", directories=("/opt/nvidia/current/usr/lib64",),
         kubelet_owner="host",
     ),
-    Row("Red Hat CoreOS", "managed", ("rhcos", "scos"), _OSTREE, kubelet=_OPENSHIFT),
-    Row("Red Hat CoreOS", "managed", ("rhel", "centos"), _OSTREE, variant="coreos", kubelet=_OPENSHIFT),
-    Row("CoreOS", "managed", ("fedora",), _OSTREE, variant="coreos", kubelet_owner="host"),
+    PlatformRow("Red Hat CoreOS", "managed", ("rhcos", "scos"), _OSTREE, kubelet=_OPENSHIFT),
+    PlatformRow("Red Hat CoreOS", "managed", ("rhel", "centos"), _OSTREE, variant="coreos", kubelet=_OPENSHIFT),
+    PlatformRow("CoreOS", "managed", ("fedora",), _OSTREE, variant="coreos", kubelet_owner="host"),
     # OpenShift 4.19 and later (openshift/enhancements, split-rhcos-into-layers): os-release is RHEL's; Ignition set it up
-    Row("Red Hat CoreOS", "managed", ("rhel", "centos"), ("/etc/.ignition-result.json",), kubelet=_OPENSHIFT),
-    Row("Ubuntu Core", "managed", ("ubuntu-core",), ("/writable", "/run/mnt/ubuntu-data", "/snap")),
-    Row("SUSE Linux Micro", "managed", ("sl-micro", "sle-micro"), ("/usr/sbin/transactional-update", "/.snapshots"), kubelet_owner="host"),
-    Row(
+    PlatformRow("Red Hat CoreOS", "managed", ("rhel", "centos"), ("/etc/.ignition-result.json",), kubelet=_OPENSHIFT),
+    PlatformRow("Ubuntu Core", "managed", ("ubuntu-core",), ("/writable", "/run/mnt/ubuntu-data", "/snap")),
+    PlatformRow(
+        "SUSE Linux Micro", "managed", ("sl-micro", "sle-micro"), ("/usr/sbin/transactional-update", "/.snapshots"),
+        kubelet_owner="host",
+    ),
+    PlatformRow(
         "EKS AMI", "cloud-image", ("amzn", "ubuntu", "rhel"),
         (
             *(f"/etc/eks/{name}" for name in ("nvidia-kmod-load.sh", "setup-nvidia.sh", "bootstrap.sh", "release")),
@@ -124,18 +127,18 @@ ROWS = (
         vendor="Amazon", is_common=True, kubelet="/etc/kubernetes/kubelet", kubelet_owner="provider",
         archives=("/var/lib/dkms-archive", "/etc/systemd/system/multi-user.target.wants/nvidia-kmod-load.service"),
     ),
-    Row(
+    PlatformRow(
         "AKS node image", "cloud-image", ("ubuntu", "azurelinux", "mariner"),
         tuple(f"/opt/azure/containers/{name}.sh" for name in ("provision", "provision_source", "provision_installs", "provision_configs")),
         vendor="Microsoft", is_common=True, kubelet="/etc/default", kubelet_owner="provider",
     ),
-    Row("DGX OS", "host", ("ubuntu",), ("/etc/dgx-release",), vendor="NVIDIA", is_common=True, owner="host", others="host"),
+    PlatformRow("DGX OS", "host", ("ubuntu",), ("/etc/dgx-release",), vendor="NVIDIA", is_common=True, owner="host", others="host"),
 )  # fmt: skip
 
-#: Where a distribution of Kubernetes has its own configuration of the kubelet, on a host that anybody may change.
+#: The kubelet's configuration of a Kubernetes distribution on an ordinary host.
 KUBELET_PLACES = ("/etc/rancher/rke2", "/etc/rancher/k3s", "/var/snap/microk8s/current/args", "/etc/k0s")
 
-#: How the owner of a part changes it: what stands where a check would tell its reader to change the host.
+#: How the owner of a part changes it: in place of a check's remedy that changes the host.
 OWNERS_WAY: Mapping[str, tuple[str, ...]] = {
     "driver": (
         "Read the log of this node's nvidia-driver-daemonset pod: the GPU Operator provides the driver.",
@@ -154,11 +157,11 @@ OWNERS_WAY: Mapping[str, tuple[str, ...]] = {
         "Restart this node's nvidia-container-toolkit-daemonset pod.",
     ),
 }
-#: Whose a part is where a profile says so (``driver.owner``, ``toolkit.owner``) and nothing on the host says more.
+#: The owner of a part by the profile (``driver.owner``, ``toolkit.owner``), where the host does not show more.
 OWNERS: Mapping[str, PartOwner] = {"container": "operator", "provider": "provider"}
-#: And what a profile says where the host's own packages may bring the part.
+#: Values of the profile where the host's own packages may provide the part.
 HOSTS_OWN = ("host", "any")
-#: What whoever runs a host of a system that is replaced as a whole can do there.
+#: Remedies for the administrator of a system that is replaced as a whole.
 _WAYS: Mapping[str, tuple[str, ...]] = {
     "GKE node": (
         "Read the log of this node's nvidia-gpu-device-plugin pod: GKE provides this part.",
@@ -187,9 +190,9 @@ _WAYS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
-#: Files that say that a kubelet is there, which runs in a container of its own: Talos Linux writes its configuration on the host.
+#: Files that show a kubelet in a container of its own: Talos Linux writes its configuration on the host.
 KUBELETS_IN_CONTAINERS: Mapping[str, str] = {"Talos Linux": "/etc/kubernetes/kubelet.yaml"}
-#: How the kubelet's configuration is changed where the host's own files are written anew by somebody else.
+#: How to change the kubelet's configuration where the platform overwrites the host's files.
 _KUBELET_WAYS: Mapping[str, tuple[str, ...]] = {
     "GKE node": ("Change kubeletConfig in the system configuration of the GKE node pool.",),
     "EKS AMI": ("Change spec.kubelet of the NodeConfig in the node's user data, and replace the node.",),
@@ -201,9 +204,9 @@ _KUBELET_WAYS: Mapping[str, tuple[str, ...]] = {
 
 
 def owners_way(platform: str, owner: str, part: str) -> tuple[str, ...]:
-    """What the reader may do about a part that somebody else owns; () where it is the host's own.
+    """Remedies for a part with another owner; () for the host's own.
 
-    The owner of an image: the next one brings the repair, until then the host's own steps do.
+    The owner of an image repairs it with the next image; until then the host's own steps help.
 
     >>> owners_way("EKS AMI", "image", "driver"), owners_way("", "host", "driver")
     (('Replace the node with one from a corrected image: EKS AMI provides this part.',), ())
@@ -222,5 +225,5 @@ def owners_way(platform: str, owner: str, part: str) -> tuple[str, ...]:
 
 
 def repairs_itself(platform: str, owner: str) -> bool:
-    """Whether the host's own steps help until its owner's do: on an image that packages still change."""
+    """Whether the host's own steps help until its owner repairs it: on an image that packages still change."""
     return owner == "image" and platform not in _WAYS

@@ -1,8 +1,8 @@
-"""The ladder of recovery: reset, reboot, power cycle, replace. What each rung takes in, and what stands for it where nobody reaches it.
+"""Recovery actions: reset, reboot, power cycle, replace. Which actions each includes, and their equivalents without access to the board.
 
 NVIDIA, GPU Debug Guidelines (r580): reset the GPU, then reboot, then power-cycle; what comes back after that is a case for the vendor.
 A virtual machine's GPUs are reset as it starts (function-level reset: Linux kernel, Documentation/driver-api/vfio.rst); its slot, its power
-and its board are its provider's. A container has nothing of these.
+and its board are its provider's. A container can do none of these.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ TAKES_IN: Mapping[Action, frozenset[Action]] = {
     "replace": frozenset(("restart_service", "reset_gpu", "reboot", "power_cycle")),
 }
 
-#: Running jobs do not survive these.
+#: Actions that end running jobs.
 ENDS_JOBS: frozenset[Action] = frozenset(("drain_and_inspect", "reset_gpu", "reboot", "power_cycle", "replace"))
 
 RESET_COMMAND, RESET_ALL_COMMAND = "nvidia-smi --gpu-reset -i {subject}", "nvidia-smi --gpu-reset"
@@ -28,7 +28,7 @@ REBOOT = Step("reboot", "Reboot the node.")
 POWER_CYCLE = Step("power_cycle", "Power the chassis off and on.")
 REPLACE = Step("replace", "Have the GPU replaced.")
 REPLACE_IF_BACK = replace(REPLACE, if_back=True)
-#: Of a GPU that nothing reaches any more.
+#: For a GPU that is no longer reachable.
 LOST = (REBOOT, Step("power_cycle", "Power the chassis off and on; after that, have the GPU reseated or replaced.", if_back=True))
 
 _IN_A_MACHINE: Mapping[Action, Step] = {
@@ -39,7 +39,7 @@ _IN_A_MACHINE: Mapping[Action, Step] = {
 
 
 def where_it_runs(step: Step, virtual: Virtual) -> Step:
-    """The step as its reader can do it: in a virtual machine or a container nobody reaches the board.
+    """The step as far as it is possible: a virtual machine or a container has no access to the board.
 
     >>> where_it_runs(REPLACE_IF_BACK, "vm").text, where_it_runs(RESET_LATER, "vm").text
     ('Ask the provider of this virtual machine for other hardware.', 'At the next maintenance, reboot the node: that resets its GPUs.')

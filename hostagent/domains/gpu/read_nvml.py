@@ -25,7 +25,7 @@ from hostagent.domains.gpu.read_nvml_library import LIBRARY, Loader
 from hostagent.domains.gpu.read_nvml_times import FIRST_INIT_S
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
-from hostagent.sandbox.worker_spec import CAGE, CALL_S, ENTERING, LOAD_S, LOADING, Ask, Rights
+from hostagent.sandbox.worker_spec import CALL_S, ENTERING, LOAD_S, LOADING, SANDBOX, Ask, Rights
 
 PERSISTENCE_SOCKET = "/run/nvidia-persistenced/socket"
 #: nvmlReturn_t that is not simply an error. 25 (argument version mismatch) is one: this program passed a wrong struct.
@@ -55,8 +55,10 @@ def answer_all(ask: Ask, files: Files, root: Root, rights: Rights) -> "Unread | 
     first_s = CALL_S if awake else FIRST_INIT_S
     pynvml = ask((), f"{LOADING} the NVML binding", _binding, LOAD_S)
     loader = Loader(driver_root(root), rights)
-    cage = ask(CAGE, ENTERING, loader.enter, LOAD_S)
-    problem: Unread | None = cage if isinstance(cage, Unread) else ask((), f"{LOADING} {LIBRARY}", partial(loader.load, pynvml), LOAD_S)
+    sandbox = ask(SANDBOX, ENTERING, loader.enter, LOAD_S)
+    problem: Unread | None = (
+        sandbox if isinstance(sandbox, Unread) else ask((), f"{LOADING} {LIBRARY}", partial(loader.load, pynvml), LOAD_S)
+    )
     if problem is None:
         asked = partial(_asked, pynvml)
         started = ask(("nvml", "init"), "nvmlInit", partial(asked, "nvmlInit", pynvml.nvmlInitWithFlags, 0), first_s)
@@ -73,7 +75,7 @@ def answer_all(ask: Ask, files: Files, root: Root, rights: Rights) -> "Unread | 
     for question in DEVICE:
         for index, handle in handles.items():
             call = partial(asked, question.function, question.read, pynvml, handle)
-            if question.name == "persistence" and awake and not cage["sockets"]:
+            if question.name == "persistence" and awake and not sandbox["sockets"]:
                 call = partial(_unasked_daemon, call)
             ask(("nvml", "device", str(index), question.name), f"{question.function} {index}", call)
     return None

@@ -1,4 +1,4 @@
-"""NVML's library: from which root it is taken, in which cage it runs."""
+"""NVML's library: from which root it is taken, in which sandbox it runs."""
 
 import contextlib
 import ctypes
@@ -30,7 +30,7 @@ class Loader:
         self._problem = Unread("absent", f"12 no {LIBRARY} in the library directories")
 
     def enter(self) -> "dict[str, Any] | Unread":
-        """Go where the library belongs, and into the cage: what holds there, or why nothing may be loaded.
+        """Go where the library belongs, and into the sandbox: what holds there, or why nothing may be loaded.
 
         Below another root the process moves there, so that the library finds the host's devices and its own parts; what
         both C libraries need is loaded before. Without the capability the library alone is taken from below the root.
@@ -53,11 +53,11 @@ class Loader:
                 found = [f"{root.path}{root.realpath(path)}" for path in found]
         by_name = root.path == "/"  # this machine's loader finds its own
         linked = [path for path in _linked() if by_name and os.path.exists(path)]
-        cage = enter(self._rights, [*linked, *found], simulated=simulated)
-        if isinstance(cage, Unread):
-            return Unread(cage.why, f"NVML is not loaded: {cage.detail}")
+        sandbox = enter(self._rights, [*linked, *found], simulated=simulated)
+        if isinstance(sandbox, Unread):
+            return Unread(sandbox.why, f"NVML is not loaded: {sandbox.detail}")
         self._paths = [*([LIBRARY] if by_name else []), *found]
-        return cage.plain()
+        return sandbox.plain()
 
     def load(self, pynvml: Any) -> "Unread | None":
         """Give pynvml the host's library: it loads one by name only when it has none."""

@@ -1,1 +1,1 @@
-"""The kubelet: its configuration as it computes it, what it has given away, whom it admits."""
+"""The kubelet: its effective configuration, its allocations, and pod admission."""

@@ -1,4 +1,4 @@
-"""What a kubelet has given away: its two state files and the device managers' checkpoint, plain JSON below its root."""
+"""A kubelet's allocations: its two state files and the device manager's checkpoint, plain JSON below its root."""
 
 # The device checkpoint registers healthy devices alone: what a container has and it does not register is unhealthy. Its checksum
 # does not matter (the kubelet goes on without it). AllocResp and pods never leave the host. Devices keep the order in which they
@@ -49,32 +49,32 @@ def parse_checkpoint(data: bytes, no_nodes: Unread = _NOT_RUNNING) -> "tuple[Dev
         )
     except TypeError as error:
         return Unread("error", f"{_CHECKPOINT}: {error}")
-    return _made(dict.fromkeys([*registered, *taken], no_nodes), registered.keys(), taken.keys(), _CHECKPOINT)
+    return _checked_devices(dict.fromkeys([*registered, *taken], no_nodes), registered.keys(), taken.keys(), _CHECKPOINT)
 
 
-def _made(
+def _checked_devices(
     nodes: "Mapping[_Pair, tuple[int, ...] | Unread]", healthy: AbstractSet[_Pair], taken: AbstractSet[_Pair], where: str
 ) -> "tuple[Device, ...] | Unread":
-    """In the order in which they were told: a pseudonym has another place in the order of ids."""
+    """The devices in the order of the answer, because pseudonyms sort differently; unread beyond the limit."""
     if len(nodes) > _MOST_DEVICES:
         return Unread("error", f"{where} has {len(nodes)} devices, wanted at most {_MOST_DEVICES}")
     return tuple(Device(*pair, nodes[pair], pair in healthy, pair in taken) for pair in nodes)
 
 
 def devices_of(answer: Mapping[str, Any]) -> "tuple[Device, ...] | Unread":
-    """The same of what `podresources` answers: rows of resource, ids and NUMA nodes."""
+    """The same from the answer of `podresources`: rows of resource, ids and NUMA nodes."""
     nodes: dict[_Pair, set[int]] = {}
-    seen: dict[str, set[_Pair]] = {"devices": set(), "allocated": set()}
+    lists: dict[str, set[_Pair]] = {"devices": set(), "allocated": set()}
     try:
-        for name, pairs in seen.items():
+        for name, pairs in lists.items():
             for resource, ids, on in answer[name]:
                 near = set(_numbers(on))
                 for one in dict.fromkeys(_texts(ids)):
                     pairs.add((str(resource), one))
                     nodes.setdefault((str(resource), one), set()).update(near)
-    except (TypeError, ValueError, KeyError) as error:  # a tape may say anything
+    except (TypeError, ValueError, KeyError) as error:  # a recording may hold anything
         return Unread("error", f"podresources: {type(error).__name__}: {error}"[:200])
-    return _made({pair: tuple(sorted(on)) for pair, on in nodes.items()}, seen["devices"], seen["allocated"], "podresources")
+    return _checked_devices({pair: tuple(sorted(on)) for pair, on in nodes.items()}, lists["devices"], lists["allocated"], "podresources")
 
 
 def _numbers(value: Any) -> list[int]:
@@ -119,15 +119,15 @@ def _table(value: Any) -> Mapping[str, Any]:
 
 @stops_at_unread
 def _devices(source: Source, root: str, *, runs: bool) -> "tuple[tuple[Device, ...], str]":
-    """The devices, and where they are from: by a kubelet that is believed to run, else its checkpoint."""
+    """The devices and their source: a running, trusted kubelet, else its checkpoint."""
     answer = source.podresources() if runs else _NOT_RUNNING
-    told = then(answer, devices_of)
-    if not isinstance(told, Unread):
-        return told, "podresources"
+    devices = then(answer, devices_of)
+    if not isinstance(devices, Unread):
+        return devices, "podresources"
     data = source.read(f"{root}/{_CHECKPOINT}", keep=CHECKPOINT)
     if isinstance(data, Unread) and data.why == "absent":
         return (), ""
-    return need(parse_checkpoint(need(data), told)), "checkpoint"
+    return need(parse_checkpoint(need(data), devices)), "checkpoint"
 
 
 def read_state_file(source: Source, path: str) -> "StateFile | Unread":
@@ -137,7 +137,7 @@ def read_state_file(source: Source, path: str) -> "StateFile | Unread":
         return answer
     try:
         return state_file(answer)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:  # a tape may say anything
+    except (TypeError, ValueError, KeyError, AttributeError) as error:  # a recording may hold anything
         return Unread("error", f"{path}: an answer without {type(error).__name__} {error}"[:200])
 
 
@@ -146,8 +146,8 @@ def read_state_files(source: Source, root: str) -> StateFiles:
     return StateFiles(*(read_state_file(source, f"{root}/{name}") for name in ("cpu_manager_state", "memory_manager_state")))
 
 
-def read_given(source: Source, root: str, states: StateFiles, *, runs: bool) -> KubeletState:
-    """Devices, CPUs and memory that containers have."""
+def read_allocations(source: Source, root: str, states: StateFiles, *, runs: bool) -> KubeletState:
+    """Devices, CPUs and memory allocated to containers."""
     devices = _devices(source, root, runs=runs)
     cpu, memory = (_sound(one) for one in states)
     return KubeletState(
@@ -164,7 +164,7 @@ def read_given(source: Source, root: str, states: StateFiles, *, runs: bool) -> 
 
 @stops_at_unread
 def _dra_only(source: Source, root: str) -> bool:
-    """By the sockets that plug-ins make."""
+    """Whether GPUs are allocated by DRA only, by the sockets of plug-ins."""
     drivers = need(names_in(source, f"{root}/plugins/{DRA_DRIVER}"))
     if not any(name.startswith("dra") and name.endswith(".sock") for name in drivers):
         return False
@@ -173,7 +173,7 @@ def _dra_only(source: Source, root: str) -> bool:
 
 
 def _sound(state: "StateFile | Unread") -> "StateFile | Unread":
-    """A file that does not decode, or that somebody changed, says nothing."""
+    """Unread for a file that does not decode or has a wrong checksum."""
     if isinstance(state, Unread):
         return state
     if state.error or state.checksum == "wrong":

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from hostagent.core.parsing import Allowance, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need, then
-from hostagent.domains.kubelet.tables.versions import DROPINS_VARIABLE
+from hostagent.domains.kubelet.tables.defaults import DROPINS_VARIABLE
 from hostagent.domains.system.retention import KUBELET_FLAGS
 from hostagent.domains.system.unit_file import UnitText, parse_unit
 from hostagent.facts.host import Unit
@@ -25,7 +25,7 @@ _BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def parse_flags(words: tuple[str, ...]) -> dict[str, str]:
-    """Flags of a command line and the word behind each; the last counts. An underscore in a name is a hyphen (k8s.io/component-base).
+    """Flags of a command line and their values; the last counts. An underscore in a name is a hyphen (k8s.io/component-base).
 
     >>> parse_flags(("kubelet", "--config=/a", "--container-runtime-endpoint", "unix:///run/crio/crio.sock"))
     {'--config': '/a', '--container-runtime-endpoint': 'unix:///run/crio/crio.sock'}
@@ -54,7 +54,7 @@ def unit_command(source: Source, unit: "Unit | Unread") -> tuple[str, ...]:
 
 
 def unit_environment(source: Source, unit: "Unit | Unread") -> tuple[tuple[str, str], ...]:
-    """Of the unit's variables those that the kubelet itself reads; raises ``UnreadError``."""
+    """The unit's variables that the kubelet itself reads; raises ``UnreadError``."""
     text = then(unit, lambda one: one.text)
     if isinstance(text, Unread) and text.why in NOT_APPLICABLE:
         return ()
@@ -63,7 +63,7 @@ def unit_environment(source: Source, unit: "Unit | Unread") -> tuple[tuple[str, 
 
 
 def environment_files(settings: UnitText) -> tuple[str, ...]:
-    """Paths of `EnvironmentFile=`, in order; patterns and specifiers among them as they stand."""
+    """Paths of `EnvironmentFile=`, in order; patterns and specifiers unexpanded."""
     paths = (value.strip("\"'").removeprefix("-") for value in settings.values("Service", "EnvironmentFile"))
     return tuple(path for path in paths if path.startswith("/"))
 
@@ -102,7 +102,7 @@ def _assigned(words: Iterable[str]) -> dict[str, str]:
 
 
 def expanded(words: Iterable[str], variables: Mapping[str, str]) -> list[str]:
-    """`$NAME` alone becomes the words of its value, `${NAME}` a part of its word; what is not set is nothing.
+    """`$NAME` alone becomes the words of its value, `${NAME}` a part of a word; an unset variable is empty.
 
     >>> expanded(["k", "$A", "--x=${B}", "$C"], {"A": "--a=1 --b", "B": "y z"})
     ['k', '--a=1', '--b', '--x=y z']
@@ -170,7 +170,7 @@ def parse_words(text: str) -> list[str]:
 
 
 def _unquoted(value: str) -> Iterable[str]:
-    """The characters of a value: what is between quotes, and what stands next to them."""
+    """The characters of a value, inside quotes and outside."""
     quote = ""
     rest = iter(value)
     for char in rest:

@@ -1,6 +1,6 @@
 """A running kubelet's own configuration by HTTPS, where the profile names address, CA and token file.
 
-The token is read as it is needed and is in no answer, also not where it is refused. Of the answer the fields stay whose values facts hold.
+The token is read when needed and is in no answer, nor in an error. Only the fields that facts hold are kept.
 """
 
 import json
@@ -19,7 +19,7 @@ from hostagent.host.files import Files
 _WHOLE_S, _STEP_S = 1.5, 0.5
 _TOKEN_BYTES, _CA_BYTES, _PIECE = 16 * KIB, 256 * KIB, 64 * KIB
 _SHOWN = 200
-#: Where a kubelet listens that is told nothing else.
+#: The kubelet's default port.
 _PORT = 10250
 _HELD = frozenset(name for _, name, _ in HELD)
 
@@ -40,8 +40,8 @@ def ask(files: Files, address: str, ca: str, token_file: str) -> Answer:
         place = urlsplit(server_address(f"https://{address}"))
         answer = _asked(place.hostname or "", place.port or _PORT, authority.decode("ascii"), word)
     except ValueError as error:
-        told = f"{type(error).__name__}" if isinstance(error, UnicodeError) else f"{error}"
-        answer = Unread("error", f"configz: {told}")
+        text = f"{type(error).__name__}" if isinstance(error, UnicodeError) else f"{error}"
+        answer = Unread("error", f"configz: {text}")
     return Unread(answer.why, secrets.without(answer.detail)[:_SHOWN]) if isinstance(answer, Unread) else answer
 
 

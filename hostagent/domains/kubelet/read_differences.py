@@ -1,4 +1,4 @@
-"""Where the running kubelet's own word differs from its files."""
+"""Differences between the running kubelet's configuration (configz) and its files."""
 
 # `kubelet.configz` of a profile is {address, ca, token_file}, a mapping in every layer, so that a site file changes one of them;
 # an address without the two files is a mistake. Where it is asked, its answer decides `kubelet.restart_pending` alone, and times
@@ -19,15 +19,15 @@ _DOWN = Unread("not-running", "the kubelet does not run")
 
 @stops_at_unread
 def read_differences(source: Source, config: "KubeletConfig | Unread", *, runs: bool) -> "tuple[str, ...]":
-    """Fields of KubeletConfiguration, by name; unread where nobody may be asked, or one of ours is not known."""
+    """Names of KubeletConfiguration fields that differ; unread without configz, or where one of our values is unknown."""
     answer = source.configz() if runs else _DOWN
     return differences(need(config), need(_NOT_ASKED if answer is None else answer))
 
 
-def differences(config: KubeletConfig, told: Mapping[str, Any]) -> tuple[str, ...]:
-    """What is empty may be left out; raises ``UnreadError``."""
+def differences(config: KubeletConfig, served: Mapping[str, Any]) -> tuple[str, ...]:
+    """Empty and absent are equal; raises ``UnreadError``."""
     ours = {field: _plain(how, need(getattr(config, name))) for name, field, how in HELD}
-    return tuple(sorted(field for field, value in ours.items() if _filled(value) != _filled(told.get(field))))
+    return tuple(sorted(field for field, value in ours.items() if _filled(value) != _filled(served.get(field))))
 
 
 def _plain(how: str, value: Any) -> Any:

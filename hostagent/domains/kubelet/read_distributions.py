@@ -1,4 +1,4 @@
-"""How distributions of Kubernetes start the kubelet that they contain: from files of their own.
+"""Command lines of kubelets inside Kubernetes distributions, from the distributions' own files.
 
 Sources (2026-11): k3s, pkg/daemons/agent/agent_linux.go and docs, Configuration File; RKE2 docs; canonical/microk8s (args/kubelet).
 """
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from hostagent.core.parsing import Allowance
 from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.domains.kubelet.read_command import ENVIRONMENT, expanded, parse_flags, parse_words
-from hostagent.domains.kubelet.read_processes import Found
+from hostagent.domains.kubelet.read_processes import KubeletUnit
 from hostagent.domains.kubelet.retention import DISTRIBUTION
 from hostagent.host.source import Source
 
@@ -33,8 +33,8 @@ class Command(NamedTuple):
     files: tuple[str, ...]
 
 
-def command(source: Source, found: Found) -> Command:
-    """Of its process, of its unit, or of what contains it; raises ``UnreadError``."""
+def command(source: Source, found: KubeletUnit) -> Command:
+    """The command line of its process, of its unit, or of the distribution; raises ``UnreadError``."""
     contained = found.distribution and (found.process is None or found.process.name != _SEEN)
     if not contained:
         return Command(need(found.command(source)), ())
@@ -45,7 +45,7 @@ def command(source: Source, found: Found) -> Command:
     raise UnreadError(Unread("not-running", f"{found.distribution} writes its kubelet's configuration as it starts"))
 
 
-def _rancher(source: Source, found: Found) -> Command:
+def _rancher(source: Source, found: KubeletUnit) -> Command:
     """k3s and RKE2: the drop-ins that they write, then the arguments that their own file, and their unit, pass on."""
     path = _RANCHER[found.distribution]
     own = [path, *(one for one in _paths_in(source, f"{path}.d") if one.endswith((".yaml", ".yml")))]
@@ -59,7 +59,7 @@ def _rancher(source: Source, found: Found) -> Command:
             passed = list(_passed_on(file, data, passed))
         elif data.why != "absent":
             raise UnreadError(data)
-    words = need(found.seen_flags(source))
+    words = need(found.flag_words(source))
     passed += [value for name, value in pairwise(words) if name == "--kubelet-arg"]
     passed += [word.removeprefix("--kubelet-arg=") for word in words if word.startswith("--kubelet-arg=")]
     folder = _DROP_INS.format(found.distribution)
@@ -68,7 +68,7 @@ def _rancher(source: Source, found: Found) -> Command:
 
 
 def _passed_on(path: str, data: bytes, before: "list[str]") -> Iterator[str]:
-    """`kubelet-arg` replaces what files before said, `kubelet-arg+` adds to it."""
+    """`kubelet-arg` replaces the list of earlier files, `kubelet-arg+` adds to it."""
     from hostagent.core.yamlfile import YamlError, parse_foreign_yaml  # 16 ms, where there is a file
 
     try:
@@ -89,8 +89,8 @@ def _paths_in(source: Source, directory: str) -> Iterator[str]:
         yield f"{directory}/{name}"
 
 
-def _microk8s(source: Source, found: Found) -> Command:
-    path = parse_flags(need(found.seen_flags(source))).get("--kubelet-args-file", "") or _MICROK8S
+def _microk8s(source: Source, found: KubeletUnit) -> Command:
+    path = parse_flags(need(found.flag_words(source))).get("--kubelet-args-file", "") or _MICROK8S
     text = source.text(path, keep=ENVIRONMENT)
     if isinstance(text, Unread):
         raise UnreadError(Unread("error", text.detail, text.question) if text.why == "absent" else text)

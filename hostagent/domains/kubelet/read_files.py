@@ -5,19 +5,19 @@ from typing import NamedTuple
 from hostagent.core.parsing import Allowance
 from hostagent.core.unread import NOT_APPLICABLE, NOT_THERE, Unread, UnreadError, need, then
 from hostagent.domains.kubelet.read_command import environment_files
-from hostagent.domains.kubelet.read_processes import Found
+from hostagent.domains.kubelet.read_processes import KubeletUnit
 from hostagent.domains.kubelet.retention import CONFIG
 from hostagent.domains.system.read_services import DIRECTORIES
 from hostagent.domains.system.unit_file import parse_unit
 from hostagent.host.source import Source
 
-#: Of one kubelet; more are no configuration that anybody writes.
+#: Files of one kubelet: more than any real configuration has.
 _MAX_FILES, _MAX_BYTES, _MAX_DEPTH, _MAX_ENTRIES = 100, 256 * 1024, 8, 1000
 _SUFFIX = ".conf"
 
 
 class Places(NamedTuple):
-    """What the flags name."""
+    """Paths that the flags name."""
 
     config: str
     config_dir: str
@@ -49,14 +49,14 @@ class Files:
         return data
 
     def all(self, config: str, config_dir: str) -> "tuple[tuple[str, bytes | Unread], ...]":
-        """The file, then its drop-ins in merge order. What is not there stands as absent in its place."""
+        """The file, then its drop-ins in merge order. A missing one is absent in its place."""
         paths = [*([config] if config else ()), *(self.drop_ins(config_dir) if config_dir else ())]
         return tuple((path, self.read(path)) for path in paths)
 
     def drop_ins(self, directory: str) -> "list[str]":
         """Files that end in .conf, by name, each directory in its place; a link to a directory is not walked (Go, filepath.WalkDir).
 
-        A directory that is not there stands for itself: the kubelet stops at it.
+        A missing directory is listed itself: the kubelet stops at it.
         """
         if not directory.endswith("/") and self._is_link(directory):
             return [directory] if _is_drop_in(directory) else []
@@ -118,7 +118,7 @@ def unit_files(source: Source, name: str) -> "tuple[str, ...]":
     return (*own, *drop_ins[:_MAX_FILES])
 
 
-def newest_mtime(source: Source, found: Found, config_files: "tuple[str, ...]") -> "float | Unread":
+def newest_mtime(source: Source, found: KubeletUnit, config_files: "tuple[str, ...]") -> "float | Unread":
     """Seconds since the epoch, of the configuration's files, the unit's and those of its variables."""
     try:
         text = then(found.unit, lambda one: one.text)

@@ -18,7 +18,7 @@ _NOTHING = b"\0\0\0\0\0"
 _HEAD = len(_NOTHING)
 #: Bytes that are taken from the socket at a time.
 _PIECE = 64 * 1024
-#: The statuses there are, and the one of what has none of them.
+#: The statuses of gRPC, and UNKNOWN.
 _STATUSES, _UNKNOWN = frozenset(map(str, range(17))), 2
 
 
@@ -65,19 +65,19 @@ class _Calls:
         }
         self._http.send_headers(stream, [*headers.items()])
         self._http.send_data(stream, _NOTHING, end_stream=True)
-        told: dict[bytes, bytes] = {}
+        received: dict[bytes, bytes] = {}
         data = bytearray()
-        while not self._hear(stream, told, data):
+        while not self._receive(stream, received, data):
             pass
-        return _message(told, bytes(data))
+        return _message(received, bytes(data))
 
-    def _hear(self, stream: int, told: dict[bytes, bytes], data: bytearray) -> bool:
-        """What comes next, until it ends."""
+    def _receive(self, stream: int, received: dict[bytes, bytes], data: bytearray) -> bool:
+        """Handles the next events; True at the end of the stream."""
         for event in self._http.receive_data(self._exchanged()):
             if isinstance(event, ConnectionTerminated):
                 raise GrpcError(_UNKNOWN, f"the server ends the connection: {_name(event.error_code)}")
             if isinstance(event, (ResponseReceived, TrailersReceived)) and event.stream_id == stream:
-                told.update((bytes(name), bytes(value)) for name, value in event.headers)
+                received.update((bytes(name), bytes(value)) for name, value in event.headers)
             elif isinstance(event, DataReceived) and event.stream_id == stream:
                 data += event.data
             elif isinstance(event, StreamReset) and event.stream_id == stream:
@@ -87,7 +87,7 @@ class _Calls:
         return False
 
     def _exchanged(self) -> bytes:
-        """Send what there is to say, and take some of the answer."""
+        """Send the pending bytes, and receive some of the answer."""
         self._wait()
         self._socket.sendall(self._http.data_to_send())
         self._wait()
@@ -105,18 +105,18 @@ class _Calls:
 
 
 def _name(code: object) -> object:
-    """Of an error of HTTP/2; the number of one that has none."""
+    """Name of an HTTP/2 error; its number where it has none."""
     return getattr(code, "name", code)
 
 
-def _message(told: dict[bytes, bytes], data: bytes) -> bytes:
+def _message(received: dict[bytes, bytes], data: bytes) -> bytes:
     """Raises ``GrpcError``."""
-    if told.get(b":status") != b"200":
-        raise GrpcError(_UNKNOWN, f"HTTP status {told.get(b':status', b'').decode('latin-1')!r}"[:200])
-    status = told.get(b"grpc-status", b"").decode("latin-1")
+    if received.get(b":status") != b"200":
+        raise GrpcError(_UNKNOWN, f"HTTP status {received.get(b':status', b'').decode('latin-1')!r}"[:200])
+    status = received.get(b"grpc-status", b"").decode("latin-1")
     if status != "0":
         code = int(status) if status in _STATUSES else _UNKNOWN
-        raise GrpcError(code, told.get(b"grpc-message", b"").decode("latin-1") or f"found grpc-status {status!r}, wanted 0"[:200])
+        raise GrpcError(code, received.get(b"grpc-message", b"").decode("latin-1") or f"found grpc-status {status!r}, wanted 0"[:200])
     if len(data) < _HEAD or data[0] or int.from_bytes(data[1:_HEAD], "big") != len(data) - _HEAD:
         raise GrpcError(_UNKNOWN, f"found {len(data)} bytes, wanted one message")
     return data[_HEAD:]

@@ -1,4 +1,4 @@
-"""The kubelet of this host: how it is started, its files, its version, and what it makes of them."""
+"""The kubelet of this host: its start, files, version and effective configuration."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ _NONE = Unread("absent", "no kubelet is in use")
 
 
 def read_kubelet(source: Source, known: Callable[[type], Any]) -> Kubelet:
-    """Of several the one that runs, else the first."""
+    """Of several kubelets the running one, else the first."""
     machine = known(Machine)
     found = find(known(Services), then(machine, lambda one: one.processes))
     if isinstance(found, Unread):
@@ -32,7 +32,7 @@ def read_kubelet(source: Source, known: Callable[[type], Any]) -> Kubelet:
 
 
 def _in_container(source: Source, platform: "Platform | Unread") -> "Unread | None":
-    """Why nothing is read of a kubelet that the host's manager runs in a container; None where there is none."""
+    """Why a kubelet in a container of the host's manager is not read; None where there is none."""
     path = KUBELETS_IN_CONTAINERS.get(platform.name, "") if isinstance(platform, Platform) and isinstance(platform.name, str) else ""
     there = source.exists(path) if path else False
     if isinstance(there, Unread):

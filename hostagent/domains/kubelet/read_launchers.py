@@ -1,4 +1,4 @@
-"""Who starts containers for jobs on this host: kubelets with what they ask, slurmd, programs without a daemon; and what brings GPUs."""
+"""What starts containers for jobs: kubelets with their runtimes, slurmd, tools without a daemon; and what gives containers GPUs."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -47,7 +47,7 @@ def _programs(source: Source) -> tuple[str, ...]:
 
 @stops_at_unread
 def _there(source: Source, paths: Iterable[str], kind: str, mode: int = 0) -> tuple[str, ...]:
-    """Those of the paths that are of this kind, and have a bit of this mode."""
+    """The paths of this kind that have a bit of this mode."""
     found = []
     for path in paths:
         stat = source.stat(path)

@@ -1,10 +1,10 @@
-"""What a kubelet says of its devices by gRPC: GetAllocatableResources and List of podresources v1.
+"""A kubelet's devices by gRPC: GetAllocatableResources and List of podresources v1.
 
-Its answers name pods and containers; only resources, device ids, NUMA nodes and which devices are given away leave this module.
+Its answers name pods and containers; only resources, device ids, NUMA nodes and which devices are allocated leave this module.
 Fields: k8s.io/kubelet, pkg/apis/podresources/v1/api.proto.
 """
 
-# The first socket below the known roots that is root's in directories of root's is asked; SO_PEERCRED says who listens. Judges:
+# The first socket below the known roots that is root's in directories of root's is asked; SO_PEERCRED identifies the listener. Judges:
 # grpcio's server, and the kubelet with stub device plug-ins (tests/real/test_placement.py).
 
 import os
@@ -20,7 +20,7 @@ from hostagent.domains.runtime.tables.versions import KUBELET_ROOTS
 from hostagent.host.files import Files, unread
 from hostagent.host.paths import Root
 from hostagent.host.process import Host, Process
-from hostagent.host.process_trust import believed
+from hostagent.host.process_trust import trusted_service
 
 #: Seconds for all of it: a healthy kubelet takes some milliseconds.
 PATIENCE_S = 1.0
@@ -34,7 +34,7 @@ _WHYS: "dict[int, Why]" = {4: "timeout", 12: "not-supported"}
 
 
 def ask(root: Root) -> "dict[str, Any] | Unread":
-    """``devices`` to give away and ``allocated`` ones, each a list of rows ``[resource, ids, NUMA nodes]``."""
+    """Allocatable ``devices`` and ``allocated`` ones, each a list of rows ``[resource, ids, NUMA nodes]``."""
     path = _place(root)
     if isinstance(path, Unread):
         return path
@@ -45,7 +45,7 @@ def ask(root: Root) -> "dict[str, Any] | Unread":
         return unread(error, folder)
     try:
         return _asked(root, f"/proc/self/fd/{place}/{name}", path)  # below any root, and never longer than a socket's path may be
-    except UnreadError as error:  # of who listens there
+    except UnreadError as error:  # the listener could not be identified
         return error.unread
     finally:
         os.close(place)
@@ -62,9 +62,9 @@ def _place(root: Root) -> "str | Unread":
             if found.why == "absent":
                 continue
             return found
-        seen = os.fstat(place)
+        status = os.fstat(place)
         os.close(place)
-        if not stat.S_ISSOCK(seen.st_mode) or seen.st_uid != 0:
+        if not stat.S_ISSOCK(status.st_mode) or status.st_uid != 0:
             return Unread("error", f"{path} is no socket of root's")
         why = root.untrusted(path.rpartition("/")[0])
         return Unread("denied", f"{path}: {why}") if why else path
@@ -72,14 +72,14 @@ def _place(root: Root) -> "str | Unread":
 
 
 def _asked(root: Root, address: str, path: str) -> "dict[str, Any] | Unread":
-    """Of whoever listens at `path`, where that is a kubelet."""
+    """The answer of the listener at `path`, if it is a kubelet."""
     ends = time.monotonic() + PATIENCE_S
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(PATIENCE_S)
         try:
             connection.connect(address)
             stranger = _stranger(root, connection, path)
-            return stranger if stranger is not None else _told(connection, ends)
+            return stranger if stranger is not None else _call(connection, ends)
         except (TimeoutError, BlockingIOError):  # the latter: its queue of connections is full
             return Unread("timeout", f"{path}: no answer in {PATIENCE_S:g} s")
         except ConnectionRefusedError:
@@ -89,7 +89,7 @@ def _asked(root: Root, address: str, path: str) -> "dict[str, Any] | Unread":
 
 
 def _stranger(root: Root, connection: socket.socket, path: str) -> "Unread | None":
-    """Why who listens there is not believed to be a kubelet."""
+    """Why the listener is not trusted as a kubelet; None for one that is."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS)
     pid, uid = (int.from_bytes(credentials[at : at + 4], "little") for at in (0, 4))
     return None if uid == 0 and _is_kubelet(root, pid) else Unread("denied", f"{path}: process {pid} is not believed to be a kubelet")
@@ -102,13 +102,13 @@ def _is_kubelet(root: Root, pid: int) -> bool:
     if name not in daemons.processes("kubelet"):
         return False
     try:
-        unit = believed(Process(host, pid, name), daemons.services_of(name), has_systemd=host.first == "systemd")
+        unit = trusted_service(Process(host, pid, name), daemons.services_of(name), has_systemd=host.first == "systemd")
     except ProcessLookupError:
         return False
     return unit is not None and not isinstance(unit, Unread)
 
 
-def _told(connection: socket.socket, ends: float) -> "dict[str, Any] | Unread":
+def _call(connection: socket.socket, ends: float) -> "dict[str, Any] | Unread":
     """Raises ``OSError``."""
     from hostagent.domains.kubelet.read_grpc import GrpcError, call_each
 

@@ -1,4 +1,4 @@
-"""Kubelets that are in use on this host, and what each was started with."""
+"""Kubelets in use on this host, and their command lines."""
 
 from typing import NamedTuple
 
@@ -15,13 +15,13 @@ from hostagent.host.source import Source
 _PROGRAM = "kubelet"
 
 
-class Found(NamedTuple):
+class KubeletUnit(NamedTuple):
     """One kubelet, by its unit."""
 
     name: str  # without .service
-    distribution: str  # whose it is (k3s, rke2, microk8s, k0s); "" for one of its own
+    distribution: str  # k3s, rke2, microk8s or k0s; "" for a kubelet with its own unit
     unit: Unit | Unread
-    process: Process | None  # the one that is believed to be its unit's
+    process: Process | None  # trusted to be its unit's
 
     @property
     def argv(self) -> "tuple[str, ...] | Unread":
@@ -34,11 +34,11 @@ class Found(NamedTuple):
         return argv
 
     def command(self, source: Source) -> "tuple[str, ...] | Unread":
-        """Of its process, else as its unit would start it: the program first."""
+        """The command line of its process, else of its unit's ExecStart: the program first."""
         return self.argv if self.process is not None else then(unit_command(source, self.unit), own_words)
 
-    def seen_flags(self, source: Source) -> "tuple[str, ...] | Unread":
-        """Words with flags: of a process all that was read, of a unit what it would start."""
+    def flag_words(self, source: Source) -> "tuple[str, ...] | Unread":
+        """Words with flags: of the process as far as read, else of the unit's ExecStart."""
         return self.process.argv if self.process is not None else unit_command(source, self.unit)
 
 
@@ -55,10 +55,10 @@ def own_words(words: tuple[str, ...]) -> "tuple[str, ...] | Unread":
 
 
 @stops_at_unread
-def find(services: "Services | Unread", processes: "tuple[Process, ...] | Unread") -> tuple[Found, ...]:
-    """By unit. What contains one without being one (k0s, RKE2) counts by the kubelet in its cgroup, or by its unit."""
-    seen = () if isinstance(processes, Unread) and processes.why == "not-running" else need(processes)
-    named = [one for one in seen if one.name in names_of("kubelet")]
+def find(services: "Services | Unread", processes: "tuple[Process, ...] | Unread") -> tuple[KubeletUnit, ...]:
+    """Kubelets by unit. One inside another program (k0s, RKE2) counts by the kubelet in its cgroup, or by its unit."""
+    listed = () if isinstance(processes, Unread) and processes.why == "not-running" else need(processes)
+    named = [one for one in listed if one.name in names_of("kubelet")]
     running = {one.unit.removesuffix(".service"): one for one in reversed(named) if not isinstance(one.unit, Unread)}
     if not running:
         need(next((one.unit for one in named if isinstance(one.unit, Unread)), ""))
@@ -67,8 +67,8 @@ def find(services: "Services | Unread", processes: "tuple[Process, ...] | Unread
         unit = need(services).unit(name)
         used = False if name in KUBELET_SEEN_ONLY or _is_unlooked(unit) else in_use(services, (name,), name in running)
         if name in running or need(used):
-            found.append(Found(name, distribution, unit, running.get(name)))
-    others = (Found(name, "", Unread("absent", name), one) for name, one in running.items() if name not in KUBELET_UNITS)
+            found.append(KubeletUnit(name, distribution, unit, running.get(name)))
+    others = (KubeletUnit(name, "", Unread("absent", name), one) for name, one in running.items() if name not in KUBELET_UNITS)
     return (*found, *others)
 
 

@@ -1,4 +1,4 @@
-"""A kubelet that is in use: how it is started, its files, its version, and what it makes of them."""
+"""A kubelet that is in use: its start, files, version and effective configuration."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,21 +7,21 @@ from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, UnreadError, need, then
 from hostagent.domains.kubelet.config.effective import effective
 from hostagent.domains.kubelet.config.machine import machine_of
-from hostagent.domains.kubelet.config.model import Told
-from hostagent.domains.kubelet.read_allocations import read_given, read_state_files
+from hostagent.domains.kubelet.config.model import KubeletInputs
+from hostagent.domains.kubelet.read_allocations import read_allocations, read_state_files
 from hostagent.domains.kubelet.read_command import parse_flags, unit_environment
 from hostagent.domains.kubelet.read_differences import read_differences
 from hostagent.domains.kubelet.read_distributions import Command, command
 from hostagent.domains.kubelet.read_files import Files, newest_mtime, places
-from hostagent.domains.kubelet.read_processes import Found
+from hostagent.domains.kubelet.read_processes import KubeletUnit
 from hostagent.domains.kubelet.read_version import read_version
-from hostagent.domains.kubelet.tables.versions import DROPINS_VARIABLE
+from hostagent.domains.kubelet.tables.defaults import DROPINS_VARIABLE
 from hostagent.facts.host import Machine
 from hostagent.facts.kubelet import Kubelet
 from hostagent.host.source import Source
 
 
-def kubelet_of(source: Source, found: Found, packages: Any, known: Callable[[type], Any]) -> Kubelet:
+def kubelet_of(source: Source, found: KubeletUnit, packages: Any, known: Callable[[type], Any]) -> Kubelet:
     started = _command(source, found)
     words = then(started, lambda one: one.words)
     program = "" if isinstance(words, Unread) else next(iter(words), "")
@@ -29,9 +29,9 @@ def kubelet_of(source: Source, found: Found, packages: Any, known: Callable[[typ
     where = then(flags, lambda those: places(those, found.distribution))
     files = then(where, lambda those: _files(source, those.config, those.config_dir))
     version = read_version(source, found.distribution, program, packages)
-    told = then(files, lambda those: _told(source, found, version, words, those))
+    inputs = then(files, lambda those: _inputs(source, found, version, words, those))
     states = then(where, lambda those: read_state_files(source, those.root))
-    view = then(told, lambda one: effective(one, machine_of(known, need(states))))
+    view = then(inputs, lambda one: effective(one, machine_of(known, need(states))))
     names = then(files, lambda those: tuple(path for path, data in those if not isinstance(data, Unread)))
     return Kubelet(
         unit=found.name,
@@ -41,20 +41,20 @@ def kubelet_of(source: Source, found: Found, packages: Any, known: Callable[[typ
         config_files=names,
         newest_config_mtime=then(names, lambda those: newest_mtime(source, found, (*those, *need(started).files))),
         configz_differs=read_differences(source, then(view, lambda one: one.config), runs=found.process is not None),
-        given=then(where, lambda those: read_given(source, those.root, need(states), runs=found.process is not None)),
+        given=then(where, lambda those: read_allocations(source, those.root, need(states), runs=found.process is not None)),
         **{name: then(view, lambda one, name=name: getattr(one, name)) for name in _JUDGED},  # type: ignore[misc]
     )
 
 
 @stops_at_unread
-def _command(source: Source, found: Found) -> Command:
+def _command(source: Source, found: KubeletUnit) -> Command:
     return command(source, found)
 
 
 _JUDGED = ("state", "error", "config", "origin", "judged_as", "refused_state_files")
 
 
-def _runs(found: Found, machine: "Machine | Unread") -> "bool | Unread":
+def _runs(found: KubeletUnit, machine: "Machine | Unread") -> "bool | Unread":
     if found.process is not None:
         return True
     processes = then(machine, lambda one: one.processes)
@@ -67,9 +67,9 @@ def _files(source: Source, config: str, config_dir: str) -> "tuple[tuple[str, by
 
 
 @stops_at_unread
-def _told(source: Source, found: Found, version: "str | Unread", words: Any, files: Any) -> Told:
+def _inputs(source: Source, found: KubeletUnit, version: "str | Unread", words: Any, files: Any) -> KubeletInputs:
     try:
         variables = unit_environment(source, found.unit)
-    except UnreadError:  # no kubelet is called refused for a variable that was not read
+    except UnreadError:  # an unread variable must not make the kubelet rejected
         variables = ((DROPINS_VARIABLE, ""),)
-    return Told(version, then(words, lambda those: those[1:]), files, variables)
+    return KubeletInputs(version, then(words, lambda those: those[1:]), files, variables)

@@ -1,4 +1,4 @@
-"""Kubelets that are in use, and the runtime each of them asks for containers."""
+"""Kubelets that are in use, and the container runtime of each."""
 
 import re
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, UnreadError, need, then
 from hostagent.domains.kubelet.read_command import parse_flags
 from hostagent.domains.kubelet.read_files import Files
-from hostagent.domains.kubelet.read_processes import Found, find
+from hostagent.domains.kubelet.read_processes import KubeletUnit, find
 from hostagent.domains.kubelet.retention import DISTRIBUTION
 from hostagent.domains.runtime.read_places import PLACES
 from hostagent.domains.runtime.tables.versions import (
@@ -27,8 +27,8 @@ _ENDPOINT, _DRIVER = "--container-runtime-endpoint", "--cgroup-driver"
 _KEYS = ("containerRuntimeEndpoint", "cgroupDriver")
 
 
-class _Said(NamedTuple):
-    """What one kubelet was told: flag to value, "" where it was not."""
+class _Flags(NamedTuple):
+    """The flags of one kubelet and whether it runs; "" for a missing flag."""
 
     flags: "dict[str, str]"
     runs: bool
@@ -48,7 +48,7 @@ def parse_endpoint(text: str) -> str:
 
 
 class Kubelets:
-    """One pass over the units and processes that may be one."""
+    """One pass over the units and processes that may be kubelets."""
 
     def __init__(
         self,
@@ -65,15 +65,15 @@ class Kubelets:
         self._runtimes: Any = () if isinstance(runtimes, Unread) else runtimes
 
     def in_use(self) -> "tuple[Launcher, ...] | Unread":
-        """By unit, as `hostagent.domains.kubelet.read_processes` has them."""
+        """The kubelets by unit, as in `hostagent.domains.kubelet.read_processes`."""
         return then(find(self._services, self._processes), lambda found: tuple(map(self._kubelet, found)))
 
-    def _kubelet(self, found: Found) -> Launcher:
+    def _kubelet(self, found: KubeletUnit) -> Launcher:
         distribution = found.distribution
-        said = self._said(found)
-        files = then(said, lambda one: self._files(one, distribution))
-        endpoint = then(said, lambda one: _by_flag(one) or then(files, lambda values: self._endpoint(one, values, distribution)))
-        driver = then(said, lambda one: one.of(_DRIVER) or then(files, lambda values: values.get(_KEYS[1], "")))
+        flags = self._flags(found)
+        files = then(flags, lambda one: self._files(one, distribution))
+        endpoint = then(flags, lambda one: _by_flag(one) or then(files, lambda values: self._endpoint(one, values, distribution)))
+        driver = then(flags, lambda one: one.of(_DRIVER) or then(files, lambda values: values.get(_KEYS[1], "")))
         runtime = then(endpoint, lambda path: self._runtime_at(path, distribution))
         return Launcher(found.name, endpoint, runtime, driver, then(endpoint, self._listens))
 
@@ -84,54 +84,54 @@ class Kubelets:
         listed = self._source.sockets(keep=Keep("paths", (path, f"/var{path}")))
         if isinstance(listed, Unread):
             return listed
-        return then(self._sockets, lambda seen: path in map(parse_endpoint, seen))
+        return then(self._sockets, lambda sockets: path in map(parse_endpoint, sockets))
 
     @stops_at_unread
-    def _said(self, found: Found) -> _Said:
-        words = need(found.seen_flags(self._source))
+    def _flags(self, found: KubeletUnit) -> _Flags:
+        words = need(found.flag_words(self._source))
         docker = {"--docker": "yes"} if found.process is not None and "--docker" in words else {}
-        return _Said({**parse_flags(words), **docker}, found.process is not None)
+        return _Flags({**parse_flags(words), **docker}, found.process is not None)
 
     @stops_at_unread
-    def _files(self, said: _Said, distribution: str) -> "dict[str, str]":
+    def _files(self, flags: _Flags, distribution: str) -> "dict[str, str]":
         """The configuration file, and over it the drop-ins of its directory; of a distribution its own file."""
         if distribution:
             path = KUBELET_FILES.get(distribution, "")
             return _own_values(path, self._source.read(path, keep=DISTRIBUTION)) if path else {}
         files = Files(self._source)
-        paths = [said.of("--config")] if said.of("--config") else [] if said.runs else list(KUBELET_CONFIGS)
+        paths = [flags.of("--config")] if flags.of("--config") else [] if flags.runs else list(KUBELET_CONFIGS)
         values: dict[str, str] = {}
-        for path in (*paths, *(files.drop_ins(said.of("--config-dir")) if said.of("--config-dir") else ())):
+        for path in (*paths, *(files.drop_ins(flags.of("--config-dir")) if flags.of("--config-dir") else ())):
             values |= _values(path, files.read(path))
         return values
 
-    def _endpoint(self, said: _Said, values: "dict[str, str]", distribution: str) -> str:
+    def _endpoint(self, flags: _Flags, values: "dict[str, str]", distribution: str) -> str:
         if values.get("docker"):
             return K3S_DOCKER
-        if told := values.get(_KEYS[0], "") or values.get("container-runtime-endpoint", ""):
-            return parse_endpoint(told)
+        if endpoint := values.get(_KEYS[0], "") or values.get("container-runtime-endpoint", ""):
+            return parse_endpoint(endpoint)
         own = next((place.socket for place in PLACES if place.key == distribution), "")
-        return own or (KUBELET_ENDPOINT if said.runs or values else "")
+        return own or (KUBELET_ENDPOINT if flags.runs or values else "")
 
     def _runtime_at(self, path: str, distribution: str) -> "str | Unread":
-        """By what runtimes say of their socket, then by where each has it."""
+        """By the runtimes' configured sockets, then by their usual paths."""
         if not path:
             return ""
-        said = [one.key for one in self._runtimes if not isinstance(one.socket, Unread) and parse_endpoint(one.socket) == path]
+        by_socket = [one.key for one in self._runtimes if not isinstance(one.socket, Unread) and parse_endpoint(one.socket) == path]
         usual = [place.key for place in PLACES if place.socket == path]
-        keys = [*said, *(["docker"] if path in DOCKER_ENDPOINTS else []), *usual]
+        keys = [*by_socket, *(["docker"] if path in DOCKER_ENDPOINTS else []), *usual]
         if distribution in keys:
             return distribution
         return keys[0] if keys else Unread("error", f"the kubelet asks {path}, and no runtime that is known listens there")
 
 
-def _by_flag(said: _Said) -> str:
-    """No other file counts then, whether it can be read or not; "" without one."""
-    return K3S_DOCKER if said.of("--docker") else parse_endpoint(said.of(_ENDPOINT)) if said.of(_ENDPOINT) else ""
+def _by_flag(flags: _Flags) -> str:
+    """The endpoint by flag, which overrides files; "" without one."""
+    return K3S_DOCKER if flags.of("--docker") else parse_endpoint(flags.of(_ENDPOINT)) if flags.of(_ENDPOINT) else ""
 
 
 def _own_values(path: str, data: "bytes | Unread") -> "dict[str, str]":
-    """Of a distribution's own file."""
+    """The values of a distribution's own file."""
     if isinstance(data, Unread) and data.why == "absent":
         return {}
     from hostagent.core.yamlfile import YamlError, parse_foreign_yaml  # 16 ms, where there is a file
@@ -143,7 +143,7 @@ def _own_values(path: str, data: "bytes | Unread") -> "dict[str, str]":
 
 
 def _values(path: str, data: "bytes | Unread") -> "dict[str, str]":
-    """Of a file of the kubelet's, as it reads it."""
+    """The values of a kubelet's file, parsed as the kubelet does."""
     if isinstance(data, Unread) and data.why == "absent":
         return {}
     from hostagent.domains.kubelet.config.documents import parsed

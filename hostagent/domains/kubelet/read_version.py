@@ -1,4 +1,4 @@
-"""Which version a kubelet is: its package, else the program's own word."""
+"""The version of a kubelet: of its package, else as its program prints it."""
 
 import re
 from typing import Any
@@ -9,7 +9,7 @@ from hostagent.core.unread import Unread, UnreadError, need, then
 from hostagent.domains.runtime.read_places import parse_version
 from hostagent.host.source import Source
 
-#: Whose version is Kubernetes' own: OpenShift's is that of OpenShift.
+#: Packages with Kubernetes' own version: OpenShift's have that of OpenShift.
 _PACKAGES = ("kubelet",)
 _PACKAGED = "/usr/bin/kubelet"
 #: Programs that have the kubelet of a distribution, the first that is there; each says its version.
@@ -24,7 +24,7 @@ _SNAP = "/snap/microk8s/current/meta/snap.yaml"
 
 
 def read_version(source: Source, distribution: str, program: str, packages: Any) -> "str | Unread":
-    """As ``1.34.2``. `program`: the first word of its command line; `packages`: those installed."""
+    """As ``1.34.2``. `program`: the first word of its command line; `packages`: the installed ones."""
     if distribution == "microk8s":
         text = source.text(_SNAP, keep=Keep("settings", ("version",)), absent="")
         return then(text, lambda one: parse_version(" ".join(re.findall(r"(?m)^version:[ \t]*[\"']?([^\s\"']{1,80})", one))))
@@ -59,7 +59,7 @@ def _roots(source: Source, program: "str | Unread") -> str:
 
 
 def _program(source: Source, distribution: str, program: str) -> "str | Unread":
-    """A program that is there. What a distribution's process runs is no kubelet that says its version."""
+    """A program that exists. That of a distribution's process is no kubelet and prints no kubelet version."""
     if not distribution and program.startswith("/"):
         return program
     for path in _PROGRAMS.get(distribution, ()):

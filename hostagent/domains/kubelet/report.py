@@ -1,4 +1,4 @@
-"""``kubelet``: what it is configured to do, under KubeletConfiguration's own names, and what it has given away."""
+"""``kubelet``: its configuration, under KubeletConfiguration's own names, and its allocations."""
 
 from typing import Any
 

@@ -1,8 +1,8 @@
-"""What a tape keeps of a kubelet's files: all keys, the values that its facts are made of, of others the type."""
+"""What a recording keeps of a kubelet's files: all keys, the values that facts need, and only the type of others."""
 
 from hostagent.core.retention import Keep
 
-#: Fields of KubeletConfiguration of which each value stays; of others numbers, truth values and durations do, which the kubelet validates.
+#: Fields of KubeletConfiguration with every value kept; of others only numbers, booleans and durations, which the kubelet validates.
 FIELDS = (
     "kind", "apiVersion", "topologyManagerPolicy", "topologyManagerScope", "topologyManagerPolicyOptions", "cpuManagerPolicy",
     "cpuManagerPolicyOptions", "cpuManagerReconcilePeriod", "reservedSystemCPUs", "memoryManagerPolicy", "reservedMemory",
@@ -14,9 +14,9 @@ FIELDS = (
     "qosReserved", "podLogsDir", "containerLogMaxSize", "memoryReservationPolicy", "mergeDefaultEvictionSettings", "userNamespaces",
 )  # fmt: skip
 CONFIG = Keep("kubelet", FIELDS)
-#: Of k3s' and RKE2's own files what they pass on, and which runtime they ask.
+#: Of k3s' and RKE2's own files: kubelet arguments and the runtime.
 DISTRIBUTION = Keep("yaml", ("container-runtime-endpoint", "docker#", "kubelet-arg**", "kubelet-arg+**"))
-#: Of device-plugins/kubelet_internal_checkpoint which devices there are and which are given away: what a plug-in answered may hold secrets.
+#: Of device-plugins/kubelet_internal_checkpoint: the devices and allocations; a plug-in's answer may hold secrets.
 CHECKPOINT = Keep(
     "json",
     (

@@ -1,4 +1,4 @@
-"""The two state files of a kubelet, judged on the host: their checksum covers pods and containers, whose names no tape holds.
+"""The two state files of a kubelet, verified on the host: the checksum covers names of pods and containers, which are not recorded.
 
 Layouts: Kubernetes, pkg/kubelet/cm/cpumanager/state and memorymanager/state, checkpoint.go, releases 1.18 to 1.37; the checksum is FNV-1a
 of 32 bits over the Go value as go-spew prints it (``%#v``). No I/O.
@@ -29,7 +29,7 @@ _TABLE = (
 
 
 def judged(path: str, data: bytes) -> dict[str, Any]:
-    """One of the two, by its name."""
+    """The verified content of one of the two files, by its name."""
     return parse_cpu_state(data) if path.endswith(f"/{_CPU}") else parse_memory_state(data)
 
 
@@ -80,16 +80,16 @@ def _cpu(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _cpu_checksum(found: Mapping[str, Any], policy: str, default: str, entries: "Mapping[str, Any] | None") -> str:
-    told = _number(found.get("checksum", 0))
-    if not told:
+    checksum = _number(found.get("checksum", 0))
+    if not checksum:
         return "right"  # as the file that kubelets wrote before there were checksums
     if found.get("podEntries"):
         return "unknown"
-    return "right" if told in map(fnv, _cpu_texts(policy, default, entries)) else "wrong"
+    return "right" if checksum in map(fnv, _cpu_texts(policy, default, entries)) else "wrong"
 
 
 def cpu_checksum(policy: str, default: str, entries: "Mapping[str, Any]") -> int:
-    """As the kubelet writes it, of containers' CPUs by pod.
+    """The checksum as the kubelet computes it from containers' CPUs by pod.
 
     >>> cpu_checksum("none", "", {})
     1353318690
@@ -98,7 +98,7 @@ def cpu_checksum(policy: str, default: str, entries: "Mapping[str, Any]") -> int
 
 
 def _cpu_texts(policy: str, default: str, entries: "Mapping[str, Any] | None") -> "list[str]":
-    """What the layouts are summed over: version 1, 2, and 3 without pod-level entries."""
+    """The texts under the checksum, by layout: version 1, 2, and 3 without pod-level entries."""
     flat = entries is not None and all(isinstance(one, str) for one in entries.values())
     nested = entries is None or all(isinstance(one, dict) for one in entries.values())
     head = f"(*state.CPUManagerCheckpoint){{PolicyName:(string){policy} DefaultCPUSet:(string){default} Entries:"
@@ -138,7 +138,7 @@ def _memory_checksum(found: Mapping[str, Any], policy: str, nodes: "dict[int, An
 
 
 def memory_checksum(policy: str, nodes: "Mapping[str, Any]", entries: "Mapping[str, Any]") -> int:
-    """As the kubelet writes it, of what stands in the file.
+    """The checksum as the kubelet computes it from the file's content.
 
     >>> memory_checksum("None", {}, {})
     4236770233

@@ -1,4 +1,4 @@
-"""Whether the nodes of a job are alike in what has to be, and which of them are not: the minority is named."""
+"""Compares the properties that all nodes of a job must share, and names the minority that differs."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ _GIB = 1024**3
 
 @frozen
 class Refusal:
-    """Why nothing is emitted."""
+    """A reason to emit no variables."""
 
     code: str
     """What it is: stable, for programs."""
@@ -46,8 +46,8 @@ def differing(what: str, code: str, values: Mapping[str, str]) -> "Refusal | Non
     odd = tuple(node for _, nodes in ordered[1:] for node in nodes)
     is_majority = len(most) > len(ordered[1][1])
     head = [f"{len(most)} of {len(values)} nodes have {usual}"] if is_majority and len(most) > 1 else [has(most, usual)]
-    told = "; ".join(head + [has(nodes, value) for value, nodes in ordered[1:]])
-    return Refusal(code, f"{what}: {told}", odd if is_majority else tuple(values))
+    text = "; ".join(head + [has(nodes, value) for value, nodes in ordered[1:]])
+    return Refusal(code, f"{what}: {text}", odd if is_majority else tuple(values))
 
 
 def has(nodes: Sequence[str], value: str) -> str:
@@ -98,7 +98,7 @@ def _kinds(values: "Sequence[Any]") -> str:
 
 
 def _gdr(node: Node) -> str:
-    """Where there is no rail there is nothing that could reach the GPUs."""
+    """Not applicable without rails."""
     if not rails(node):
         return in_words(())
     ways: Gdr = fabric(node).gdr
@@ -106,7 +106,7 @@ def _gdr(node: Node) -> str:
 
 
 def _gid_types(node: Node) -> str:
-    """Of RoCE, with the family of its address where that is not IPv4: NCCL connects none with one of the other."""
+    """RoCE versions, with the address family where it is not IPv4: NCCL does not connect different families."""
     kinds = set[str]()
     for port in rails(node):
         if isinstance(port.gid, Unread) or isinstance(port.gid.type, Unread):
@@ -133,7 +133,7 @@ def _shape(node: Node) -> str:
 
 
 def _priorities(node: Node) -> str:
-    """What the cards below the rails say, each kind once."""
+    """The priorities of the cards below the rails, each kind once."""
     from hostagent.domains.nccl.traffic_class import priorities
 
     found = [priorities(node, port) for port in rails(node)]
@@ -145,7 +145,7 @@ def _driver(node: Node) -> str:
 
 
 def _mixture(of: Callable[[Gpu], str]) -> Callable[[Node], str]:
-    """Of all GPUs: the one value that they have, or how many have which."""
+    """The common value of all GPUs, or the count of each value."""
 
     def words(node: Node) -> str:
         counts = Counter(of(gpu) for gpu in need(node.facts.gpus))
@@ -175,7 +175,7 @@ def _plugins(node: Node) -> str:
     return in_words(tuple(sorted({one.file for one in need(need(node.facts.nccl).plugins) if one.is_network})))
 
 
-#: What has to be alike: code, in words, and of a node.
+#: Properties that must be equal: code, text, and the value of a node.
 Row = tuple[str, str, Callable[[Node], str]]
 ROWS: tuple[Row, ...] = (
     ("link_layer", "link layer of the rails", lambda node: _kinds([port.link_layer for port in rails(node)])),
@@ -194,9 +194,9 @@ ROWS: tuple[Row, ...] = (
     ("numa", "GPUs by NUMA node", _shape),
     ("driver", "branch of the driver", _driver),
 )
-#: And this, where the job takes NCCL from the nodes.
+#: These too, where the job takes NCCL from the nodes.
 PLUGINS: Row = ("plugins", "network plug-ins of NCCL", _plugins)
-#: A difference here is told, and refuses nothing.
+#: A difference here is a note, not a refusal.
 NOTED: tuple[Row, ...] = (
     ("firmware", "firmware of the rails", lambda node: _kinds([port.firmware for port in rails(node)])),
     ("kernel", "kernel", lambda node: in_words(node.host.kernel)),
@@ -204,7 +204,7 @@ NOTED: tuple[Row, ...] = (
 
 
 def compared(nodes: Sequence[Node], rows: Sequence[Row]) -> tuple[Refusal, ...]:
-    """What differs; and what could not be read, which is never alike."""
+    """A refusal for each difference, and for each unread value."""
     found: list[Refusal] = []
     for code, what, of in rows if len(nodes) > 1 else ():
         values, gaps = dict[str, str](), dict[str, Unread]()

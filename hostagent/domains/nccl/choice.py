@@ -1,4 +1,4 @@
-"""What NCCL would choose on this host with the settings that a job finds: interface, network, HCAs, GPUDirect RDMA.
+"""NCCL's choice on this host with the settings that a job finds: interface, network, HCAs, GPUDirect RDMA.
 
 The interface is judged by the real library (tests/real/test_libnccl.py). Network, HCAs and GPUDirect follow NVIDIA/nccl, src/transport
 and src/graph, and are tested by cases alone: no library chooses an HCA where there is none.
@@ -26,7 +26,7 @@ _ANY = ("192.0.2.1", "2001:db8::1")
 
 
 def version(nccl: Nccl) -> "Version | Unread | None":
-    """Of the library that a job finds first; None where the host has none (the job brings its own)."""
+    """The version of the library that a job finds first; None where the host has none (the job brings its own)."""
     if isinstance(nccl.libraries, Unread):
         return nccl.libraries
     if not nccl.libraries:
@@ -39,7 +39,7 @@ def version(nccl: Nccl) -> "Version | Unread | None":
 
 
 def winning(nccl: Nccl) -> Mapping[str, str]:
-    """What NCCL sees, by name; names that the table does not know are left out. Raises ``UnreadError``."""
+    """The settings in effect by name, without unknown names. Raises ``UnreadError``."""
     return {one.name: one.value for one in need(nccl.settings) if one.wins and one.is_known}
 
 
@@ -54,15 +54,15 @@ def _addresses(one: Netdev) -> tuple[interfaces.Address, ...]:
 
 
 def bootstraps(network: Network, settings: Mapping[str, str], version: Version) -> tuple[interfaces.Choice, ...]:
-    """What the bootstrap takes; all that it may take where it is not known whether an address is one interface's or another's: from a pod
-    with a network of its own the host's tables do not say that of every address. Raises ``UnreadError``.
+    """The bootstrap's choice; all possible ones where an address may be of several interfaces: from a pod with a network of its own the
+    host's tables leave that open. Raises ``UnreadError``.
     """
     netdevs = need(network.netdevs)
-    left = [one for one in netdevs if isinstance(one.addresses, Unread)]
-    if left and (len(left) == len(netdevs) or "NCCL_COMM_ID" in settings):
-        need(left[0].addresses)
+    unread = [one for one in netdevs if isinstance(one.addresses, Unread)]
+    if unread and (len(unread) == len(netdevs) or "NCCL_COMM_ID" in settings):
+        need(unread[0].addresses)
     known = [each for one in netdevs if not isinstance(one.addresses, Unread) for each in _addresses(one)]
-    may_be = [interfaces.Address(one.name, need(one.index), value, 32, _is_running(one)) for one in left for value in _ANY]
+    may_be = [interfaces.Address(one.name, need(one.index), value, 32, _is_running(one)) for one in unread for value in _ANY]
     if "NCCL_COMM_ID" in settings:
         return (interfaces.bootstrap(known, settings, version),)
     return interfaces.bootstraps(known, may_be, settings, version)
@@ -77,8 +77,8 @@ def hcas(ports: tuple[RdmaPort, ...], value: str, version: Version, *, by_pci: b
     """The ports that NCCL opens, of those that are active, with NCCL_IB_HCA's value ("" unset), in its order. Raises ``UnreadError``.
 
     Of InfiniBand and Ethernet: EFA's have neither. From 2.29.7 on they are in the order of their PCI addresses, unless
-    NCCL_IB_DEVICE_PCI_ORDER is 0 (not `by_pci`). Before, and for the most that NCCL opens, in that of libibverbs, of which names are the
-    best that is known: it lists devices as the kernel registered them.
+    NCCL_IB_DEVICE_PCI_ORDER is 0 (not `by_pci`). Before, and for the most that NCCL opens, in that of libibverbs, approximated by names:
+    it lists devices as the kernel registered them.
     """
     wanted = parse_hcas(value, version)
     taken = (port for port in sorted(ports, key=lambda one: natural(one.name)) if wanted.takes(port.device, port.number))
@@ -91,7 +91,7 @@ def hcas(ports: tuple[RdmaPort, ...], value: str, version: Version, *, by_pci: b
 
 @frozen
 class NcclChoice:
-    """What a job of several nodes would get."""
+    """NCCL's choice for a job of several nodes."""
 
     network: str | Unread  # IB, Socket, or a plug-in's name; "" where NCCL would stop with an error
     interface: str | Unread  # of the bootstrap and of sockets; "" where it finds none

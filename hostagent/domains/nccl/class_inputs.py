@@ -1,8 +1,8 @@
-"""What the classes of a fabric are made of, by name and in order. A light module: the gate reads thousands of summaries by it."""
+"""Names of the inputs of fabric and host class, in order. A light module: the gate reads thousands of summaries with it."""
 
-#: Version of both lists: it begins each class, so that another list is seen as such and not as another fabric.
+#: Version of both lists: it begins each class, so that classes by another list are not taken for another fabric.
 VERSION = 1
-#: What has to be equal on all nodes of a job that brings its own NCCL.
+#: Inputs that must be equal on all nodes of a job that brings its own NCCL.
 CLASS_INPUTS = (
     "gpu_product",
     "gpu_memory",
@@ -19,9 +19,9 @@ CLASS_INPUTS = (
     "gdr",
     "traffic_class",
 )
-#: And this, of a job that uses the host's NCCL.
+#: These too, for a job that uses the host's NCCL.
 HOST_INPUTS = ("hca_names", "nccl", "net_plugin", "socket_ifname", "settings")
-#: Stands in an input in the place of the names that were cut from it; how many they are follows.
+#: Replaces the names that were cut from an input; their count follows.
 CUT = "… (+"
 
 

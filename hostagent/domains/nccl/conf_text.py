@@ -1,4 +1,4 @@
-"""What of NCCL's conf files is kept and told: settings, each by its name; the values of those that are known."""
+"""What is kept of NCCL's conf files: the names of settings, and the values of known ones."""
 
 import re
 from collections.abc import Callable
@@ -11,7 +11,7 @@ _MEANT = re.compile(r"(?i)[ \t]{0,16}(?:export[ \t]{1,16})?(?:NCCL|OFI|FI)_\w{0,
 
 
 def is_setting(name: str) -> bool:
-    """Whether a name of a conf file is told.
+    """Whether a name in a conf file is reported.
 
     >>> is_setting("NCCL_NET"), is_setting(" export NCCL_NET "), is_setting("MY_PASSWORD"), is_setting("#NCCL_NET")
     (True, True, False, False)
@@ -20,7 +20,7 @@ def is_setting(name: str) -> bool:
 
 
 def cleaned(value: str) -> str:
-    """The value of a known variable, without secrets that show by their form. Of what recognises them a host without settings needs none.
+    """The value of a known variable, without secrets recognised by their form; the patterns are imported only when needed.
 
     >>> cleaned("mlx5_0:1"), cleaned("/x/ghp_0123456789abcdef")
     ('mlx5_0:1', '/x/<removed>')

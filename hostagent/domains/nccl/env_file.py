@@ -30,7 +30,7 @@ LIBRARY_PATH = "LD_LIBRARY_PATH"
 
 _ASSIGNED = re.compile(r"(?s)([A-Za-z_][A-Za-z0-9_]*)=(.*)")
 _SHELL = re.compile(r"(?s)(?:export|declare -[a-zA-Z]*x[a-zA-Z]*)[ \t]+(.*)")
-#: One word of a shell, piece by piece.
+#: The parts of one shell word.
 _PIECE = re.compile(r"(?s)'([^']*)'|\$'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|\\(.)|([^\s'\"\\;&|<>()`$]+)")
 _HOME = re.compile(r"(?:[^\s'\"\\]*:)?~")
 _COMPUTED = re.compile(r"(?<!\\)(?:\\\\)*[$`]")
@@ -43,7 +43,7 @@ NEXT_STEP = "Give what 'env -0' writes in the job, or /proc/PID/environ of one o
 
 
 def parse_environment(data: bytes) -> dict[str, Any]:
-    r"""The answer that `data` gives. Raises ``ValueError`` for what is no environment: a sentence that tells no value.
+    r"""The answer for `data`. Raises ``ValueError``, without any value in it, for data that are no environment.
 
     >>> parse_environment(b"HOME=/home/a\0NCCL_DEBUG=INFO\0NCCL_X_TOKEN=abc\0")
     {'variables': {'NCCL_DEBUG': 'INFO', 'NCCL_X_TOKEN': None}, 'home': '/home/a', 'people': ['a']}
@@ -69,7 +69,7 @@ def _kept(name: str, value: str) -> "str | None":
 
 
 def _entries(data: bytes) -> dict[str, str]:
-    """A program may write over its own environment: what is no entry is passed over, and most have to be one."""
+    """A program may overwrite its own environment: other text is skipped, but most entries must be valid."""
     texts = [one for one in data.decode("utf-8", "replace").split("\0") if one]
     pairs = [(match[1], match[2]) for match in map(_ASSIGNED.fullmatch, texts) if match]
     if 2 * len(pairs) < len(texts):
@@ -131,9 +131,9 @@ def shell_word(text: str) -> "str | None":
     return value
 
 
-def _escaped(seen: "re.Match[bytes]") -> bytes:
-    """What stands behind a backslash in ``$'...'``."""
-    octal, hexadecimal, other = seen.groups()
+def _escaped(match: "re.Match[bytes]") -> bytes:
+    """The character for an escape in ``$'...'``."""
+    octal, hexadecimal, other = match.groups()
     if octal or hexadecimal:
         return bytes([(int(octal, 8) if octal else int(hexadecimal, 16)) & 0xFF])
     return _ANSI.get(other, other)

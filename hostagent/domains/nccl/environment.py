@@ -1,7 +1,7 @@
-"""What NCCL of a job should be given on these nodes, or why nothing: the document of ``hostagent nccl env``.
+"""NCCL's variables for a job on these nodes, or why there are none: the document of ``hostagent nccl env``.
 
-What the nodes have in common is judged before anything is emitted (`agreement`): a job runs as its worst node does, and
-variables would only hide which one that is.
+The nodes are compared before anything is emitted (`agreement`): a job runs as its worst node does, and variables would hide which
+one that is.
 """
 
 # Not emitted: GDR levels (no report holds a measured pair), NCCL_CROSS_NIC (which rails reach each other needs a probe),
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from hostagent.core.frozen import frozen
 from hostagent.domains.nccl import preconditions
 from hostagent.domains.nccl.agreement import NOTED, PLUGINS, ROWS, Refusal, compared
-from hostagent.domains.nccl.logs.transport import Told
+from hostagent.domains.nccl.logs.transport import Assignment
 from hostagent.domains.nccl.node import Node
 from hostagent.domains.nccl.tables.changes import Version
 from hostagent.domains.nccl.tables.variables import OLDEST
@@ -39,7 +39,7 @@ class Variable:
 
 @frozen
 class NodeVariables:
-    """What is one node's own: it goes into that node's conf file."""
+    """Variables of one node only: they go into that node's conf file."""
 
     node: str
     """The host."""
@@ -105,15 +105,15 @@ def derive(nodes: Sequence[Node], version: "Version | None" = None, now: "float 
     return _emitted(nodes, answer) if not refusals else _refused(nodes, answer, tuple(refusals))
 
 
-def _new(more: Sequence[Refusal], told: Sequence[Refusal]) -> list[Refusal]:
-    """What is not told yet; of what was not read each is another one."""
-    codes = {one.code for one in told} - {"unread"}
+def _new(more: Sequence[Refusal], known: Sequence[Refusal]) -> list[Refusal]:
+    """Refusals with a new code; each "unread" is a new one."""
+    codes = {one.code for one in known} - {"unread"}
     return [one for one in more if one.code not in codes]
 
 
 class _Answer(NamedTuple):
     version: "Version | None"
-    variables: Sequence[Told]
+    variables: Sequence[Assignment]
     stack: "Stack | None"
     notes: tuple[str, ...]
 
@@ -150,6 +150,6 @@ def _names(nodes: Sequence[Node]) -> tuple[str, ...]:
 
 
 def variables_of(environment: Environment, node: str) -> tuple[Variable, ...]:
-    """What all nodes get, and what is this one's own; of "" what all get."""
+    """The variables for all nodes and those of this node; for "" the common ones only."""
     own = next((one.variables for one in environment.by_node if one.node == node), ())
     return (*environment.variables, *own)

@@ -1,7 +1,7 @@
-"""What has to be equal on all nodes of one job, and two short words for it.
+"""The properties that must be equal on all nodes of one job, and two hashes of them.
 
 The fabric class is for a job that brings its own NCCL, the host class for one that uses the host's: nodes with the same class may run one
-job together. A class begins with the version of its list of inputs, so that a release that compares more is seen as such.
+job together. A class begins with the version of its list of inputs, so that a release that compares more has other classes.
 """
 
 import json
@@ -18,7 +18,7 @@ from hostagent.domains.nccl.preconditions import compared_settings
 from hostagent.domains.nccl.traffic_class import priorities, traffic_class
 
 _DIGITS = 12
-#: Why a node has none of it. Of an image that is not known.
+#: Why a node has no such input. Not known of an image.
 _NONE = NOT_APPLICABLE - {"not-running"}
 _ROW = {code: of for code, _, of in (*ROWS, PLUGINS)}
 
@@ -37,7 +37,7 @@ def _hca_names(node: Node) -> str:
 
 
 def _version(node: Node) -> str:
-    """Of the NCCL that jobs find first on the node."""
+    """The version of the NCCL that jobs find first on the node."""
     found = need(need(node.facts.nccl).libraries)
     return in_words(found[0].version) if found else in_words(())
 
@@ -61,7 +61,7 @@ def _escaped(value: str) -> str:
     return visible(value.replace("\\", "\\\\").replace(", ", "\\x2c "))
 
 
-#: By name, what it is of a node: in words, as `hostagent.domains.nccl.agreement` compares nodes. Raises ``UnreadError``.
+#: Each input by its name, as text of a node, as `hostagent.domains.nccl.agreement` compares nodes. Raises ``UnreadError``.
 _INPUTS: Mapping[str, Callable[[Node], str]] = {
     "gpu_product": _ROW["gpu"],
     "gpu_memory": _ROW["memory"],
@@ -86,8 +86,8 @@ _INPUTS: Mapping[str, Callable[[Node], str]] = {
 
 
 def inputs(node: Node, names: Iterable[str] = (*CLASS_INPUTS, *HOST_INPUTS)) -> dict[str, "str | Unread"]:
-    """Each by name. What does not apply to the node is "none"; what could not be read says why. Nothing of it is known of an image, whose
-    host does not run yet: there it is not-running.
+    """The inputs by name: "none" where one does not apply to the node, unread with its reason; not-running for all of them in an image,
+    because its host does not run yet.
     """
     return {name: _read(_INPUTS[name], node) for name in names}
 
@@ -105,7 +105,7 @@ def _read(of: Callable[[Node], str], node: Node) -> "str | Unread":
 
 
 def _never_none(node: Node) -> Iterator[object]:
-    """What every node has: lists, empty where there is no such device, and a role of each port. An absent one was not read whole."""
+    """Every node has these lists, even if empty, and a role of each port: an absent one was not read completely."""
     yield node.facts.gpus
     if not isinstance(node.facts.fabric, Unread):
         yield from (node.facts.fabric.nics, node.facts.fabric.rdma)
@@ -113,12 +113,12 @@ def _never_none(node: Node) -> Iterator[object]:
 
 
 def fabric_class(found: Mapping[str, "str | Unread"]) -> "str | Unread":
-    """Of a job that brings its own NCCL. `found`: at least the inputs that it is made of."""
+    """The class of a job that brings its own NCCL. `found`: at least its inputs."""
     return _hashed(found, CLASS_INPUTS)
 
 
 def host_class(found: Mapping[str, "str | Unread"]) -> "str | Unread":
-    """Of a job that uses the host's NCCL."""
+    """The class of a job that uses the host's NCCL."""
     return _hashed(found, (*CLASS_INPUTS, *HOST_INPUTS))
 
 

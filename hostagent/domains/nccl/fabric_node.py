@@ -1,4 +1,4 @@
-"""The judged host as `domains.nccl` sees a node, from facts: for checks, and for the part of a report that other hosts read.
+"""The host as a node of `domains.nccl`, from facts: for checks, and for the part of a report that other hosts read.
 
 A node of a report (`hostagent.domains.nccl.node.parse_node`) and this one have one fabric class; a test holds that over all recorded hosts.
 """
@@ -43,7 +43,7 @@ class Wanted(NamedTuple):
 
 @frozen
 class FabricNode(Join):
-    """The judged host as a node, and why parts of it were not read."""
+    """The host as a node, and why parts of it were not read."""
 
     ports: tuple[RdmaPort, ...] | Unread
     nics: tuple[Nic, ...] | Unread
@@ -72,7 +72,7 @@ class FabricNode(Join):
 
 
 def node(wanted: Wanted) -> of_nccl.Node:
-    """Without findings, and without what says when and where it was read."""
+    """The node without findings, time and origin."""
     known = wanted.network if isinstance(wanted.network, Unread) else wanted.network.netdevs
     ports, gpus = wanted.devices.ports, wanted.devices.gpus
     devices = then(ports, devices_by_netdev)
@@ -117,8 +117,8 @@ def _interface(one: Netdev, devices: "Mapping[str, tuple[str, ...]] | Unread") -
     return of_nccl.Interface(one.name, one.kind, one.state, one.mtu, one.master, one.parent, addresses, rdma, priorities)
 
 
-def _priorities(told: Priorities) -> of_nccl.Priorities:
-    return of_nccl.Priorities(told.lossless, told.trust, told.dscp, told.firmware_dcbx)
+def _priorities(priorities: Priorities) -> of_nccl.Priorities:
+    return of_nccl.Priorities(priorities.lossless, priorities.trust, priorities.dscp, priorities.firmware_dcbx)
 
 
 def _port(port: RdmaPort, by_port: "Roles | Unread", network: "Network | Unread") -> of_nccl.Port:

@@ -35,7 +35,7 @@ _READS_ALWAYS = 8
 
 
 class Host(NamedTuple):
-    """What it is asked of."""
+    """The facts of a host that decide."""
 
     gpus: "tuple[Gpu, ...] | Unread"
     nics: "tuple[Nic, ...] | Unread"
@@ -47,7 +47,7 @@ class Host(NamedTuple):
 
 
 def number(settings: Mapping[str, str], name: str, version: Version) -> int:
-    """What counts: the setting as NCCL reads it, else the default.
+    """The value in effect: the setting as NCCL reads it, else the default.
 
     >>> number({"NCCL_IB_DISABLE": "1"}, "NCCL_IB_DISABLE", (2, 28, 9)), number({}, "NCCL_DMABUF_ENABLE", (2, 28, 9))
     (1, 1)
@@ -73,7 +73,7 @@ def gpudirect(host: Host, ports: tuple[RdmaPort, ...], settings: Mapping[str, st
 
 
 def _is_let_in(host: Host, ports: tuple[RdmaPort, ...], settings: Mapping[str, str], version: Version) -> bool:
-    """By peer memory, or as DMA-BUF."""
+    """Whether cards have access to GPU memory, by peer memory or DMA-BUF."""
     found = ways_in(host.kernel, host.driver, host.rdma)
     if not isinstance(found.peermem, Unread) and found.peermem == _USABLE:
         return True

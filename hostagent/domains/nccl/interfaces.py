@@ -1,4 +1,4 @@
-"""Which interface NCCL's bootstrap takes: the address where the ranks of a job meet.
+"""The interface that NCCL's bootstrap takes: the address where the ranks of a job meet.
 
 Source: NVIDIA/nccl, src/bootstrap.cc (bootstrapNetInit), src/misc/socket.cc and src/os/linux.cc (ncclFindInterfaces, matchSubnet). The
 library itself agrees on generated sets of interfaces and settings (tests/real/test_libnccl.py).
@@ -38,7 +38,7 @@ class Address:
 
 @frozen
 class Choice:
-    """What the bootstrap takes. `interface` and `value` are "" where it takes none, or where `why` says that nobody knows."""
+    """The bootstrap's choice. `interface` and `value` are "" for none, or where the choice is unknown (see `why`)."""
 
     interface: str
     value: str
@@ -46,7 +46,7 @@ class Choice:
 
     @property
     def is_known(self) -> bool:
-        """False where NCCL_COMM_ID names a host: what that resolves to is not told here."""
+        """False where NCCL_COMM_ID names a host: names are not resolved here."""
         return self.why != "hostname"
 
 
@@ -69,7 +69,7 @@ def bootstrap(addresses: Sequence[Address], settings: Mapping[str, str], version
 
 
 def bootstraps(known: Sequence[Address], may_be: Sequence[Address], settings: Mapping[str, str], version: Version) -> tuple[Choice, ...]:
-    """What it takes of the known addresses, then what it takes instead if one of the others is there. Without NCCL_COMM_ID.
+    """The choice among the known addresses, then the choices if one of the others exists. Without NCCL_COMM_ID.
 
     >>> eth, ib = Address("eth0", 2, "10.0.0.5", 24, True), Address("ib0", 3, "10.0.1.5", 24, True)
     >>> [one.interface for one in bootstraps([eth], [ib], {}, (2, 28, 9))], len(bootstraps([ib], [eth], {}, (2, 28, 9)))
@@ -127,7 +127,7 @@ def _usable(listed: Sequence[Address], family: str, version: Version) -> list[Ad
 
 
 def _of_comm_id(listed: Sequence[Address], comm_id: str, version: Version) -> Choice:
-    """The first address whose network holds that of NCCL_COMM_ID; no list and no family counts then, nor whether it is RUNNING."""
+    """The first address in the network of NCCL_COMM_ID's address; list, family and RUNNING do not count then."""
     if len(comm_id.encode("utf-8", "surrogateescape")) < 2:
         return Choice("", "", "bad_comm_id")
     if comm_id.startswith("["):

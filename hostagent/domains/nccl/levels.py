@@ -13,7 +13,7 @@ _AS_PHB = ("NODE", _C2C)
 
 
 def parse_level(text: str, version: Version) -> str:
-    """The word that counts, "" where NCCL ignores the value: case matters, and so does a space. A number is the old spelling.
+    """The level in effect, "" where NCCL ignores the value: case matters, and so does a space. A number is the old spelling.
 
     >>> [parse_level(text, (2, 28, 9)) for text in ("PHB", "phb", "2", "9", "PXB ", "0x1", "")]
     ['PHB', '', 'PXB', 'SYS', '', 'PIX', '']

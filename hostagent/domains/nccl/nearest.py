@@ -1,4 +1,4 @@
-"""What somebody meant who wrote a name that NCCL does not know."""
+"""Suggests the intended variable for a name that NCCL does not know."""
 
 import re
 
@@ -11,7 +11,7 @@ _LONGEST = 64
 
 
 def nearest(name: str) -> str:
-    """The variable that this is nearest to; "" where none is near.
+    """The nearest known variable; "" where none is near.
 
     >>> nearest("NCCL_IB_HCAS"), nearest("NCCL_SOCKET_IFNAMES"), nearest("NCCL_FROBNICATE")
     ('NCCL_IB_HCA', 'NCCL_SOCKET_IFNAME', '')
@@ -24,7 +24,7 @@ def nearest(name: str) -> str:
 
 
 def written(name: str) -> str:
-    """The name as it is meant: NCCL takes all before the first ``=`` for one. "" where it is none of NCCL's.
+    """The intended name: NCCL takes all before the first ``=`` as the name. "" where it is none of NCCL's.
 
     >>> written("export NCCL_DEBUG"), written("NCCL_DEBUG "), written("PATH"), written("NCCL_DEBUG")
     ('NCCL_DEBUG', 'NCCL_DEBUG', '', 'NCCL_DEBUG')

@@ -1,4 +1,4 @@
-"""Which network NCCL takes: a plug-in's before its own IB, that before sockets; the first that finds a device and is not ruled out.
+"""The network that NCCL takes: a plug-in's before its own IB, that before sockets; the first with a device that is not ruled out.
 
 Sources: NVIDIA/nccl, src/net.cc and src/plugin/net.cc (ncclNetInit), src/transport/net_ib (ncclIbInit). Tested by cases alone.
 """
@@ -28,13 +28,13 @@ _NET, _PLUGIN, _HCAS = "NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_IB_HCA"
 _IB_DISABLE, _IBEXT_DISABLE, _PCI_ORDER = "NCCL_IB_DISABLE", "NCCL_IBEXT_DISABLE", "NCCL_IB_DEVICE_PCI_ORDER"
 _PROVIDER = "FI_PROVIDER"
 _LOADERS = ("LD_LIBRARY_PATH", "linker")
-#: Characters of a value that are told.
-_TOLD = 80
+#: Characters of a value in a message.
+_SHOWN = 80
 _LIBFABRIC, _IBEXT = "Libfabric", "IBext"
 
 
-class Taken(NamedTuple):
-    """A network and its ports, and in one sentence why."""
+class ChosenNetwork(NamedTuple):
+    """The network that NCCL takes, its ports, and the reason."""
 
     network: str
     ports: "tuple[RdmaPort, ...] | Unread"
@@ -43,7 +43,7 @@ class Taken(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What it is asked of."""
+    """The inputs of the choice."""
 
     nccl: Nccl
     ports: "tuple[RdmaPort, ...] | Unread"
@@ -51,7 +51,7 @@ class Asked(NamedTuple):
     version: Version
 
 
-def network(asked: Asked) -> Taken:
+def network(asked: Asked) -> ChosenNetwork:
     """`network` is "" where none can be taken: NCCL stops then. Raises ``UnreadError``."""
     name = asked.settings.get(_NET)
     passed: list[str] = []
@@ -61,20 +61,20 @@ def network(asked: Asked) -> Taken:
     if name is None or is_called(IB, name):
         listed, lacking = _opened(asked)
         if listed:
-            return Taken(IB, listed, True, _told(name, passed, f"NCCL's own IB opens {_count(listed)}"))
+            return ChosenNetwork(IB, listed, True, _reason(name, passed, f"NCCL's own IB opens {_count(listed)}"))
         passed.append(lacking)
     if name is None or is_called(SOCKET, name):
-        return Taken(SOCKET, (), False, _told(name, passed, "sockets are what is left"))
-    return Taken(
+        return ChosenNetwork(SOCKET, (), False, _reason(name, passed, "sockets are what is left"))
+    return ChosenNetwork(
         "",
         (),
         False,
-        f"NCCL_NET asks for {name[:_TOLD]}, and NCCL stops without it: {'; '.join(passed) or 'no plug-in of that name is found'}",
+        f"NCCL_NET asks for {name[:_SHOWN]}, and NCCL stops without it: {'; '.join(passed) or 'no plug-in of that name is found'}",
     )
 
 
-def _told(name: "str | None", passed: "list[str]", text: str) -> str:
-    asks = [f"NCCL_NET asks for {name[:_TOLD]}"] if name is not None else passed
+def _reason(name: "str | None", passed: "list[str]", text: str) -> str:
+    asks = [f"NCCL_NET asks for {name[:_SHOWN]}"] if name is not None else passed
     return "; ".join((*asks, text))
 
 
@@ -94,14 +94,14 @@ def _opened(asked: Asked, disable: str = _IB_DISABLE) -> "tuple[tuple[RdmaPort, 
     if found:
         return found, ""
     if value and hcas(ports, "", asked.version):
-        return (), f"no active port is among those of NCCL_IB_HCA={value[:_TOLD]}"
+        return (), f"no active port is among those of NCCL_IB_HCA={value[:_SHOWN]}"
     return (), "the host has no active port of InfiniBand or RoCE" if ports else "the host has no RDMA port"
 
 
-def _external(asked: Asked, name: "str | None", passed: "list[str]") -> Iterator[Taken]:
+def _external(asked: Asked, name: "str | None", passed: "list[str]") -> Iterator[ChosenNetwork]:
     """Networks of plug-ins, in the order in which NCCL tries them."""
     for files in wanted(asked.settings.get(_PLUGIN), asked.version):
-        plugin = _found(need(asked.nccl.plugins), files)
+        plugin = _first_plugin(need(asked.nccl.plugins), files)
         if plugin is None:
             continue
         lacks = _lacks(plugin)
@@ -111,7 +111,7 @@ def _external(asked: Asked, name: "str | None", passed: "list[str]") -> Iterator
         yield from _of_plugin(asked, plugin, name, passed)
 
 
-def _found(plugins: tuple[NcclPlugin, ...], files: tuple[str, ...]) -> "NcclPlugin | None":
+def _first_plugin(plugins: tuple[NcclPlugin, ...], files: tuple[str, ...]) -> "NcclPlugin | None":
     """The first that the loader finds by one of these names, or that is the file of that path."""
     return next((plugin for file in files for plugin in plugins if _is_at(plugin, file)), None)
 
@@ -124,18 +124,18 @@ def _is_at(plugin: NcclPlugin, file: str) -> bool:
 
 
 def _lacks(plugin: NcclPlugin) -> str:
-    """Why NCCL does not take what it finds, "" where it does."""
+    """Why NCCL does not take this plug-in, "" where it does."""
     if "net" not in need(plugin.kinds):
         return f"{plugin.path} is no plug-in of the network"
     missing = need(plugin.missing)
     return f"{plugin.path} does not load without {missing[0]}" if missing else ""
 
 
-def _of_plugin(asked: Asked, plugin: NcclPlugin, name: "str | None", passed: "list[str]") -> Iterator[Taken]:
+def _of_plugin(asked: Asked, plugin: NcclPlugin, name: "str | None", passed: "list[str]") -> Iterator[ChosenNetwork]:
     own = network_of(plugin.path, ()) or network_of(plugin.path, need(plugin.needed))
     if name is not None:
         if not own:
-            need(Unread("not-supported", f"nobody knows whether the network of {plugin.path} is called {name[:_TOLD]}"))
+            need(Unread("not-supported", f"nobody knows whether the network of {plugin.path} is called {name[:_SHOWN]}"))
         if not is_called(own, name):
             return
     if own == _LIBFABRIC:
@@ -143,30 +143,32 @@ def _of_plugin(asked: Asked, plugin: NcclPlugin, name: "str | None", passed: "li
     elif own in (_IBEXT, "gIB"):
         listed, lacking = _opened(asked, _IBEXT_DISABLE if own == _IBEXT else "")
         found = (
-            Taken(own, listed, True, f"{plugin.path} opens {_count(listed)}")
+            ChosenNetwork(own, listed, True, f"{plugin.path} opens {_count(listed)}")
             if listed
-            else Taken("", (), False, f"{plugin.path}: {lacking}")
+            else ChosenNetwork("", (), False, f"{plugin.path}: {lacking}")
         )
     elif own and kind_of(own) == "tcp_plugin":
-        found = Taken(own, (), False, f"{plugin.path} is found, which sends over TCP")
+        found = ChosenNetwork(own, (), False, f"{plugin.path} is found, which sends over TCP")
     else:
         unknown = Unread("not-supported", f"{plugin.path} does not say what it finds before it runs")
-        found = Taken(plugin.names[0], unknown, unknown, f"{plugin.path} is found, and NCCL takes a plug-in before its own networks")
+        found = ChosenNetwork(
+            plugin.names[0], unknown, unknown, f"{plugin.path} is found, and NCCL takes a plug-in before its own networks"
+        )
     if found.network:
-        yield found._replace(why=_told(name, passed, found.why))
+        yield found._replace(why=_reason(name, passed, found.why))
     else:
         passed.append(found.why)
 
 
-def _libfabric(asked: Asked, plugin: NcclPlugin) -> Taken:
-    """The plug-in for Libfabric: EFA, where the host has it. Which other provider it would find nobody knows."""
+def _libfabric(asked: Asked, plugin: NcclPlugin) -> ChosenNetwork:
+    """The plug-in for Libfabric: EFA, where the host has it. Another provider is unknown."""
     provider = asked.settings.get(_PROVIDER, "")
     if provider.partition(";")[0] in TCP_PROVIDERS:
-        return Taken(_LIBFABRIC, (), False, f"{plugin.path} is found, and FI_PROVIDER={provider[:_TOLD]} lets it send over TCP")
+        return ChosenNetwork(_LIBFABRIC, (), False, f"{plugin.path} is found, and FI_PROVIDER={provider[:_SHOWN]} lets it send over TCP")
     ports = () if isinstance(asked.ports, Unread) and asked.ports.why in NOT_APPLICABLE else need(asked.ports)
     efa = tuple(
         port for port in sorted(ports, key=lambda one: natural(one.name)) if need(port.driver) == EFA and need(port.state) == "ACTIVE"
     )
     if efa and provider.partition(";")[0] in ("", EFA):
-        return Taken(_LIBFABRIC, efa, True, f"{plugin.path} is found, and the host has {_count(efa)} of EFA")
+        return ChosenNetwork(_LIBFABRIC, efa, True, f"{plugin.path} is found, and the host has {_count(efa)} of EFA")
     return need(Unread("not-supported", f"nobody knows which provider {plugin.path} finds on a host without EFA"))

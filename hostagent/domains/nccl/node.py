@@ -1,6 +1,6 @@
-"""What a report of ``hostagent check`` says of one node of a job: the part that NCCL's settings are made of.
+"""One node of a job, out of a report of ``hostagent check``: the part that NCCL's settings depend on.
 
-The report may be anybody's: each value has its kind here, or there is no node.
+The report is untrusted: a value of the wrong type makes it invalid.
 """
 
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ _SCHEMA_VERSION = 2
 _NEEDED = ("fabric", "nccl")
 _NEXT = "Make it with 'hostagent check --format json -o FILE' of this release, on each node"
 _LONGEST_NAME = 100
-#: Outcomes of findings that say nothing of a node.
+#: Outcomes of findings that do not matter here.
 PASSED = frozenset({"pass", "skip", "off"})
 _NOT_THERE = Unread("not-recorded", "the report does not say it")
 
 
 @frozen
 class Priorities:
-    """What a card says of lossless priorities."""
+    """A card's settings of lossless priorities."""
 
     lossless: tuple[int, ...] | Unread
     trust: str | Unread
@@ -50,7 +50,7 @@ class Interface:
 
 @frozen
 class Gid:
-    """What NCCL from 2.21 on takes of a port."""
+    """The GID of a port that NCCL takes from 2.21 on."""
 
     index: int
     value: str
@@ -176,7 +176,7 @@ class Setting:
     """One of ``facts.nccl.settings``."""
 
     name: str
-    value: str | Unread  # not kept of a name that nobody knows
+    value: str | Unread  # not kept for an unknown name
     wins: bool
     origin: str = field(metadata={"key": "from"})
 
@@ -208,7 +208,7 @@ class Facts:
 
 @frozen
 class Host:
-    """Who it is."""
+    """The identity of the host."""
 
     hostname: str
     kernel: str
@@ -248,7 +248,7 @@ class Node:
     findings: tuple[Finding, ...]
     facts: Facts
     file: str = ""  # "" of a pass of our own
-    label: str = ""  # what people call the node: its name, with the file where several have the same
+    label: str = ""  # shown to people: the node's name, with the file where several have the same
 
     @property
     def name(self) -> str:
@@ -264,8 +264,8 @@ def shown(name: str) -> str:
     return visible(name[:_LONGEST_NAME])
 
 
-def _told(findings: Any) -> Any:
-    """Without what passed or did not apply, which is most of them."""
+def _relevant_findings(findings: Any) -> Any:
+    """The findings without those that passed or did not apply, which are most of them."""
     if not isinstance(findings, list):
         return findings
     return [one for one in findings if not (isinstance(one, Mapping) and one.get("outcome") in tuple(PASSED))]
@@ -291,11 +291,11 @@ def _is_for_jobs(row: Mapping[str, Any]) -> bool:
 
 
 def _leave(path: tuple[Any, ...]) -> None:
-    """What else a report says is no matter here."""
+    """Ignores further fields of a report."""
 
 
 def parse_node(report: Any, file: str = "") -> Node:
-    """Raises ``HostagentError`` for what is no report, or one without what is asked for here.
+    """Raises ``HostagentError`` for anything but a report with the fields that are needed here.
 
     >>> parse_node({"facts": {"fabric": {}}, "schema_version": 2}, "a.json")
     Traceback (most recent call last):
@@ -312,7 +312,7 @@ def parse_node(report: Any, file: str = "") -> Node:
     facts = report["facts"]
     if "gpus" in facts:
         facts = {**facts, "gpus": gpus_for_jobs(facts)}
-    data = {**report, "facts": facts, "findings": _told(report.get("findings")), "file": file, "label": ""}
+    data = {**report, "facts": facts, "findings": _relevant_findings(report.get("findings")), "file": file, "label": ""}
     try:
         node: Node = build(Node, data, name, unknown=_leave)
     except (ShapeError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Which files NCCL opens as plug-ins of the network, and how the networks in them are called.
+"""The files that NCCL opens as network plug-ins, and the names of their networks.
 
 Sources: NVIDIA/nccl, src/net.cc, src/plugin/{net,plugin_open}.cc; aws/aws-ofi-nccl, src/nccl_ofi_api.cpp; Mellanox/nccl-rdma-sharp-plugins,
 src/ib_plugin.c; Google Cloud, GPUDirect-TCPXO and gIB. No library here can be asked: NCCL opens them where it has a GPU.
@@ -12,7 +12,7 @@ from hostagent.domains.nccl.tables.vendors import EFA_STACK, GIB, TCPX, TCPXO, s
 
 _DEFAULT = "libnccl-net.so"
 _MOST = 14  # NCCL_NET_MAX_PLUGINS, without its own two
-#: How NCCL calls the network of a provider's plug-in.
+#: NCCL's name for the network of a provider's plug-in.
 _NETWORKS = {GIB.name: "gIB", TCPXO.name: "FasTrak", TCPX.name: "GPUDirectTCPX", EFA_STACK.name: "Libfabric"}
 #: Networks of others, and what is in the path of their plug-ins, in small letters.
 _MARKS = (("FastSocket", ("fastsocket", "fast-socket")), ("IBext", ("rdma_sharp", "rdma-sharp", "hpcx")))
@@ -40,7 +40,7 @@ def _long(name: str) -> str:
 
 
 def network_of(path: str, needed: tuple[str, ...]) -> str:
-    """What NCCL calls the network of a plug-in, "" of one that nobody knows.
+    """NCCL's name for the network of a plug-in, "" for an unknown one.
 
     >>> network_of("/usr/local/gib/lib64/libnccl-net.so", ()), network_of("/usr/lib/libnccl-net.so", ("libfabric.so.1",))
     ('gIB', 'Libfabric')

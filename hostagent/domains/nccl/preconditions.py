@@ -1,4 +1,4 @@
-"""What speaks against a report or a node before anything is derived: age, findings, other settings that stand there."""
+"""Reasons to reject a report or node before anything is derived: age, findings, other settings on the node."""
 
 # Two reports of one host and boot are refused, as is one that expired; one replayed from a snapshot is as old as the snapshot. Of
 # the family nccl an unknown finding does not refuse a host, since what it lacks is refused where it is read.
@@ -14,7 +14,7 @@ from hostagent.domains.nccl.agreement import Refusal, differing, in_words, names
 from hostagent.domains.nccl.logs import bootstrap, transport
 from hostagent.domains.nccl.logs.bootstrap import NAME as IFNAME
 from hostagent.domains.nccl.logs.bootstrap import taken
-from hostagent.domains.nccl.logs.transport import Told
+from hostagent.domains.nccl.logs.transport import Assignment
 from hostagent.domains.nccl.node import Finding, Node, Setting, shown
 from hostagent.domains.nccl.tables.changes import Version, parse_nccl_version
 from hostagent.domains.nccl.tables.plugins import is_known
@@ -29,12 +29,12 @@ _TOPOLOGY_FILE, _SYSTEM_FILE = "NCCL_TOPO_FILE", "/etc/nccl.conf"
 PROPOSED = (IFNAME, "NCCL_IB_HCA", "NCCL_NET", "NCCL_IB_GID_INDEX", "NCCL_IB_TC", _TOPOLOGY_FILE)
 #: May differ by node: they name what a node has.
 OWN = (IFNAME, "NCCL_IB_HCA", _TOPOLOGY_FILE)
-#: With these no variable that is emitted has its effect.
+#: With these the emitted variables have no effect.
 _DEFEATING = {
     "NCCL_IB_DISABLE": ("NCCL_NET", "it takes InfiniBand and RoCE from NCCL"),
     "NCCL_COMM_ID": (IFNAME, "it overrules the interface"),
 }
-#: What begins so changes NCCL's log alone.
+#: Prefixes of variables that change NCCL's log alone.
 _LOGGING = "NCCL_DEBUG"
 #: The value of a setting that NCCL does not know: reports do not keep it.
 _UNKNOWN_VALUE = "unknown value"
@@ -43,13 +43,13 @@ _MOST = 3
 
 
 def labelled(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """No two have one label: two machines may share a name, which then has its file beside it, and files a name as far as it is shown."""
+    """Unique labels: a name that several nodes share gets its file, and equal shortened files a number."""
     labels = distinct([node.name for node in nodes], [node.file for node in nodes])
     return tuple(node if node.name == label else replace(node, label=label) for node, label in zip(nodes, labels, strict=True))
 
 
 def distinct(labels: Sequence[str], files: Sequence[str]) -> list[str]:
-    """Equal labels get the file behind them, and a number where that is equal, too.
+    """Equal labels get the file appended, and a number where that is equal, too.
 
     >>> distinct(["a", "b", "b"], ["1", "2", "3"]), distinct(["a", "a"], ["x", "x"])
     (['a', 'b (2)', 'b (3)'], ['a (x) (1)', 'a (x) (2)'])
@@ -64,7 +64,7 @@ def _marked(labels: Sequence[str], marks: Sequence[str]) -> list[str]:
 
 
 def refusals(nodes: Sequence[Node], now: "float | None") -> list[Refusal]:
-    """Of reports that say nothing of today or of the whole host. One that was replayed from a snapshot is as old as that, and is noted."""
+    """Refuses stale and partial reports. One replayed from a snapshot is as old as the snapshot, which is noted."""
     found: list[Refusal] = []
     if now is not None and (old := [node.name for node in nodes if not node.replayed and not now <= node.valid_until]):
         found.append(Refusal("stale", f"reports: that of {names(old)} has expired. {AGAIN}", tuple(old)))
@@ -81,7 +81,7 @@ def refusals(nodes: Sequence[Node], now: "float | None") -> list[Refusal]:
 
 
 def version_of(nodes: Sequence[Node]) -> "tuple[Version | None, list[Refusal]]":
-    """Of the NCCL that jobs find on the nodes; None where they bring theirs."""
+    """The version of the NCCL on the nodes; None where jobs bring theirs."""
     found: dict[str, str] = {}
     for node in nodes:
         try:
@@ -96,7 +96,7 @@ def version_of(nodes: Sequence[Node]) -> "tuple[Version | None, list[Refusal]]":
 
 
 def has_plugin(nodes: Sequence[Node]) -> bool:
-    """A network of another kind may be loaded; what could not be read may be one."""
+    """Whether a plug-in's network may be loaded; an unread one may be."""
     return any(
         isinstance(node.facts.nccl, Unread)
         or isinstance(node.facts.nccl.plugins, Unread)
@@ -105,31 +105,31 @@ def has_plugin(nodes: Sequence[Node]) -> bool:
     )
 
 
-def kept(nodes: Sequence[Node]) -> list[Told]:
-    """What the provider's image says in /etc/nccl.conf of the machine, and a container would not see."""
+def kept(nodes: Sequence[Node]) -> list[Assignment]:
+    """NCCL_TOPO_FILE of a provider's image, if /etc/nccl.conf of every node has it: a container does not see that file."""
     found = {node.name: one.text for node in nodes for one in _winning(node) if one.name == _TOPOLOGY_FILE and one.origin == _SYSTEM_FILE}
     if len(found) < len(nodes) or not all(found.values()) or any(_is_doubted(node, _TOPOLOGY_FILE) for node in nodes):
         return []
     values = set(found.values())
     why = f"what {_SYSTEM_FILE} says of these machines; a container needs the file at this place"
-    return [Told(_TOPOLOGY_FILE, values.pop(), {}, why) if len(values) == 1 else Told(_TOPOLOGY_FILE, "", found, why)]
+    return [Assignment(_TOPOLOGY_FILE, values.pop(), {}, why) if len(values) == 1 else Assignment(_TOPOLOGY_FILE, "", found, why)]
 
 
 class Proposal(NamedTuple):
-    """The variables for these nodes, before anything else is compared: with what keeps some of them from being chosen."""
+    """The variables for these nodes before the comparison, with the refusals of those that cannot be chosen."""
 
-    variables: tuple[Told, ...]
+    variables: tuple[Assignment, ...]
     refusals: tuple[Refusal, ...]
     notes: tuple[str, ...]
 
 
 def proposal(nodes: Sequence[Node], version: "Version | None", stack: "Stack | None", *, brings_its_own: bool) -> Proposal:
-    """Those that `version` knows; without one, those that every version knows. A provider's network chooses its own."""
-    chosen, refused, remarks = list[Told](), list[Refusal](), tuple[str, ...]()
+    """The variables that `version` knows; without one, those that every version knows. A provider's network chooses its own."""
+    chosen, refused, remarks = list[Assignment](), list[Refusal](), tuple[str, ...]()
     if stack is None or not stack.own_bootstrap:
         interface = bootstrap.choose(nodes)
         refused += [interface.refusal] if interface.refusal else []
-        chosen.append(Told(IFNAME, interface.common, interface.by_node, interface.why))
+        chosen.append(Assignment(IFNAME, interface.common, interface.by_node, interface.why))
     if stack is None:
         network = transport.choose(nodes, version, has_plugin=not brings_its_own and has_plugin(nodes))
         refused += network.refusals
@@ -140,7 +140,7 @@ def proposal(nodes: Sequence[Node], version: "Version | None", stack: "Stack | N
 
 
 def _known_to_all() -> frozenset[str]:
-    """Those that every version from 2.18 on knows."""
+    """The variables that every version from 2.18 on knows."""
     return frozenset(name for name, one in variables().items() if one.known_to(OLDEST) and one.until is None)
 
 
@@ -160,7 +160,7 @@ def compared_settings(node: Node) -> tuple[tuple[str, str], ...]:
 
 
 def _with_links_up(node: Node) -> Node:
-    """Which variables are emitted is not to change while a link flaps."""
+    """Treats links as up, so that the variables do not change while a link flaps."""
     fabric = node.facts.fabric
     if isinstance(fabric, Unread) or isinstance(fabric.rdma, Unread):
         return node
@@ -176,9 +176,9 @@ def _compared(one: Setting) -> str:
     return one.value
 
 
-def settings_refusals(nodes: Sequence[Node], told: Sequence[Told], version: Version) -> list[Refusal]:
-    """Of findings that end jobs, and of settings on the nodes that work against what is emitted or differ by node."""
-    emitted = frozenset(one.name for one in told)
+def settings_refusals(nodes: Sequence[Node], assignments: Sequence[Assignment], version: Version) -> list[Refusal]:
+    """Refusals for findings that end jobs, and for settings on the nodes that defeat the emitted ones or differ by node."""
+    emitted = frozenset(one.name for one in assignments)
     found: list[Refusal] = []
     for node in nodes:
         try:
@@ -198,11 +198,11 @@ def settings_refusals(nodes: Sequence[Node], told: Sequence[Told], version: Vers
             for one in _winning(node)
             if one.name in _DEFEATING and _DEFEATING[one.name][0] in emitted and one.text.strip() not in {"", "0"}
         ]
-    return found + _unequal(nodes, emitted) + _not_taken(nodes, told, version)
+    return found + _unequal(nodes, emitted) + _not_taken(nodes, assignments, version)
 
 
 def _unequal(nodes: Sequence[Node], emitted: frozenset[str]) -> list[Refusal]:
-    """The same variable with other values: ranks would do different things. What changes the log alone may differ."""
+    """Variables with different values on the nodes, which would make ranks differ; those for the log alone may differ."""
     values = {node.name: {one.name: one.text for one in _winning(node)} for node in nodes}
     named = {name for settings in values.values() for name in settings if not name.startswith(_LOGGING)}
     every = sorted(named - emitted - set(OWN))
@@ -218,9 +218,9 @@ def setting_in_words(value: "str | None") -> str:
     return "no such setting" if value is None else shown(value) or "an empty or unknown value"
 
 
-def _not_taken(nodes: Sequence[Node], told: Sequence[Told], version: Version) -> list[Refusal]:
-    """Where NCCL, with all that it sees there, would take another interface than the one that is meant."""
-    one = next((each for each in told if each.name == IFNAME), None)
+def _not_taken(nodes: Sequence[Node], assignments: Sequence[Assignment], version: Version) -> list[Refusal]:
+    """Nodes where NCCL, with all settings there, would take another interface than the intended one."""
+    one = next((each for each in assignments if each.name == IFNAME), None)
     found: list[Refusal] = []
     for node in nodes if one and (one.common or one.by_node) else ():
         value = one.by_node.get(node.name, one.common) if one else ""
@@ -236,9 +236,9 @@ def _not_taken(nodes: Sequence[Node], told: Sequence[Told], version: Version) ->
     return found
 
 
-def notes(nodes: Sequence[Node], told: Sequence[Told]) -> list[str]:
-    """What is no reason to refuse, and worth a look."""
-    emitted = frozenset(one.name for one in told)
+def notes(nodes: Sequence[Node], assignments: Sequence[Assignment]) -> list[str]:
+    """Remarks that do not refuse anything."""
+    emitted = frozenset(one.name for one in assignments)
     replayed = [node.name for node in nodes if node.replayed]
     found = [f"of {names(replayed)} a snapshot was judged: the answer is as old as that"] if replayed else []
     for node in nodes:
@@ -257,20 +257,20 @@ def _winning(node: Node) -> tuple[Setting, ...]:
 
 
 def _ends_jobs(one: Finding) -> bool:
-    """What NCCL's own checks could not tell is told by what could not be read: see `settings_refusals`, `version_of`, the interface."""
+    """Unknown outcomes of NCCL's own checks do not count: their unread values are refused (`settings_refusals`, `version_of`)."""
     if one.outcome == "unknown" and one.id.startswith(_FAMILY):
         return False
     return one.severity == "critical" and one.axis == "fitness" and one.outcome in {"fail", "unknown"}
 
 
 def named(one: Finding) -> frozenset[str]:
-    """The variables that a finding is about: what it says, or what it asks for."""
+    """The variables that a finding or its remedy names."""
     words = (one.message, one.headline, one.found, *one.evidence, *(step.text for step in one.remedy))
     return frozenset(_VARIABLE.findall(" ".join(words)))
 
 
 def _is_overruled(one: Finding, emitted: frozenset[str]) -> bool:
-    """About settings of NCCL alone, all of which get another value."""
+    """Whether it is about settings of NCCL alone and all of them get another value."""
     found = named(one)
     return one.id.startswith(_FAMILY) and bool(found) and found <= emitted
 

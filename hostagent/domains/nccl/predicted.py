@@ -1,4 +1,4 @@
-"""What a job of several nodes would get of NCCL on this host: the whole choice, from the facts of a host."""
+"""NCCL's choice for a job of several nodes on this host, from the host's facts."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeVar
@@ -7,7 +7,7 @@ from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.domains.nccl import gpudirect
 from hostagent.domains.nccl.choice import NcclChoice, bootstraps, version, winning
 from hostagent.domains.nccl.interfaces import Choice
-from hostagent.domains.nccl.network import Asked, Taken, network
+from hostagent.domains.nccl.network import Asked, ChosenNetwork, network
 from hostagent.domains.nccl.tables.changes import NEWEST, Version
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
@@ -35,7 +35,7 @@ class _Job(NamedTuple):
 
 
 def choice(facts: HostFacts) -> NcclChoice:
-    """Each part for itself: what one of them needs and is not known leaves the others as they are."""
+    """Each part is derived independently: an unread input of one leaves the others known."""
     nccl: Nccl | Unread = facts.of(Nccl)
     there = nccl if isinstance(nccl, Unread) else nccl.is_there
     if isinstance(nccl, Unread) or isinstance(there, Unread) or not there:
@@ -47,12 +47,12 @@ def choice(facts: HostFacts) -> NcclChoice:
     met = _tried(lambda: _meets(facts.of(Network), job))
     if isinstance(met, Choice) and not met.interface:
         return NcclChoice("", "", (), "", _WHY_NONE[met.why])
-    taken = _tried(lambda: network(Asked(nccl, facts.of(RdmaPort), job.settings, job.version)))
+    network_choice = _tried(lambda: network(Asked(nccl, facts.of(RdmaPort), job.settings, job.version)))
     interface = met if isinstance(met, Unread) else met.interface
-    if isinstance(taken, Unread):
-        return NcclChoice(taken, interface, taken, taken, "")
-    names = taken.ports if isinstance(taken.ports, Unread) else tuple(port.name for port in taken.ports)
-    return NcclChoice(taken.network, interface, names, _tried(lambda: _gdr(facts, taken, job)), taken.why)
+    if isinstance(network_choice, Unread):
+        return NcclChoice(network_choice, interface, network_choice, network_choice, "")
+    names = network_choice.ports if isinstance(network_choice.ports, Unread) else tuple(port.name for port in network_choice.ports)
+    return NcclChoice(network_choice.network, interface, names, _tried(lambda: _gdr(facts, network_choice, job)), network_choice.why)
 
 
 def _tried(ask: Callable[[], Part]) -> "Part | Unread":
@@ -72,8 +72,8 @@ def _meets(found: "Network | Unread", job: _Job) -> Choice:
     return met
 
 
-def _gdr(facts: HostFacts, taken: Taken, job: _Job) -> str:
-    if not need(taken.is_rdma):
+def _gdr(facts: HostFacts, network_choice: ChosenNetwork, job: _Job) -> str:
+    if not need(network_choice.is_rdma):
         return ""
     host = gpudirect.Host(*(facts.of(kind) for kind in (Gpu, Nic, Topology, Platform, Kernel, Driver, Rdma)))
-    return gpudirect.gpudirect(host, need(taken.ports), job.settings, job.version)
+    return gpudirect.gpudirect(host, need(network_choice.ports), job.settings, job.version)

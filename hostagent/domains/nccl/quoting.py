@@ -1,4 +1,4 @@
-"""A value as a shell, a Kubernetes ``env:`` list and a conf file of NCCL hold it. It may come from anybody's report."""
+"""Quotes a value for a shell, a Kubernetes ``env:`` list and a conf file of NCCL. Values are untrusted: they come from reports."""
 
 # zsh makes a path of `=name`, so shells get single quotes always. Kubernetes expands `$(NAME)`, so `$` is doubled in YAML. The
 # first of a name counts in a conf file, so our lines come first; a comment has no equals sign, which NCCL before 2.26.2 takes for
@@ -33,7 +33,7 @@ def holds(form: Form, value: str) -> bool:
 
 
 def in_shell(value: str) -> str:
-    r"""One word of any shell of the Bourne family. Always in quotes: zsh makes a path of what begins with ``=``.
+    r"""One word of any shell of the Bourne family. Always in quotes: zsh expands a word that begins with ``=`` to a path.
 
     >>> in_shell("=mlx5_0:1"), in_shell("it's $(this)")
     ("'=mlx5_0:1'", "'it'\\''s $(this)'")

@@ -1,6 +1,6 @@
-"""What NCCL's library, or a plug-in of it, says of itself as a file: its version, what it needs, what it offers. Nothing is executed.
+"""Reads NCCL's library or a plug-in as a file: version, needed libraries, offered interfaces. Nothing is executed.
 
-Of 400 MiB a few sections are read, each with a limit of its own: a stranger may write any file under a library's name. Format: elf(5).
+A few sections of the 400 MiB are read, each with its own limit: the file is untrusted. Format: elf(5).
 The version is the text that the library prints; the real ones agree (tests/real/test_libnccl_variables.py).
 """
 
@@ -75,7 +75,7 @@ def _dynamic(dynamic: bytes, names: bytes, *tags: int) -> list[str]:
 
 
 def _symbols(table: bytes, names: bytes) -> list[str]:
-    """Those defined here (section index is not 0) that NCCL looks for."""
+    """The symbols that NCCL looks for and that are defined here (section index is not 0)."""
     found: set[str] = set()
     whole = table[: len(table) - len(table) % _SYMBOL.size]
     for name, _, _, section, _, _ in _SYMBOL.iter_unpack(whole):

@@ -1,4 +1,4 @@
-"""The job that is judged: its environment as --env-file gave it, see `hostagent.domains.nccl.env_file`."""
+"""The environment of the evaluated job, from --env-file, see `hostagent.domains.nccl.env_file`."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -12,15 +12,15 @@ MOST_PEOPLE = 3
 
 
 class Job(NamedTuple):
-    """Where no environment was given, nothing is set."""
+    """The job's variables; none without an environment."""
 
-    given: bool
-    variables: Mapping[str, str]  # "" of one whose value is not kept; HOME is among them where it is set
+    has_environment: bool
+    variables: Mapping[str, str]  # "" where the value is not kept; with HOME where it is set
     people: tuple[str, ...]
 
     @property
     def home(self) -> str:
-        """Taken for that of the account too, which NCCL asks before 2.30.3: the environment does not say whose it is."""
+        """HOME; also taken for the account's home, which NCCL reads before 2.30.3: the environment does not name the account."""
         return self.variables.get("HOME", "")
 
     def shown(self, text: str) -> str:
@@ -34,13 +34,13 @@ def read_job(source: Source) -> "Job | Unread":
 
 
 def parse_job(answer: Mapping[str, Any]) -> "Job | Unread":
-    """What the answer says; a tape may say anything.
+    """The job from an answer, which is untrusted in a recording.
 
     >>> parse_job({"variables": {"NCCL_DEBUG": "INFO", "NCCL_X": None}, "home": "/root", "people": []}).variables
     {'NCCL_DEBUG': 'INFO', 'NCCL_X': '', 'HOME': '/root'}
     """
     if not answer:
-        return Job(given=False, variables={}, people=())
+        return Job(has_environment=False, variables={}, people=())
     match answer:
         case {"variables": dict(variables), "home": None | str() as home, "people": list(people)}:
             are_texts = all(isinstance(one, str | None) for one in variables.values()) and all(isinstance(one, str) for one in people)

@@ -1,7 +1,7 @@
 """libnccl and its plug-ins, where a job's loader and Python find them.
 
-A file that others than root may write counts only where a job's environment was given: anyone may put one into a directory of
-their own, and it would speak for the host. A plug-in that a setting names by its path counts in any case: NCCL opens it.
+A file that others than root may write counts only with a job's environment: any user may put one into a directory of their own, and it
+would count as the host's. A plug-in that a setting names by its path counts in any case: NCCL opens it.
 """
 
 import re
@@ -23,8 +23,8 @@ from hostagent.host.source import Source
 _SYMBOL = re.compile(r"nccl(Net|CollNet|Tuner|Profiler|Env|Gin|Rma)(?:Plugin)?_?v[0-9]{1,3}")
 
 
-class Found(NamedTuple):
-    """The files that count, by name, in the order of the search."""
+class CandidateFiles(NamedTuple):
+    """Files that may be libraries or plug-ins, by name, in the order of the search."""
 
     candidates: tuple[Candidate, ...]
     job: Job
@@ -32,12 +32,12 @@ class Found(NamedTuple):
 
 
 @stops_at_unread
-def read_found(source: Source) -> Found:
+def read_candidates(source: Source) -> CandidateFiles:
     job = need(read_job(source))
     search = parse_search(job.variables.get("LD_LIBRARY_PATH", ""))
     if any(REMOVED in directory for directory in search):
         raise UnreadError(Unread("error", "a directory in LD_LIBRARY_PATH has a secret in it, which is not kept"))
-    return Found(tuple(candidates(source, search, None if job.given else Writers(source))), job, search)
+    return CandidateFiles(tuple(candidates(source, search, None if job.has_environment else Writers(source))), job, search)
 
 
 def parse_search(text: str) -> tuple[str, ...]:
@@ -51,18 +51,18 @@ def parse_search(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for part in parts if part.startswith("/") and "$" not in part))
 
 
-def read_libraries(source: Source, found: "Found | Unread") -> "tuple[NcclLibrary, ...] | Unread":
-    """One entry a file, in the order in which a job finds them."""
+def read_libraries(source: Source, found: "CandidateFiles | Unread") -> "tuple[NcclLibrary, ...] | Unread":
+    """One entry per file, in the order in which a job finds them."""
     return then(found, lambda those: tuple(_library(source, one, those.job) for one in _files(those.candidates, known.LIBRARY)))
 
 
 def _library(source: Source, one: Candidate, job: Job) -> NcclLibrary:
-    said = source.nccl_library(one.real)
+    answer = source.nccl_library(one.real)
     return NcclLibrary(
         path=job.shown(one.real),
         place=one.place,
-        version=then(said, lambda file: file.version or _silent(one, job)),
-        cuda=then(said, lambda file: file.cuda or _silent(one, job)),
+        version=then(answer, lambda file: file.version or _silent(one, job)),
+        cuda=then(answer, lambda file: file.cuda or _silent(one, job)),
     )
 
 
@@ -71,8 +71,8 @@ def _silent(one: Candidate, job: Job) -> Unread:
 
 
 @stops_at_unread
-def read_plugins(source: Source, found: "Found | Unread", libraries: "tuple[NcclLibrary, ...] | Unread") -> tuple[NcclPlugin, ...]:
-    """One entry a file, by the name that the search meets first, then those that settings name and that lie elsewhere."""
+def read_plugins(source: Source, found: "CandidateFiles | Unread", libraries: "tuple[NcclLibrary, ...] | Unread") -> tuple[NcclPlugin, ...]:
+    """One entry per file, by the name that the search meets first, then files elsewhere that settings name."""
     those = need(found)
     named = tuple(_named(source, path) for path in need(winning_paths(source, libraries, PLUGINS)))
     files = (*_files(those.candidates, known.PLUGIN), *filter(None, named))
@@ -87,26 +87,26 @@ def _named(source: Source, path: str) -> "Candidate | None":
     return Candidate(path, "setting", real)
 
 
-def _plugin(source: Source, one: Candidate, found: Found) -> NcclPlugin:
-    said = source.nccl_library(one.real)
+def _plugin(source: Source, one: Candidate, found: CandidateFiles) -> NcclPlugin:
+    answer = source.nccl_library(one.real)
     return NcclPlugin(
         path=found.job.shown(one.path),
         names=_names(one, found.candidates),
         place=one.place,
-        kinds=then(said, lambda file: kinds_of(file.symbols)),
-        needed=then(said, lambda file: file.needed),
-        missing=then(said, lambda file: _missing(source, one, file, found)),
+        kinds=then(answer, lambda file: kinds_of(file.symbols)),
+        needed=then(answer, lambda file: file.needed),
+        missing=then(answer, lambda file: _missing(source, one, file, found)),
     )
 
 
 def _names(one: Candidate, candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
-    """Of one that the loader finds those by which it does; the path's own is the first."""
+    """The names by which the loader finds it; the path's own is the first."""
     others = (other for other in candidates if other.real == one.real and (other.place in LOADERS or one.place not in LOADERS))
     return tuple(dict.fromkeys((one.name, *sorted(other.name for other in others))))
 
 
 @stops_at_unread
-def _missing(source: Source, one: Candidate, file: NcclFile, found: Found) -> tuple[str, ...]:
+def _missing(source: Source, one: Candidate, file: NcclFile, found: CandidateFiles) -> tuple[str, ...]:
     return missing(source, one, file, found.search)
 
 
@@ -121,7 +121,7 @@ def kinds_of(symbols: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _files(candidates: tuple[Candidate, ...], names: "re.Pattern[str]") -> tuple[Candidate, ...]:
-    """Of each file the first name."""
+    """The first name of each file."""
     files: dict[str, Candidate] = {}
     for one in candidates:
         if names.fullmatch(one.name):

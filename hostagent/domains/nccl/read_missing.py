@@ -1,4 +1,4 @@
-"""Which of the libraries that a plug-in names the loader does not find (ld.so(8)): then NCCL goes on without the plug-in."""
+"""Needed libraries of a plug-in that the loader does not find (ld.so(8)): NCCL then goes on without the plug-in."""
 
 # ldd(1) agrees on 40 generated plug-ins (tests/real/test_libnccl_found.py). One step deep: what a needed library needs is not
 # asked. libcudart, libnccl and what the driver brings are never missing.
@@ -14,7 +14,7 @@ from hostagent.host.source import Source
 
 
 def missing(source: Source, plugin: Candidate, file: NcclFile, search: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of libraries, those that every job has loaded before left out. Raises ``UnreadError``."""
+    """Names of missing libraries, without those that every job has loaded before. Raises ``UnreadError``."""
     wanted = tuple(name for name in file.needed if not known.LOADED_BEFORE.fullmatch(name))
     if not wanted:
         return ()
@@ -25,7 +25,7 @@ def missing(source: Source, plugin: Candidate, file: NcclFile, search: tuple[str
 
 def own_paths(plugin: Candidate, paths: tuple[str, ...]) -> Iterator[str]:
     """
-    Where a plug-in itself wants its libraries to be looked for.
+    Directories that a plug-in itself names for its libraries.
 
     >>> list(own_paths(Candidate("/opt/a/lib/libnccl-net.so", "directory", "/opt/a/lib/x/n.so"), ("/opt/efa/lib", "$ORIGIN/../b", "$LIB")))
     ['/opt/efa/lib', '/opt/a/lib/../b', '/opt/a/lib/x/../b']

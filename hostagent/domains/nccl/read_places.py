@@ -1,4 +1,4 @@
-"""Where a job finds NCCL and its plug-ins: by the loader's search, in directories that are known for it, with Python's packages."""
+"""Where a job finds NCCL and its plug-ins: in the loader's search path, known directories and Python packages."""
 
 # An installation in /opt is one with bin/python3, which is asked first: /opt has directories that only their owner may list
 # (containerd's are 0711). At most 2,000 directories and 500 names; beyond that the libraries are unread. They are read last: a
@@ -19,7 +19,7 @@ from hostagent.facts.nccl import Place
 from hostagent.host.source import Source
 from hostagent.host.values import names_in
 
-#: Directories that one host may make us look into, and files in them: an ordinary one has thirty, and three.
+#: Limits of directories and files: an ordinary host has thirty, and three.
 _MOST_DIRECTORIES, _MOST_FILES = 2000, 500
 #: Of the C library itself; on Debian those of `SYSTEM` are among them, and the linker's cache has them all.
 DEFAULT = (*SYSTEM, "/lib64", "/usr/lib", "/lib")
@@ -42,8 +42,8 @@ class Candidate(NamedTuple):
 def candidates(source: Source, search: "tuple[str, ...]", writers: "Writers | None") -> "Iterator[Candidate]":
     """Every name under which there is a library or a plug-in, in the order of the search; `search` is LD_LIBRARY_PATH.
 
-    With `writers` those alone that only root may write. Raises ``UnreadError`` where somebody could not look, and where there is too
-    much to look at.
+    With `writers` those alone that only root may write. Raises ``UnreadError`` where a directory could not be read, and where there are
+    too many files.
     """
     looks = _Looks(source, writers)
     for directory in search:
@@ -66,13 +66,13 @@ def _packages(looks: "_Looks") -> Iterator[str]:
         yield from looks.matching(pattern)
     for pattern in known.INSTALLATIONS:
         for installation in looks.matching(pattern):
-            # asked first: /opt has other things, of which not everyone may see the names
+            # first: /opt also has directories that are not readable by all
             if looks.has(f"{installation}/bin/python3"):
                 yield from looks.matching(f"{installation}/lib/python3.*/site-packages")
 
 
 class _Looks:
-    """Looks into a directory, bounded; not into one that others than root may write: they could make it endless."""
+    """Lists directories, bounded; not those that others than root may write, which could make the search endless."""
 
     def __init__(self, source: Source, writers: "Writers | None") -> None:
         self._source, self._writers = source, writers
@@ -97,7 +97,7 @@ class _Looks:
                 yield Candidate(path, place, real)
 
     def has(self, path: str) -> bool:
-        """Whether it is there and counts."""
+        """Whether it exists and counts."""
         self._directories.take(1)
         return self._counts(path.rpartition("/")[0]) and need(self._source.exists(path))
 

@@ -27,24 +27,24 @@ _FILES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
 PLUGINS = (
     "NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN", "NCCL_ENV_PLUGIN", "NCCL_GIN_PLUGIN", "NCCL_RMA_PLUGIN",
 )  # fmt: skip
-#: What a plug-in has written for its own process, as aws-ofi-nccl a topology: nobody else sees it.
+#: Files that a plug-in writes for its own process only, such as the topology of aws-ofi-nccl.
 _OWN = ("/proc/self/", "/proc/thread-self/", "/dev/fd/")
 
 
 def has_environment(source: Source) -> "bool | Unread":
     job = read_job(source)
-    return job if isinstance(job, Unread) else job.given
+    return job if isinstance(job, Unread) else job.has_environment
 
 
 @stops_at_unread
 def read_settings(source: Source, libraries: "tuple[NcclLibrary, ...] | Unread") -> tuple[NcclSetting, ...]:
     job = need(read_job(source))
-    return tuple(_setting(one, job) for one in _found(source, job, libraries))
+    return tuple(_setting(one, job) for one in _stable_settings(source, job, libraries))
 
 
 @stops_at_unread
 def files_there(source: Source, libraries: "tuple[NcclLibrary, ...] | Unread") -> tuple[str, ...]:
-    """Those of the named files that are there, by their paths from / on, as the settings' values show them."""
+    """The files named in settings that exist, by their absolute paths as in the values."""
     job = need(read_job(source))
     named = need(winning_paths(source, libraries, (*_FILES, *PLUGINS)))
     if any(REMOVED in path for path in named):
@@ -55,13 +55,13 @@ def files_there(source: Source, libraries: "tuple[NcclLibrary, ...] | Unread") -
 @stops_at_unread
 def winning_paths(source: Source, libraries: "tuple[NcclLibrary, ...] | Unread", names: tuple[str, ...]) -> tuple[str, ...]:
     """Paths from / on that the winning settings of these names hold, as they are written; of a list of plug-ins each."""
-    found = (one for one in _found(source, need(read_job(source)), libraries) if one.wins and one.name in names)
+    found = (one for one in _stable_settings(source, need(read_job(source)), libraries) if one.wins and one.name in names)
     paths = (path for one in found for path in (one.value.split(",") if one.name in PLUGINS else (one.value,)))
     return tuple(dict.fromkeys(path for path in paths if path.startswith("/")))
 
 
-def _found(source: Source, job: Job, libraries: "tuple[NcclLibrary, ...] | Unread") -> tuple[Setting, ...]:
-    """Raises ``UnreadError``."""
+def _stable_settings(source: Source, job: Job, libraries: "tuple[NcclLibrary, ...] | Unread") -> tuple[Setting, ...]:
+    """The settings; unread where they depend on an unknown version. Raises ``UnreadError``."""
     found = [_read(source, job, version) for version in _versions(libraries)]
     if found[0] != found[-1]:
         raise UnreadError(Unread("error", "no libnccl says its version, and what NCCL reads depends on it"))
@@ -71,7 +71,7 @@ def _found(source: Source, job: Job, libraries: "tuple[NcclLibrary, ...] | Unrea
 
 
 def _versions(libraries: "tuple[NcclLibrary, ...] | Unread") -> tuple[Version, ...]:
-    """Of the library that a job finds first. A job that brings its own has a new one."""
+    """Possible versions of the library that a job finds first. A job that brings its own has the newest."""
     if isinstance(libraries, Unread):
         return (_FIRST, NEWEST)
     if not libraries:
@@ -86,18 +86,18 @@ def _read(source: Source, job: Job, version: Version) -> tuple[Setting, ...]:
     for path in conf_files(job.variables, job.home, version):
         _refuse_relative(path, job, version)
         files[path] = need(source.text(path, keep=_KEEP, absent=""))
-    return tuple(one for one in settings(job.variables, files, job.home, version) if _is_told(one))
+    return tuple(one for one in settings(job.variables, files, job.home, version) if _is_reported(one))
 
 
 def _refuse_relative(path: str, job: Job, version: Version) -> None:
     named = version >= CONF_FILE and path == job.variables.get("NCCL_CONF_FILE")
     if REMOVED in path or not path.startswith("/"):
-        who = "NCCL_CONF_FILE" if named else "HOME"
+        variable = "NCCL_CONF_FILE" if named else "HOME"
         why = "has a secret in it" if REMOVED in path else "depends on the job's directory: wanted a path from /"
-        raise UnreadError(Unread("error", f"{who} leads to {job.shown(path)}, which {why}"))
+        raise UnreadError(Unread("error", f"{variable} leads to {job.shown(path)}, which {why}"))
 
 
-def _is_told(one: Setting) -> bool:
+def _is_reported(one: Setting) -> bool:
     return one.name.startswith(PREFIXES) if one.origin == ENVIRONMENT else is_setting(one.name)
 
 

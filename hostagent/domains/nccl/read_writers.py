@@ -1,6 +1,6 @@
-"""Who may write a file: one that only root may change speaks for the host."""
+"""Whether only root may write a file: only such a file counts as the host's."""
 
-# The owner of `/` of the judged tree counts as root, because an unpacked image may be any user's copy. A writable directory could
+# The owner of `/` of the tree counts as root, because an unpacked image may be any user's copy. A writable directory could
 # make the search endless (loops, thousands of names).
 
 from hostagent.core.answers import Stat
@@ -11,7 +11,7 @@ _GROUP_WRITES, _OTHERS_WRITE = 0o020, 0o002
 
 
 class Writers:
-    """Asks of a file and of the directories above it. Who owns the root of the tree counts as root: an image may be anybody's copy."""
+    """Checks a file and the directories above it. The owner of the tree's root counts as root: an image may be any user's copy."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

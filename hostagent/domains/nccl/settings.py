@@ -1,10 +1,10 @@
-"""Which settings NCCL takes from where: the environment, then its files; each sets only what is not set.
+"""NCCL's settings by precedence: the environment, then its files; each sets only what is not set.
 
 Source: NVIDIA/nccl, src/misc/param.cc (initEnvFunc, setEnvFile); the library itself agrees on generated environments and files
 (tests/real/test_libnccl.py). An env plug-in (NCCL_ENV_PLUGIN, from 2.28 on) may answer otherwise; no library here can say.
 """
 
-# Asked of 26 libraries (2.18.1 to 2.32.3; `knowledge/ncclchanges.py`): NCCL_CONF_FILE from 2.23.4; `#` is a comment only from
+# Asked of 26 libraries (2.18.1 to 2.32.3; `tables/changes.py`): NCCL_CONF_FILE from 2.23.4; `#` is a comment only from
 # 2.26.2 (before it set a variable named "#…"); $HOME and no `\r` from 2.30.3. Spaces around NCCL_DEBUG's word are trimmed in
 # 2.30.7, not in 2.28.9.
 
@@ -25,7 +25,7 @@ class Setting:
     value: str
     origin: str  # "environment", or the path of a file
     line: int  # of the file, from 1; 0 of the environment
-    wins: bool  # it is what NCCL sees; the others of this name are ignored
+    wins: bool  # NCCL takes it; others of this name are ignored
 
 
 def conf_files(environment: Mapping[str, str], account_home: str, version: Version) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def settings(environment: Mapping[str, str], files: Mapping[str, str], account_h
 
 
 def winning(found: "tuple[Setting, ...]") -> dict[str, str]:
-    r"""What NCCL sees.
+    r"""The settings in effect.
 
     >>> winning(settings({}, {"/etc/nccl.conf": "A=1\nA=2\n"}, "", (2, 28, 9)))
     {'A': '1'}

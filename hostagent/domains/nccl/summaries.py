@@ -1,6 +1,6 @@
-"""What NCCL of a job should be given on nodes of which summaries are known: where all have the same settings.
+"""NCCL's variables for a job from summaries of nodes, where all have the same settings.
 
-A summary has the settings for one node alone, without what they were made of: where those of two nodes differ, full reports are needed.
+A summary has the settings for one node without their inputs: where those of two nodes differ, full reports are needed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ _WHY_UNALIKE = "each summary has what is right for its own node alone"
 
 
 class Source(NamedTuple):
-    """A summary, and the node that it was made of where that is known: its settings are then derived from the node."""
+    """A summary, and its node where known: the settings are then derived from the node."""
 
     file: str
     summary: Mapping[str, Any]
@@ -82,7 +82,7 @@ def _text(value: Any) -> str:
 
 
 def _object(value: Any) -> Mapping[str, Any]:
-    """One with ``unread`` has no text of ours in it."""
+    """An object, {} for anything else; an ``unread`` one has no key that is read here."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -134,7 +134,7 @@ def _derived(node: Node, label: str, version: "Version | None") -> tuple[Mapping
 
 
 def _of_each(found: Sequence[_Summary], now: "float | None") -> Iterator[Refusal]:
-    """Of a node: its age, its verdict, what its full report says."""
+    """Refusals of single nodes: by age, verdict, or the full report."""
     old = tuple(one.label for one in found if now is not None and not (one.valid_until is not None and now <= one.valid_until))
     if old:
         yield Refusal("stale", f"summaries: that of {names(old)} has expired, or does not say when it will. {preconditions.AGAIN}", old)
@@ -153,7 +153,7 @@ def _of_each(found: Sequence[_Summary], now: "float | None") -> Iterator[Refusal
 
 
 def _of_classes(found: Sequence[_Summary]) -> Iterator[Refusal]:
-    """Of nodes without a fabric class, and of several classes."""
+    """Refusals for nodes without a fabric class, and for several classes."""
     if unread := [one for one in found if not one.fabric_class]:
         labels = tuple(one.label for one in unread)
         yield Refusal("unread", f"fabric class: not known of {names(labels)}{unread[0].gap}", labels)
@@ -180,7 +180,7 @@ def _without_full(found: Sequence[_Summary]) -> tuple[str, ...]:
 
 
 def _of_settings(found: Sequence[_Summary], *, brings_its_own: bool) -> Iterator[Refusal]:
-    """Of settings that differ by node, and of network plug-ins where the job takes NCCL from the nodes."""
+    """Refusals for settings that differ by node, and for network plug-ins where the job takes NCCL from the nodes."""
     if not brings_its_own and all(_PLUGIN in one.inputs for one in found):
         refusal = differing("network plug-ins of NCCL", "plugins", {one.label: shown(one.inputs[_PLUGIN]) for one in found})
         yield from [refusal] if refusal else []
@@ -199,7 +199,7 @@ def _parsed(settings: str) -> Mapping[str, str]:
 
 
 def _unequal(settings: Mapping[str, Mapping[str, str]]) -> Iterator[Refusal]:
-    """What names a node's own devices may differ: full reports say whether it does."""
+    """Variables that name a node's own devices may differ: full reports decide."""
     for name in sorted({name for of_node in settings.values() for name in of_node} - set(preconditions.OWN)):
         values = {label: preconditions.setting_in_words(of_node.get(name)) for label, of_node in settings.items()}
         refusal = differing(shown(name), "setting_differs", values)
@@ -207,7 +207,7 @@ def _unequal(settings: Mapping[str, Mapping[str, str]]) -> Iterator[Refusal]:
 
 
 def _missing(found: Sequence[_Summary], version: "Version | None") -> "Iterator[tuple[str, tuple[str, ...]]]":
-    """Why summaries do not suffice, and of which nodes full reports are needed."""
+    """Why summaries do not suffice, and the nodes that need full reports."""
     every = _without_full(found)
     if lacking := tuple(one.label for one in found if one.env is None):
         yield f"settings of NCCL: not known of {names(lacking)}", lacking

@@ -1,4 +1,4 @@
-"""Which traffic class takes a job's packets of RoCE into the lossless priority (NCCL_IB_TC), by what the cards say.
+"""The traffic class (NCCL_IB_TC) that puts a job's RoCE packets into the lossless priority, by the cards' settings.
 
 The upper six bits of a traffic class are the DSCP, the lower two the marks of ECN, which are the card's. A card without a table of its own
 takes the upper three bits of the DSCP for the priority; with one, what is not in it has priority 0.
@@ -12,7 +12,7 @@ from hostagent.domains.nccl.node import Node, Port, Priorities, shown
 from hostagent.domains.network.tables.rdma_devices import ETHERNET
 from hostagent.facts.cpulist import format_cpulist
 
-#: The DSCP that NVIDIA's guides for RoCE use; of several that lead to the lossless priority it is the one that switches are told, too.
+#: The DSCP that NVIDIA's guides for RoCE use; of several with the lossless priority it is taken, because switches use it, too.
 _USUAL = 26
 #: What a port trusts that looks at the DSCP of packets.
 _DSCP = "dscp"
@@ -20,8 +20,8 @@ _ABSENT = Unread("absent", "its interface is not among those of the report")
 
 
 def priorities(node: Node, port: Port) -> "str | Unread":
-    """What the cards below a port make of a job's packets, in words: ``lossless 3, trust dscp, DSCP 24-31`` are those that lead to the
-    lossless priority. Unread where a card does not say, and of what is no RoCE port.
+    """How the cards below a port treat a job's packets, as text: ``lossless 3, trust dscp, DSCP 24-31``, with the DSCPs that lead to the
+    lossless priority. Unread where a card does not report it, and for other ports than RoCE.
     """
     if not isinstance(port.link_layer, Unread) and port.link_layer != ETHERNET:
         return Unread("not-supported", "it is no RoCE port")
@@ -56,7 +56,7 @@ def traffic_class(node: Node, port: Port) -> "int | Unread":
 
 
 def _cards(node: Node, port: Port) -> "tuple[Priorities | Unread, ...] | Unread":
-    """Of the port's interface, or of the ports of the bond that it is."""
+    """The priorities of the port's interface, or of the ports of its bond."""
     if isinstance(node.facts.fabric, Unread):
         return node.facts.fabric
     nics = node.facts.fabric.nics

@@ -23,7 +23,7 @@ _RING_ONLY = ("broadcast", "reduce")
 
 @frozen
 class Tuning:
-    """What a list leaves."""
+    """The algorithms or protocols that a list allows."""
 
     wrong: str  # the first part that this version does not know, "" where it knows all
     forces_ll128: bool
@@ -31,7 +31,7 @@ class Tuning:
 
 
 def read(name: str, value: str, version: Version) -> Tuning:
-    """Of NCCL_ALGO or NCCL_PROTO.
+    """Parses NCCL_ALGO or NCCL_PROTO.
 
     >>> read("NCCL_ALGO", "Ring,Tre", (2, 28, 9)).wrong, read("NCCL_ALGO", "allreduce:tree", (2, 21, 5)).wrong
     ('Tre', 'allreduce:tree')
@@ -52,7 +52,7 @@ def read(name: str, value: str, version: Version) -> Tuning:
         if colon and function.lower() not in _FUNCTIONS:
             bad = function
         elif not colon and number:
-            bad = part  # it would undo what stands before it
+            bad = part  # it would undo what is before it
         wrong = wrong or bad
         named = {word.lower() for word in words}
         forces = forces or ("ll128" in named and not excludes)

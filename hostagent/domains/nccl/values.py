@@ -13,7 +13,7 @@ _QUOTES = "\"'"
 
 @frozen
 class Fault:
-    """What is wrong with a value."""
+    """A wrong value, and how NCCL reads it."""
 
     code: str
     says: str  # completes "NCCL …"
@@ -21,7 +21,7 @@ class Fault:
 
 
 def fault(variable: Variable, value: str, version: Version) -> "Fault | None":
-    """None for a value that NCCL takes as it stands, and for one whose form is another's to judge.
+    """None for a value that NCCL takes as it is, and for one with a form that other modules check.
 
     >>> fault_of = lambda name, value: fault(variables()[name], value, (2, 28, 9))
     >>> from hostagent.domains.nccl.tables.variables import variables
@@ -55,7 +55,7 @@ def _number(variable: Variable, value: str, version: Version) -> "Fault | None":
 
 
 def _is_octal(value: str) -> bool:
-    """And means another number by that.
+    """Whether a leading zero makes it another number.
 
     >>> [_is_octal(text) for text in ("010", "007", "0", "0x10", "18")]
     [True, False, False, False, False]

@@ -23,7 +23,7 @@ def vendor(nodes: Sequence[Node], *, brings_its_own: bool) -> "tuple[Stack | Non
 
 
 def _without_plugin(nodes: Sequence[Node], stack: "Stack | None") -> list[Refusal]:
-    """Where NCCL comes from the nodes: of what was not read nobody knows whether it is a provider's, or would be loaded."""
+    """For NCCL from the nodes: an unread plug-in may be a provider's, and may be loaded."""
     lacking, gaps = list[str](), dict[str, Unread]()
     for node in nodes:
         try:

@@ -1,4 +1,4 @@
-"""Words of the network lane's answers: each is the kernel's own, or says why there is none."""
+"""Values in the network worker's answers: each as the kernel has it, or why there is none."""
 
 import re
 from typing import Any, cast, get_args
@@ -13,7 +13,7 @@ _WHYS = frozenset(get_args(Why))
 
 
 def value_in(answer: Any, question: str, key: str) -> "str | Unread":
-    """A word of an answer that is a mapping.
+    """A text field of an answer that is a mapping.
 
     >>> value_in({"mtu": "9000"}, "a", "mtu"), value_in({"mtu": {"unread": ["denied", "b"]}}, "a", "mtu"), value_in({"mtu": 1}, "a", "mtu")
     ('9000', Unread('denied', 'b'), Unread('error', 'a: mtu is no word'))

@@ -1,4 +1,4 @@
-"""Ports and interfaces of the judged host as a report lists them, and the role of each port."""
+"""Ports and interfaces of the host as a report lists them, and the role of each port."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -19,7 +19,7 @@ Roles = Mapping[str, "Role | Unread"]
 
 
 class Devices(NamedTuple):
-    """Of the host."""
+    """RDMA ports, NICs and GPUs of the host."""
 
     ports: "tuple[RdmaPort, ...] | Unread"
     nics: "tuple[Nic, ...] | Unread"
@@ -27,7 +27,7 @@ class Devices(NamedTuple):
 
 
 def sorted_ports(ports: tuple[RdmaPort, ...]) -> tuple[RdmaPort, ...]:
-    """By name, numbers in it as numbers."""
+    """Ports by name, with numbers in it compared as numbers."""
     return tuple(sorted(ports, key=lambda port: natural(port.name)))
 
 
@@ -43,7 +43,7 @@ def roles_by_port(devices: Devices, topology: "Topology | Unread", platform: "Pl
 
 
 def shown_netdevs(netdevs: tuple[Netdev, ...], platform: "Platform | Unread") -> tuple[Netdev, ...]:
-    """Those that a report lists: a node of Kubernetes has hundreds of others."""
+    """The interfaces that a report lists: a Kubernetes node has hundreds of others."""
     is_inside = not isinstance(platform, Unread) and platform.contained is True
     left_out = _LEFT_OUT - {_WAY_OUT} if is_inside else _LEFT_OUT
     return tuple(one for one in netdevs if isinstance(one.kind, Unread) or one.kind not in left_out)

@@ -1,4 +1,4 @@
-"""Which slot of a RoCE port's GID table a job gets: NCCL's own order, up to 2.20 and from 2.21 on.
+"""The slot of a RoCE port's GID table that a job gets: NCCL's own order, up to 2.20 and from 2.21 on.
 
 Up to 2.20 it is index 0 (NCCL_IB_GID_INDEX's default). From 2.21 on NCCL begins with index 0 and walks the table upwards: the first slot
 with an IPv4 address takes over from one without, and of two with such an address the one that is RoCE v2 (ncclUpdateGidIndex in
@@ -20,7 +20,7 @@ _LINK_LOCAL = "fe80:0000:0000:0000:"
 
 
 class Asked(NamedTuple):
-    """What settings ask of a GID: NCCL_IB_ADDR_FAMILY, NCCL_IB_ADDR_RANGE, NCCL_IB_ROCE_VERSION_NUM."""
+    """Settings for the choice of a GID: NCCL_IB_ADDR_FAMILY, NCCL_IB_ADDR_RANGE, NCCL_IB_ROCE_VERSION_NUM."""
 
     is_ipv6: bool = False
     addresses: str = ""  # 10.0.0.0/8; "" for all
@@ -28,7 +28,7 @@ class Asked(NamedTuple):
 
 
 def chosen(port: RdmaPort) -> "Gid | Unread":
-    """By NCCL from 2.21 on, without a setting. Absent where it takes an empty slot; not-supported of what is no RoCE port."""
+    """The choice of NCCL from 2.21 on, without settings. Absent where it takes an empty slot; not-supported for other ports than RoCE."""
     return chosen_as(port, Asked())
 
 
@@ -41,7 +41,7 @@ def chosen_as(port: RdmaPort, asked: Asked) -> "Gid | Unread":
 
 
 def chosen_before_2_21(port: RdmaPort) -> "Gid | Unread":
-    """By NCCL up to 2.20, without a setting: index 0, whatever it is."""
+    """The choice of NCCL up to 2.20, without settings: always index 0."""
     try:
         return _first(port, _table(port))
     except UnreadError as error:
@@ -73,7 +73,7 @@ def is_routable(gid: Gid) -> bool:
 
 
 def address(gid: Gid) -> str:
-    """As people write an IPv4 address; one of IPv6 stays as sysfs writes it.
+    """An IPv4 address in dotted form; an IPv6 one stays as in sysfs.
 
     >>> address(Gid(3, "0000:0000:0000:0000:0000:ffff:0a00:0101", "RoCE v2", "ens1np0"))
     '10.0.1.1'
@@ -118,7 +118,7 @@ def _improves(taken: Gid, gid: Gid, asked: Asked) -> bool:
 
 
 def _is_within(gid: Gid, addresses: str) -> bool:
-    """Whether its address is of this network; of one that nobody can read every address is, as NCCL has it."""
+    """Whether its address is in this network; a network that cannot be parsed contains every address, as in NCCL."""
     if not addresses:
         return True
     from ipaddress import ip_address, ip_network  # rarely asked

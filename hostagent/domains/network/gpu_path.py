@@ -1,6 +1,6 @@
-"""The ways between the GPUs of jobs and the network: from each GPU to the cards of the rails that are nearest to it."""
+"""The paths between GPUs and network: from each GPU to the nearest network cards of the rails."""
 
-# GPUs on vfio-pci, and those that let no network card in (GeForce, GB10 of DGX Spark, Thor: `knowledge/gpudirect.py`), have no
+# GPUs on vfio-pci, and those that let no network card in (GeForce, GB10 of DGX Spark, Thor: `tables/gpudirect.py`), have no
 # way. A GPU's share of the rails is the sum of 1/users over its nearest ports; only a share below what more than half of the GPUs
 # have is a finding.
 
@@ -17,7 +17,7 @@ from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import PciControl, PciPlace, Topology
 
-#: Neither the memory nor the link of a CPU is between them, or it is the one that the GPU is joined to.
+#: Near: no memory or link of a CPU is between them, but that of the CPU that the GPU is joined to.
 DIRECT = ("LOC", "PIX", "PXB", "P2C")
 #: Below one PCIe switch or port: what they send to each other need not go up to the CPU.
 BELOW_A_BRIDGE = ("PIX", "PXB")
@@ -51,7 +51,7 @@ class GpuPaths(Join):
 
 
 def ways(rails: Rails) -> tuple[Way, ...]:
-    """By GPU; none without rails. Raises ``UnreadError``, not-supported in a virtual machine that does not show its switches."""
+    """The paths by GPU; none without rails. Raises ``UnreadError``, not-supported in a virtual machine that does not show its switches."""
     own = {gpu.pci for gpu in gpus_of_jobs(rails.gpus)}
     cards = sorted({card_of(port) for port in rails.ports}) if own else []
     if not cards:
@@ -68,7 +68,7 @@ def card_of(port: RdmaPort) -> str:
 
 
 def gpus_of_jobs(gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
-    """Those that this host uses and whose memory network cards may reach. Raises ``UnreadError``."""
+    """The GPUs that this host uses and that network cards may reach by GPUDirect. Raises ``UnreadError``."""
     own = (gpu for gpu in gpus if need(gpu.bound_to) != _VFIO)
     return tuple(gpu for gpu in own if lets_cards_in(need(gpu.device_id), "" if isinstance(gpu.name, Unread) else gpu.name))
 
@@ -89,7 +89,7 @@ def turns(topology: Topology, way: Way) -> tuple[str, ...]:
 
 
 def control(topology: Topology, address: str) -> PciControl:
-    """How one function is set up. Raises ``UnreadError``."""
+    """The PCI settings of one function. Raises ``UnreadError``."""
     found = next((one for one in need(topology.controls) if one.pci == address), None)
     return need(Unread("error", f"how {address} is set up was not read")) if found is None else found
 

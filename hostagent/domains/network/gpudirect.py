@@ -1,4 +1,4 @@
-"""By which ways network cards reach GPU memory on this host: peer memory, DMA-BUF."""
+"""How network cards reach GPU memory on this host: peer memory, DMA-BUF."""
 
 # The release of RHEL 8 (4.18 with drivers of 5.x) does not say whether DMA-BUF is there: unknown unless peer memory works. A host
 # without libibverbs runs jobs in containers that bring their own. EFA: efa_nv_peermem, DMA-BUF, else skipped, because older EFA
@@ -24,7 +24,7 @@ class Gdr(NamedTuple):
 
 
 def gdr(kernel: "Kernel | Unread", driver: "Driver | Unread", rdma: "Rdma | Unread") -> Gdr:
-    """DMA-BUF wants a kernel that takes it, the open module and, of a host that has libibverbs, one that registers it.
+    """DMA-BUF needs a kernel that takes it, the open module and, if the host has libibverbs, one that registers it.
 
     A host without libibverbs runs jobs in containers that bring their own.
     """

@@ -1,4 +1,4 @@
-"""Which MTU a job gets between nodes, and whether all rails agree."""
+"""The MTU that a job gets between nodes, and whether all rails agree."""
 
 # The active MTU is what libibverbs says. Where that is missing, or the right to open the device, the kernel's formula answers for
 # RoCE (`derived`); a call that hung, failed or was not recorded is not replaced. InfiniBand: in state ACTIVE alone. EFA: its
@@ -17,19 +17,19 @@ from hostagent.facts.network import Network
 from hostagent.facts.rdma import RdmaPort
 
 _EFA, _ROCE = "EFA", "RoCE"
-#: Without libibverbs, or without the right to open the device, the kernel's formula answers; a call that hangs or fails is a gap.
+#: Reasons to fall back to the kernel's formula: no libibverbs, or no right to open the device; a call that hangs or fails is a gap.
 _DERIVED_WITHOUT = frozenset({*NOT_APPLICABLE, "denied"})
 
 
 class ActiveMtu(NamedTuple):
-    """Of one port, in bytes: by ibv_query_port, or derived from its interface by the kernel's formula (RoCE alone)."""
+    """Active MTU of one port, in bytes: by ibv_query_port, or derived from its interface by the kernel's formula (RoCE alone)."""
 
     value: "int | Unread"
     origin: Literal["verbs", "derived", ""]
 
 
 class Agreement(NamedTuple):
-    """One answer for the host."""
+    """The MTUs of all rails, compared."""
 
     agree: "bool | Unread"
     netdev: "int | Unread"  # bytes, what most RoCE rails have
@@ -49,7 +49,7 @@ class _Rail(NamedTuple):
 
 
 def active_mtu(port: RdmaPort, network: "Network | Unread") -> ActiveMtu:
-    """Not-supported of EFA, whose driver sets its own, and of an InfiniBand port that no subnet manager has made active yet."""
+    """Not-supported for EFA (its driver sets the MTU) and for an InfiniBand port that no subnet manager has made active yet."""
     try:
         return _active(port, network)
     except UnreadError as error:
@@ -57,7 +57,7 @@ def active_mtu(port: RdmaPort, network: "Network | Unread") -> ActiveMtu:
 
 
 def netdev_mtu(port: RdmaPort, network: "Network | Unread") -> "int | Unread":
-    """Of the interface of a RoCE port; not-supported of others, absent where its interface is in another network namespace."""
+    """MTU of a RoCE port's interface; not-supported for other ports, absent where its interface is in another network namespace."""
     try:
         if need(port.driver) == EFA or need(port.link_layer) != ETHERNET:
             return Unread("not-supported", f"{port.name} is no RoCE port")
@@ -70,7 +70,7 @@ def netdev_mtu(port: RdmaPort, network: "Network | Unread") -> "int | Unread":
 
 
 def agreement(rails: tuple[RdmaPort, ...], network: "Network | Unread") -> Agreement:
-    """Of the rails alone. `text` is one line for people, also where there is no rail, or where something is unread."""
+    """Compares the rails only. `text` is one readable line, also without rails, or with unread values."""
     if not rails:
         none = Unread("absent", "the host has no rails")
         return Agreement(none, none, none, (), "no rails: the host has no RDMA port that jobs use")
@@ -120,7 +120,7 @@ def _is_cut(port: RdmaPort, network: "Network | Unread") -> "bool | Unread":
 
 
 def _most(values: "list[int | Unread]") -> "int | Unread":
-    """What most have, of two alike the larger one; the first gap where nothing is known."""
+    """The most common value, the larger one in a tie; the first gap where nothing is known."""
     known = [one for one in values if not isinstance(one, Unread)]
     if not known:
         return _worst([one for one in values if isinstance(one, Unread)])
@@ -156,11 +156,11 @@ def _agree(rails: tuple[_Rail, ...], odd: tuple[str, ...]) -> "bool | Unread":
 def _head(rails: tuple[RdmaPort, ...]) -> str:
     """``8 rails RoCE v2 400 Gb/s``. The rate of a port that is down is none."""
     kinds = {_kind(port) for port in rails}
-    told = " and ".join(sorted(kinds - {_ROCE} or kinds))
+    layers = " and ".join(sorted(kinds - {_ROCE} or kinds))
     up = [port for port in rails if isinstance(port.state, Unread) or port.state != "DOWN"]
     rates = sorted({port.rate_gbps for port in up if not isinstance(port.rate_gbps, Unread)})
     words = f" {' to '.join(f'{rate:g}' for rate in dict.fromkeys((rates[0], rates[-1])))} Gb/s" if rates else ""
-    return f"{len(rails)} {'rail' if len(rails) == 1 else 'rails'} {told}{words}"
+    return f"{len(rails)} {'rail' if len(rails) == 1 else 'rails'} {layers}{words}"
 
 
 def _kind(port: RdmaPort) -> str:

@@ -1,4 +1,4 @@
-"""The rails of one host: the RDMA ports that carry the traffic of jobs, joined from what says where GPUs and NICs are."""
+"""The rails of one host: the RDMA ports that carry the traffic of jobs, joined from ports, NICs, GPUs and topology."""
 
 from hostagent.core.frozen import frozen
 from hostagent.core.join import Join, cached

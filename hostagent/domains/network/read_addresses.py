@@ -1,4 +1,4 @@
-"""Whose address is which. Below another root the kernel's tables leave it open for some: GIDs tell of interfaces with an RDMA device."""
+"""Addresses by interface. Below another root the kernel's tables can be ambiguous: GIDs decide for interfaces with an RDMA device."""
 
 import ipaddress
 from collections.abc import Callable, Iterable, Iterator
@@ -17,35 +17,35 @@ class _Row(NamedTuple):
 
 
 class Addresses:
-    """By interface. What is open for an interface is unread for it, and for no other."""
+    """Addresses by interface; those of an ambiguous interface are unread, of that one only."""
 
     def __init__(self, rows: "tuple[_Row, ...] | Unread", ports: "tuple[RdmaPort, ...]") -> None:
         self._gap = rows if isinstance(rows, Unread) else None
         self._mapped = dict(_mapped(ports))
         self._own: dict[str, list[Address]] = {}
         self._shared: dict[str, list[Address]] = {}
-        self._nobodys: list[Address] = []
+        self._unassigned: list[Address] = []
         for row in () if isinstance(rows, Unread) else rows:
             for name in row.names:
                 (self._own if len(row.names) == 1 else self._shared).setdefault(name, []).append(row.address)
             if not row.names:
-                self._nobodys.append(row.address)
-        told = frozenset[str]().union(*self._mapped.values())
-        self._open = next((one for one in self._nobodys if one.value not in told), None)
-        self._shared_open = {name: next((one for one in some if one.value not in told), None) for name, some in self._shared.items()}
+                self._unassigned.append(row.address)
+        decided = frozenset[str]().union(*self._mapped.values())
+        self._open = next((one for one in self._unassigned if one.value not in decided), None)
+        self._shared_open = {name: next((one for one in some if one.value not in decided), None) for name, some in self._shared.items()}
 
     def of(self, name: str) -> "tuple[Address, ...] | Unread":
-        """In order. One that no network of an interface holds may be of any that has none: of a host alone, or while the link is down."""
+        """In order. An address outside every interface's network may be of any interface without one: a /32, or while the link is down."""
         if self._gap is not None:
             return self._gap
         own = tuple(self._own.get(name, ()))
         if name in self._mapped:
-            return (*(one for one in (*self._nobodys, *self._shared.get(name, ())) if one.value in self._mapped[name]), *own)
-        left = self._shared_open.get(name)
-        if left is None and name != "lo" and not any("." in one.value for one in own):
-            left = self._open
-        if left is not None:
-            return Unread("error", f"the kernel's tables do not say whether {left.value} is an address of {name}", "network addresses")
+            return (*(one for one in (*self._unassigned, *self._shared.get(name, ())) if one.value in self._mapped[name]), *own)
+        ambiguous = self._shared_open.get(name)
+        if ambiguous is None and name != "lo" and not any("." in one.value for one in own):
+            ambiguous = self._open
+        if ambiguous is not None:
+            return Unread("error", f"the kernel's tables do not say whether {ambiguous.value} is an address of {name}", "network addresses")
         return own
 
 
@@ -62,7 +62,7 @@ def read_addresses(source: Source, known: Callable[[type], Any]) -> Addresses:
 
 
 def _row(names: list[str], value: str, prefix: int) -> _Row:
-    """No interface's name has a colon: a label does."""
+    """A name with a colon is an address label, not an interface."""
     label = next((name for name in names if ":" in name), "")
     return _Row(tuple(name.partition(":")[0] for name in names), Address(str(ipaddress.ip_address(value)), prefix, label))
 

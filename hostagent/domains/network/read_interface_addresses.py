@@ -1,7 +1,7 @@
 """Addresses of interfaces: by psutil where the namespace is ours, else from what /proc/1/net below the host's root says.
 
-There IPv6 addresses stand with their interfaces. IPv4 ones do not: an address is one's whose network alone holds it. Where several
-interfaces are in one network the kernel's tables leave open which of them has which address, and so does the answer.
+/proc/1/net lists IPv6 addresses with their interfaces, but not IPv4 ones: an address belongs to the only interface with a network that
+contains it. Where several interfaces are in one network the answer names all of them.
 """
 
 # GID tables settle which of several interfaces in one network has an IPv4 address, for those with an RDMA device; for others it
@@ -65,7 +65,7 @@ def by_tables(files: Files, net: str) -> "list[Row] | Unread":
 
 
 def placed(inet6: "list[Row]", local: "list[str]", routes: "list[Row]") -> "list[Row]":
-    """IPv6 rows, and each local IPv4 address with the interfaces whose longest network holds it.
+    """IPv6 rows, and each local IPv4 address with the interfaces that have the longest matching network.
 
     >>> placed([], ["10.0.0.1", "10.9.0.1"], [["eth0", "10.0.0.0", 24], ["eth1", "10.0.0.0", 24], ["eth0", "10.0.0.0", 8]])
     [['eth0', '10.9.0.1', 8], ['eth0 eth1', '10.0.0.1', 24]]

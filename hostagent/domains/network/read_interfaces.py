@@ -1,4 +1,4 @@
-"""Interfaces as sysfs has them: of which kind each is, and what is told of it (Linux kernel, ABI/testing/sysfs-class-net)."""
+"""Network interfaces from sysfs: the kind and the attributes of each (Linux kernel, ABI/testing/sysfs-class-net)."""
 
 import errno
 import os
@@ -6,14 +6,14 @@ import re
 from typing import Any
 
 from hostagent.core.unread import Unread, then
-from hostagent.host.attributes import Attributes, told
+from hostagent.host.attributes import Attributes, json_value
 from hostagent.host.files import unread
 from hostagent.host.paths import Root
 
 CLASS = "/sys/class/net"
-#: Stands for no name in a row: no interface can be called so.
+#: No name, in a row: not valid as the name of an interface.
 NONE = "/"
-#: Sysctls of an interface on which it depends who answers for an address (Linux kernel, networking/ip-sysctl).
+#: Sysctls that decide which interface answers ARP for an address (Linux kernel, networking/ip-sysctl).
 SYSCTLS = ("arp_ignore", "arp_announce", "arp_filter", "rp_filter")
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
 #: Numbers of a kind of hardware (linux/if_arp.h): InfiniBand, loopback; tunnels: of IP in IP, SIT, GRE and of no link layer.
@@ -24,7 +24,7 @@ _KINDS = {
     "bond": "bond", "bridge": "bridge", "vlan": "vlan", "macvlan": "macvlan", "ipvlan": "ipvlan",
     "vxlan": "tunnel", "geneve": "tunnel", "gre": "tunnel", "wireguard": "tunnel", "ppp": "tunnel",
 }  # fmt: skip
-#: By the kernel's own word for a kind, IFLA_INFO_KIND, see `hostagent.domains.network.read_netlink`.
+#: By the kernel's name of a kind, IFLA_INFO_KIND, see `hostagent.domains.network.read_netlink`.
 BY_WORD = {
     "bond": "bond", "bridge": "bridge", "vlan": "vlan", "macvlan": "macvlan", "macvtap": "macvlan", "ipvlan": "ipvlan", "ipvtap": "ipvlan",
     "veth": "veth", "netkit": "veth", "dummy": "dummy", "ipoib": "ipoib", "tun": "tunnel", "vxlan": "tunnel", "geneve": "tunnel",
@@ -32,14 +32,14 @@ BY_WORD = {
     "vti": "tunnel", "vti6": "tunnel", "xfrm": "tunnel", "wireguard": "tunnel", "erspan": "tunnel", "ip6erspan": "tunnel", "ppp": "tunnel",
 }  # fmt: skip
 _MARKS = {"bonding": "bond", "bridge": "bridge", "tun_flags": "tunnel"}
-#: More lie below no VLAN, macvlan or bond that is of use here.
+#: No useful VLAN, macvlan or bond has more lower interfaces.
 _MOST_LOWER = 64
 _DOWN = Unread("not-supported", "the link is down, or has no speed")
 _HAS_NONE = Unread("not-supported", "an interface of this kind has no speed")
 
 
 class Interface:
-    """One interface while it is looked at; nothing here asks a card or takes a lock. Raises ``OSError`` and ``ValueError`` where it is not
+    """One interface while it is read; nothing here asks a card or takes a lock. Raises ``OSError`` and ``ValueError`` where it is not
     there any more.
     """
 
@@ -80,7 +80,7 @@ class Interface:
         return "tunnel" if hardware in _TUNNELS else self._linked()
 
     def _linked(self) -> str:
-        """What hangs at another interface: at a lower one; or, where that is in another namespace, or the other end, at none here."""
+        """The kind of an interface on top of another: its lower one or its other end may be in another namespace."""
         link, own = self.values["iflink"], self.values["ifindex"]
         if isinstance(link, Unread) or isinstance(own, Unread) or link in (own, "0"):
             return "other"
@@ -96,7 +96,7 @@ class Interface:
 
     @property
     def row(self) -> str:
-        """All in one line, of an interface of software that no check asks more of; "" of another one."""
+        """All in one line, for a software interface that no check needs in detail; else ""."""
         if self.is_card or "device" in self.has or "bonding" in self.has or self.parent != "" or (self.lower and self.kind != "bridge"):
             return ""
         kept = [self.values[key] for key in ("iflink", "mtu", "operstate", "flags")]
@@ -113,13 +113,13 @@ class Interface:
     def plain(self, settings: "dict[str, Any]") -> "dict[str, Any]":
         """The answer to ``device NAME``. `settings`: the interface's own `SYSCTLS`."""
         return {
-            **{key: told(value) for key, value in self.values.items()},
+            **{key: json_value(value) for key, value in self.values.items()},
             "kind": self.kind,
-            "pci": told(self.pci),
-            "devtype": told(self.devtype),
-            "master": told(self.master),
+            "pci": json_value(self.pci),
+            "devtype": json_value(self.devtype),
+            "master": json_value(self.master),
             "lower": self.lower[:_MOST_LOWER],
-            "parent": told(self.parent),
+            "parent": json_value(self.parent),
             "bonding": self.bonding,
             "sysctls": settings,
         }
@@ -135,7 +135,7 @@ def parse_devtype(uevent: str) -> str:
 
 
 def speed(root: Root, name: str) -> "str | Unread":
-    """Mb/s; the card's firmware is asked."""
+    """Mb/s; queries the card's firmware."""
     try:
         with Attributes(root, f"{CLASS}/{name}") as found:
             return found.word("speed", invalid=_DOWN)
@@ -144,7 +144,7 @@ def speed(root: Root, name: str) -> "str | Unread":
 
 
 def has_speed(found: Interface) -> "Unread | None":
-    """Why nobody is asked, if so: a link that is down has none, and asking takes a lock of all interfaces."""
+    """Why the speed is not read, or None: a link that is down has none, and reading it takes the rtnl lock of all interfaces."""
     if found.kind not in ("physical", "bond", "ipoib"):
         return _HAS_NONE
     return _DOWN if found.values["operstate"] != "up" else None
@@ -154,9 +154,9 @@ def sysctls(root: Root, name: str) -> "dict[str, Any]":
     """`SYSCTLS` of an interface, or of ``all``; one dot of a name is no part of a path there."""
     try:
         with Attributes(root, f"/proc/sys/net/ipv4/conf/{name}") as found:
-            return {key: told(found.word(key)) for key in SYSCTLS}
+            return {key: json_value(found.word(key)) for key in SYSCTLS}
     except (OSError, ValueError) as error:
-        return dict.fromkeys(SYSCTLS, told(unread(error, f"/proc/sys/net/ipv4/conf/{name}")))
+        return dict.fromkeys(SYSCTLS, json_value(unread(error, f"/proc/sys/net/ipv4/conf/{name}")))
 
 
 def _function(root: Root, name: str) -> "str | Unread":
@@ -180,7 +180,7 @@ def _last(link: "str | Unread") -> "str | Unread":
 
 def _bonding(root: Root, name: str) -> "dict[str, Any]":
     with Attributes(root, f"{CLASS}/{name}/bonding") as found:
-        return {key: told(found.word(key, absent="")) for key in ("mode", "xmit_hash_policy")}
+        return {key: json_value(found.word(key, absent="")) for key in ("mode", "xmit_hash_policy")}
 
 
 def has_vendors(found: Interface) -> bool:
@@ -189,7 +189,7 @@ def has_vendors(found: Interface) -> bool:
 
 
 def vendors(root: Root, name: str) -> "dict[str, Any]":
-    """What it says: ``trust``, "" where it says none, and ``ecn``, 0 or 1 by half of RoCE and priority. The card's firmware is asked."""
+    """The driver's ``trust`` ("" for none) and ``ecn``, 0 or 1 by half of RoCE and priority. Queries the card's firmware."""
     return {
         "trust": _values(root, f"{CLASS}/{name}/qos", {"trust"}).get("trust", ""),
         "ecn": {half: _values(root, f"{CLASS}/{name}/ecn/{half}/enable", set("01234567")) for half in ("roce_np", "roce_rp")},
@@ -199,8 +199,8 @@ def vendors(root: Root, name: str) -> "dict[str, Any]":
 def _values(root: Root, path: str, wanted: "set[str]") -> "dict[str, Any]":
     try:
         with Attributes(root, path) as found:
-            return {name: told(found.word(name)) for name in sorted(found.names() & wanted)}
+            return {name: json_value(found.word(name)) for name in sorted(found.names() & wanted)}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        return dict.fromkeys(sorted(wanted), told(unread(error, path)))
+        return dict.fromkeys(sorted(wanted), json_value(unread(error, path)))

@@ -27,14 +27,14 @@ _HEADER = struct.Struct("=IHHII")  # struct nlmsghdr: length, type, flags, seque
 _SKIP_STATS = struct.pack("=HHI", 8, 29, 1 << 3)  # IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS
 _TYPE = 0x3FFF  # without the flags of a type (linux/netlink.h)
 _IFNAME, _MTU, _MASTER, _OPERSTATE, _LINKINFO, _INFO_KIND = 3, 4, 10, 16, 18, 1
-#: Of one look, datagrams; the rest stays in the socket. Interfaces that are remembered: more than a host of 512 pods has.
+#: Datagrams per call; the rest stays in the socket. Interfaces that are remembered: more than a host of 512 pods has.
 _MOST, _MOST_LINKS = 4096, 8192
 _BUFFER = 65536
 _SHORT = "found an interface of {} bytes"
 
 
 class Link(NamedTuple):
-    """What checks depend on, of one interface: the kernel also sends messages for other changes."""
+    """The values of one interface that checks depend on: the kernel also sends messages for other changes."""
 
     name: str
     is_software: bool  # it has a kind, IFLA_LINKINFO
@@ -58,11 +58,11 @@ class LinkEvents:
             self._end(error)
 
     def look(self, taken: "Collection[str] | None") -> bool:
-        """Whether one of the messages since the last look is a change of an interface that checks depend on, or some were lost.
+        """Whether a message since the last call changes an interface that checks depend on, or messages were lost.
 
-        At the first look each interface is new.
+        At the first call each interface is new.
 
-        `taken`: names of the interfaces of software that count, None for all. Interfaces of devices always count.
+        `taken`: names of the software interfaces that count, None for all. Interfaces of devices always count.
         """
         found = False
         for _ in range(_MOST if self._socket else 0):
@@ -128,7 +128,7 @@ class LinkEvents:
 
 
 def name_of(message: bytes) -> str:
-    """Of an interface, from its message; "" for none. Raises ``ValueError``."""
+    """The name of an interface, from its message; "" for none. Raises ``ValueError``."""
     attributes = _attributes(message, _MESSAGE.size, len(message))
     return next((_text(message, start, end) for kind, start, end in attributes if kind == _IFNAME), "")
 

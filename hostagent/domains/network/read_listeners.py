@@ -1,4 +1,4 @@
-"""Who listens on a TCP port that jobs want, by /proc: sock_diag(7) would load a module of the kernel."""
+"""Processes that listen on the TCP ports of jobs, by /proc: sock_diag(7) would load a kernel module."""
 
 import contextlib
 import os

@@ -1,7 +1,7 @@
-"""Interfaces of the host's network namespace, from what the network lane says of each."""
+"""Interfaces of the host's network namespace, from the network worker's answers."""
 
 # sysfs does not show the kinds dummy, ifb and ipvlan; RTM_GETLINK does. Only interfaces of RoCE rails are evaluated: docker0,
-# Calico, Cilium and IPoIB have any MTU they like. A port of a bridge or bond may have a smaller MTU than the one above (measured:
+# Calico, Cilium and IPoIB choose their own MTU. A port of a bridge or bond may have a smaller MTU than the one above (measured:
 # a bridge keeps an MTU that was set); of macvlan and VLAN the kernel refuses it.
 
 from collections.abc import Callable, Mapping
@@ -37,7 +37,7 @@ class _Relations(NamedTuple):
 
 
 class _Nics:
-    """Cards by address, and those of which any function has an RDMA device: of two ports in a bond one has that of both."""
+    """Network cards by PCI address, and those with an RDMA device on any function: in a bond one port has the device of both."""
 
     def __init__(self, nics: "tuple[Nic, ...] | Unread") -> None:
         self.gap = nics if isinstance(nics, Unread) else None
@@ -51,7 +51,7 @@ class _Nics:
         return self._by_address.get(pci)
 
     def have_rdma(self, pci: "str | Unread") -> bool:
-        """Where that is not known its priorities are asked for: what says so is then what is unread."""
+        """True where unknown: its priorities are then queried, and are what is unread."""
         if isinstance(pci, Unread) or self.gap is not None:
             return pci != "" if isinstance(pci, str) else True
         return bool(pci) and _slot(pci) in self._with_rdma
@@ -66,11 +66,13 @@ def read_netdevs(source: Source, known: Callable[[type], Any]) -> tuple[Netdev, 
     listed = need(names_of(source.network("devices"), "devices"))
     nics = _Nics(known(Nic))
     addresses = read_addresses(source, known)
-    told = source.network("kinds")
-    kinds = told if isinstance(told, dict) else {}
+    answer = source.network("kinds")
+    kinds = answer if isinstance(answer, dict) else {}
     rows = _rows(source)
-    made = [_software_row(rows[name], kinds, addresses) if name in rows else _full(source, name, nics, kinds, addresses) for name in listed]
-    found = sorted((one for one in made if not _is_gone(one)), key=_place)
+    netdevs = [
+        _software_row(rows[name], kinds, addresses) if name in rows else _full(source, name, nics, kinds, addresses) for name in listed
+    ]
+    found = sorted((one for one in netdevs if not _is_gone(one)), key=_place)
     relations = _Relations({}, {})
     for one in found:
         if isinstance(one.master, str):
@@ -97,7 +99,7 @@ def _rows(source: Source) -> "Mapping[str, tuple[str, ...]]":
 
 
 def _kind(name: str, word: "str | Unread", kinds: "Mapping[str, Any]") -> "NetdevKind | Unread":
-    """The kernel's word, where it differs from what sysfs shows."""
+    """The kind by rtnetlink, where it differs from sysfs."""
     found = kinds.get(name, word)
     if isinstance(found, Unread):
         return found
@@ -105,7 +107,7 @@ def _kind(name: str, word: "str | Unread", kinds: "Mapping[str, Any]") -> "Netde
 
 
 def _software_row(row: "tuple[str, ...]", kinds: "Mapping[str, Any]", addresses: Addresses) -> Netdev:
-    """An interface of software. One below it is in another network namespace: its index says nothing here."""
+    """A software interface. One below it is in another network namespace: its index is meaningless here."""
     name, index, kind, _, mtu, state, flags, master = row
     return Netdev(
         name=name,
@@ -138,8 +140,8 @@ def _full(source: Source, name: str, nics: _Nics, kinds: "Mapping[str, Any]", ad
     bonding = answer.get("bonding") if isinstance(answer, dict) else answer
     is_no_bond = isinstance(bonding, str) and not bonding
     pci = value_in(answer, question, "pci")
-    seen = _kind(name, value_in(answer, question, "kind"), kinds)
-    kind = _virtual(seen, pci, nics)
+    by_name = _kind(name, value_in(answer, question, "kind"), kinds)
+    kind = _virtual(by_name, pci, nics)
     return Netdev(
         name=name,
         index=number_of(answer, question, "ifindex"),
@@ -150,7 +152,7 @@ def _full(source: Source, name: str, nics: _Nics, kinds: "Mapping[str, Any]", ad
         flags=number_of(answer, question, "flags"),
         speed_mbps=_speed(source.network("speed", name), name),
         master=value_in(answer, question, "master"),
-        parent=_parent(answer, question, seen),
+        parent=_parent(answer, question, by_name),
         ports=(),
         bond_mode="" if is_no_bond else value_in(bonding, question, "mode"),
         hash_policy="" if is_no_bond else value_in(bonding, question, "xmit_hash_policy"),
@@ -164,7 +166,7 @@ def _full(source: Source, name: str, nics: _Nics, kinds: "Mapping[str, Any]", ad
 
 
 def _speed(answer: Any, name: str) -> "int | Unread":
-    """A card that does not know says -1."""
+    """Unknown is -1."""
     if isinstance(answer, Unread):
         return answer
     number = parse_count(answer, f"{name}: speed") if isinstance(answer, str) else Unread("error", f"network speed {name}: no word")
@@ -193,7 +195,7 @@ def _virtual(kind: "NetdevKind | Unread", pci: "str | Unread", nics: _Nics) -> "
 
 
 def _virtual_of(nic: Nic) -> "str | Unread":
-    """What it is a virtual function of, in a guest by its PCI id alone; "" of one that is physical."""
+    """The physical function of a virtual one, in a guest by its PCI id alone; "" for a physical one."""
     vendor, ids = VIRTUAL_FUNCTIONS
     if not isinstance(nic.device_id, Unread) and nic.device_id in ids and isinstance(nic.vendor_id, str) and nic.vendor_id == vendor:
         return "another"

@@ -1,6 +1,6 @@
-"""Two questions to the kernel by rtnetlink(7): of which kind its interfaces are, and what Data Center Bridging says of a port.
+"""Two rtnetlink(7) queries: the kinds of interfaces, and the Data Center Bridging settings of a port.
 
-They are of this process' own network namespace. Nothing is set, and none of the messages needs a right.
+They see this process' network namespace, set nothing and need no capability.
 """
 
 import errno
@@ -38,7 +38,7 @@ _NAME_BYTES = 16
 
 
 def kinds() -> "dict[str, tuple[int, str]] | Unread":
-    """Of each interface its index and the kernel's word for its kind, "" for what has none (RTM_GETLINK)."""
+    """Index and kind (IFLA_INFO_KIND, "" for none) of each interface, by RTM_GETLINK."""
     mask = _attribute(_EXT_MASK, struct.pack("=I", _SKIP_STATS))
     try:
         answer = list(_asked(_GETLINK, _REQUEST | _DUMP, _LINK.pack(0, 0, 0, 0, 0) + mask))
@@ -50,9 +50,9 @@ def kinds() -> "dict[str, tuple[int, str]] | Unread":
 
 
 def dcb(name: str) -> "dict[str, Any] | Unread":
-    """What is configured for a port by IEEE 802.1Qaz (DCB_CMD_IEEE_GET).
+    """A port's configuration by IEEE 802.1Qaz (DCB_CMD_IEEE_GET).
 
-    Of a driver, or a kernel, without it everything is None. That is an answer, and all that can be had: the card may have it all the same.
+    With a driver or kernel that lacks it everything is None. That is an answer: the card may be configured all the same.
     ``denied``, ``timeout`` and ``error`` mean that there was no answer.
     """
     if len(name.encode()) >= _NAME_BYTES:
@@ -79,7 +79,7 @@ def _asked(kind: int, flags: int, body: bytes) -> Iterator[bytes]:
         is_dump = bool(flags & _DUMP)
         for _ in range(_MOST_MESSAGES):
             data, sender = opened.recvfrom(_BUFFER)
-            if sender[0] != 0:  # anybody may write to such a socket; the kernel is port 0
+            if sender[0] != 0:  # any process may write to such a socket; the kernel is port 0
                 continue
             for number, content in parse_messages(data):
                 if number == _DONE:
@@ -138,7 +138,7 @@ def parse_attributes(data: bytes) -> "list[tuple[int, bytes]]":
 
 
 def parse_link(message: bytes) -> "tuple[str, tuple[int, str]]":
-    """Name of an interface, its index, and the word for its kind. Raises ``ValueError``.
+    """Name of an interface, its index and its kind. Raises ``ValueError``.
 
     >>> name, kind = bytes([7, 0, 3, 0]) + b"v1" + bytes(2), bytes([12, 0, 18, 0, 8, 0, 1, 0]) + b"veth"
     >>> parse_link(bytes(4) + bytes([7, 0, 0, 0]) + bytes(8) + name + kind)

@@ -1,4 +1,4 @@
-"""The network namespace of the judged host: interfaces, addresses, sysctls, who listens where."""
+"""The host's network namespace: interfaces, addresses, sysctls, listeners."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,19 +1,19 @@
-"""The network's questions, and how they are asked. Runs in the worker of its lane only.
+"""The questions about the network, and how they are answered. Runs only in the network worker.
 
-Questions, as ``source.network(…)`` asks them and a tape records them (``network device eth0``). A value V is the kernel's own word, or
+Questions, as ``source.network(…)`` asks them and a recording keeps them (``network device eth0``). A value V is the kernel's text, or
 ``{"unread": [why, detail]}``::
 
     devices         all interfaces by name
-    others          one text for each that is made of software and that no check asks more of: name, index, kind, index of the interface
+    others          one text for each software interface that no check needs in detail: name, index, kind, index of the interface
                     below it or at its other end, MTU, operstate, flags, and its master, / for none
     device NAME     of each other one: ifindex, iflink, mtu, operstate, flags, type, pci, devtype, master, parent: V; kind; lower (names);
                     bonding ("" or mode and xmit_hash_policy: V); sysctls (arp_ignore, arp_announce, arp_filter, rp_filter: V)
     settings        all (the same sysctls of all interfaces), port_range, reserved_ports: V
     addresses       [name, address, length of its prefix]; below another root names with blanks between where it can be any of them
     listeners       [port, process] of the ports that jobs want
-    kinds           by name, the kind of those whose kind sysfs does not tell as the kernel does
+    kinds           by name, the kind of those where sysfs and the kernel differ
     speed NAME      Mb/s: V
-    vendors NAME    of ports with an RDMA device whose driver shows them: trust: V, ecn (by roce_np, roce_rp and priority: V)
+    vendors NAME    of ports with an RDMA device, if the driver shows them: trust: V, ecn (by roce_np, roce_rp and priority: V)
     dcb NAME        of ports with an RDMA device: pfc (priorities), dscp ("26:3"), selectors, dcbx
 
 What asks a card, or takes the lock of all interfaces, comes last. Below ``--host-root`` the worker enters the host's network namespace,
@@ -33,14 +33,14 @@ from hostagent.core.unread import Unread
 from hostagent.domains.network import read_interface_addresses, read_interfaces, read_listeners, read_netlink
 from hostagent.domains.network.read_interfaces import CLASS, Interface
 from hostagent.domains.network.tables.numbers import JOB_PORTS
-from hostagent.host.attributes import told
+from hostagent.host.attributes import json_value
 from hostagent.host.files import Files, unread
 from hostagent.host.paths import Root
 from hostagent.sandbox.least_privileges import network_worker
 from hostagent.sandbox.namespaces import enter_network_namespace
 from hostagent.sandbox.worker_spec import LOAD_S, LOADING, Ask
 
-#: More than any host has; a bound on a tree that somebody else made.
+#: More than any host has: bounds the work below an untrusted --host-root.
 _MOST = 2048
 #: Interfaces that one call reads: each takes some tenth of a millisecond, and more on a busy machine.
 _AT_ONCE = 64
@@ -51,15 +51,15 @@ _VIRTUAL = Unread("not-supported", "a virtual function has no priorities of its 
 
 
 class Namespace(NamedTuple):
-    """Whose network it is that /sys shows, and what of this process' own says the same."""
+    """The network namespace that /sys shows, and which data of this process' own namespace equal it."""
 
     net: str  # its directory in /proc
     unasked: "Unread | None"  # why the kernel is not asked by a socket
-    unset: "Unread | None"  # why /proc/sys/net, which is always that of who looks, is not read
+    unset: "Unread | None"  # why /proc/sys/net, which is always the reader's own, is not read
 
 
 class Found:
-    """What was seen of the interfaces: those that more is asked of, those that cannot be looked at, and of which kind each is."""
+    """The interfaces: those to read in detail, those that cannot be read, and the kind of each."""
 
     def __init__(self) -> None:
         self.full: dict[str, Interface] = {}
@@ -130,7 +130,7 @@ def open_network_namespace(root: Root) -> int:
 
 
 def namespace(root: Root) -> Namespace:
-    """A file of /proc/PID/net has one inode in each namespace, whoever looks at it; ns/net asks for a right that a container has not."""
+    """Compares inodes of /proc/PID/net files, one per namespace: /proc/PID/ns/net needs a capability that containers lack."""
     if root.path == "/":
         return Namespace("/proc/self/net", None, None)
     if root.simulated:
@@ -162,7 +162,7 @@ def entered(root: Root, space: Namespace) -> Namespace:
 
 
 def _names(root: Root, files: Files, space: Namespace) -> "list[str] | Unread":
-    """/sys shows the namespace that it was mounted in: that it is the host's is seen by what is in both."""
+    """/sys shows the namespace that it was mounted in: it is the host's if its names equal those of /proc/1/net/dev."""
     before = _in_proc(files, space.net)
     listed = files.list(CLASS)
     if isinstance(listed, Unread):
@@ -193,7 +193,7 @@ def parse_dev(text: str) -> "frozenset[str]":
 
 
 def _read(root: Root, names: "list[str]", found: Found, rows: "list[str]") -> None:
-    """The rows of those that need no more; the rest goes to `found`."""
+    """Rows of software interfaces go to `rows`, all others to `found`."""
     for name in names:
         try:
             one = Interface(root, name)
@@ -211,34 +211,36 @@ def _read(root: Root, names: "list[str]", found: Found, rows: "list[str]") -> No
 
 def _device(root: Root, space: Namespace, found: Interface) -> "dict[str, Any]":
     settings = (
-        read_interfaces.sysctls(root, found.name) if space.unset is None else dict.fromkeys(read_interfaces.SYSCTLS, told(space.unset))
+        read_interfaces.sysctls(root, found.name)
+        if space.unset is None
+        else dict.fromkeys(read_interfaces.SYSCTLS, json_value(space.unset))
     )
     return found.plain(settings)
 
 
 def _settings(root: Root, files: Files, space: Namespace) -> "dict[str, Any]":
     if space.unset is not None:
-        return {"all": dict.fromkeys(read_interfaces.SYSCTLS, told(space.unset)), **dict.fromkeys(_SETTINGS, told(space.unset))}
+        return {"all": dict.fromkeys(read_interfaces.SYSCTLS, json_value(space.unset)), **dict.fromkeys(_SETTINGS, json_value(space.unset))}
     words = {key: files.read(f"/proc/sys/net/ipv4/{name}") for key, name in _SETTINGS.items()}
     return {
         "all": read_interfaces.sysctls(root, "all"),
         **{
-            key: told(data if isinstance(data, Unread) else " ".join(data.decode("ascii", "replace").split()))
+            key: json_value(data if isinstance(data, Unread) else " ".join(data.decode("ascii", "replace").split()))
             for key, data in words.items()
         },
     }
 
 
-def _kinds(space: Namespace, seen: "dict[str, str]") -> "dict[str, str] | Unread":
+def _kinds(space: Namespace, by_sysfs: "dict[str, str]") -> "dict[str, str] | Unread":
     answer = space.unasked if space.unasked is not None else read_netlink.kinds()
     if isinstance(answer, Unread):
         return answer
     by_word = {name: read_interfaces.BY_WORD.get(word, "other") for name, (_, word) in answer.items() if word}
-    return {name: kind for name, kind in sorted(by_word.items()) if name in seen and kind != seen[name]}
+    return {name: kind for name, kind in sorted(by_word.items()) if name in by_sysfs and kind != by_sysfs[name]}
 
 
 def _is_rdma(root: Root, found: Interface) -> bool:
-    """Its card, by the kernel's own list: of two ports in a bond one has the RDMA device of both. InfiniBand has no such priorities."""
+    """Whether its card has an RDMA device: in a bond one of the two ports has that of both. InfiniBand has no such priorities."""
     if found.kind != "physical" or not isinstance(found.pci, str) or not found.pci:
         return False
     slot = found.pci.rpartition(".")[0]

@@ -1,7 +1,7 @@
-"""The network's lane: interfaces, addresses, who listens, lossless priorities. One driver that does not answer holds a lock of all.
+"""The network worker: interfaces, addresses, listeners, lossless priorities. One driver that hangs holds the lock of all interfaces.
 
-The description is light; what it needs is imported in the worker. No library of a driver is loaded here, and no name of an interface
-goes into an ioctl: the kernel would load a module of that name.
+The description is light; what it needs is imported in the worker. It loads no driver library and passes no interface name to an ioctl:
+the kernel would load a module of that name.
 """
 
 # Reading `speed`, a dump of links and DCB take the lock of all interfaces (rtnl), which a driver that waits for its firmware
@@ -15,7 +15,7 @@ from hostagent.host.worker_reading import read_lane
 from hostagent.sandbox.worker_spec import Ask, Lane, Rights, allowed_s
 
 _METHOD = "network"
-#: Of every kernel, with a file or without: what the lane's lock asks for where there can be a driver that hangs.
+#: On every kernel: what the worker's lock asks for where a driver can hang.
 _MODULE = "kernel"
 
 
@@ -36,7 +36,7 @@ def _lock(root: Root, ends: float) -> "Unread | None":
 
 
 def _end() -> None:
-    """Nothing stays open."""
+    """Nothing to close."""
 
 
 _NO_RIGHTS = Rights(

@@ -1,8 +1,8 @@
-"""RDMA ports by sysfs and libibverbs, as the lane read them (Linux kernel, ABI/stable/sysfs-class-infiniband; ibv_query_port(3))."""
+"""RDMA ports by sysfs and libibverbs, as the RDMA worker read them (Linux kernel, ABI/stable/sysfs-class-infiniband; ibv_query_port(3))."""
 
 # A device without an answer is still a port (`NAME:1`), without any value. The interface of a port is that of the first slot of
 # its GID table (a bond where it is part of one), else that of its function with its dev_port. traffic_class 0: the driver has the
-# file and no value was set. Words are parsed without patterns: compiling them took longer than all ports together.
+# file and no value was set. Values are parsed without patterns: compiling them took longer than all ports together.
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from hostagent.host.source import Source
 
 T = TypeVar("T")
 
-#: Where a driver has no such file, there is no such thing.
+#: For a file that the driver does not have.
 _NO_DEFAULT = Unread("not-supported", "the driver has no default traffic class")
 _NO_POLICY = Unread("absent", "the physical function does not say which policy its virtual functions have")
 _GID_LENGTH = 39
@@ -33,7 +33,7 @@ _MTUS = range(1, 6)
 
 @stops_at_unread
 def read_ports(source: Source, known: Callable[[type], Any]) -> tuple[RdmaPort, ...]:
-    """By device, then number. Management functions of NVLink 5 switches have none."""
+    """The ports by device, then number. Management functions of NVLink 5 switches have none."""
     return tuple(port for name in names(source) for port in _of_device(source, name))
 
 
@@ -59,7 +59,7 @@ def _is_manager(words: Words) -> bool:
 
 
 def _of_device(source: Source, name: str) -> tuple[RdmaPort, ...]:
-    """A device that gave no answer still has a port, of which nothing is known: it is not forgotten."""
+    """A device without an answer still has a port, with every value unread."""
     words = Words(source, "device", name)
     listed = words.raw("ports")
     if not isinstance(listed, list | Unread):
@@ -96,7 +96,7 @@ def _port(source: Source, name: str, device: Words, number: int) -> RdmaPort:
 
 
 def _of_function(device: Words, number: int) -> "dict[str, Any]":
-    """What all ports of a device have in common, and what its physical function has set for one of them."""
+    """Values that all ports of a device share, and the settings of its physical function for one of them."""
     return {
         "pci": device.word("pci"),
         "virtual_of": device.word("virtual_of"),
@@ -146,7 +146,7 @@ def _pkey(index: Any, value: Any) -> Pkey:
 
 
 def _netdev(gids: "tuple[Gid, ...] | Unread", device: Words, number: int) -> "str | Unread":
-    """That of the first slot of the GID table, which is a bond where the port is part of one; else the interface of the function."""
+    """The interface of the first slot of the GID table, which is a bond where the port is part of one; else that of the function."""
     if isinstance(gids, Unread) and gids.why not in NOT_APPLICABLE:
         return gids
     for gid in sorted(() if isinstance(gids, Unread) else gids, key=lambda one: one.index):

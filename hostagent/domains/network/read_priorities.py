@@ -17,7 +17,7 @@ from hostagent.host.source import Source
 _HOST = 0x01
 #: Fields of a packet that a port may trust (linux/dcbnl.h): IEEE_8021QAZ_APP_SEL_DSCP, DCB_APP_SEL_PCP.
 _DSCP, _PCP = 5, 255
-#: The driver whose port trusts DSCP where its table has entries of DSCP, else PCP (mlnx_qos of mlnx-tools).
+#: The driver of ports that trust DSCP if their table has DSCP entries, else PCP (mlnx_qos of mlnx-tools).
 _MLX5 = "mlx5_core"
 _PRIORITIES = frozenset("01234567")
 _NO_ECN = Unread("not-supported", "the driver does not say where ECN is on")
@@ -57,7 +57,7 @@ def _numbers(dcb: Any, question: str, key: str) -> "tuple[int, ...] | Unread":
 
 
 def _field(dcb: Any, question: str, key: str) -> Any:
-    """What the driver does not say is unknown: it may be configured on the card."""
+    """A value that the driver does not report is unknown: it may be configured on the card."""
     if isinstance(dcb, Unread):
         return dcb
     found = dcb.get(key) if isinstance(dcb, dict) else None
@@ -85,13 +85,15 @@ def parse_dscp(text: str) -> "tuple[tuple[int, int], ...] | Unread":
 
 
 def _vendors_word(vendors: Any, question: str) -> "str | Unread":
-    """What the vendor's driver says that a port trusts, "" where it does not say."""
+    """The trust setting of the port by the vendor's driver, "" if it has none."""
     return value_in(vendors, question, "trust") if isinstance(vendors, dict) else ""
 
 
-def _trust(selectors: Any, said: "str | Unread", entries: "tuple[tuple[int, int], ...] | Unread", driver: "str | Unread") -> "str | Unread":
-    if isinstance(said, Unread) or said:
-        return said
+def _trust(
+    selectors: Any, shown: "str | Unread", entries: "tuple[tuple[int, int], ...] | Unread", driver: "str | Unread"
+) -> "str | Unread":
+    if isinstance(shown, Unread) or shown:
+        return shown
     if isinstance(selectors, list):
         return "dscp" if _DSCP in selectors else "pcp" if _PCP in selectors else "none"
     if isinstance(entries, Unread) or isinstance(driver, Unread):

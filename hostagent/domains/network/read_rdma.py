@@ -1,8 +1,8 @@
-"""The host's RDMA stack: devices, mode, library, peer memory, limits, and who brings its modules."""
+"""The host's RDMA stack: devices, mode, library, peer memory, limits, and the origin of its modules."""
 
 # Peer memory is usable by the three files that NCCL looks for; the module may be loaded without one of them. A module with a
 # version of its own is not the kernel's: where DOCA-OFED's is on the disk and the kernel's is loaded, the initramfs had it. The
-# Network Operator's mark is /run/mellanox/drivers/.driver-ready; modules that it loads are not counted as the host's.
+# Network Operator's marker is /run/mellanox/drivers/.driver-ready; modules that it loads are not counted as the host's.
 
 from collections.abc import Callable
 from typing import Any
@@ -84,7 +84,7 @@ def _registers_dmabuf(source: Source) -> "bool | Unread":
 
 
 def _peer_memory(source: Source, kernel: Kernel) -> "str | Unread":
-    """By the files that NCCL looks for: a module that is loaded may have found nobody to register with."""
+    """By the files that NCCL looks for: a loaded module may have failed to register with the RDMA core."""
     try:
         if any(need(source.exists(path)) for path in PEER_MEMORY_FILES):
             return "usable"
@@ -134,7 +134,7 @@ def _limit(text: str) -> "int | None":
 
 @stops_at_unread
 def _stacks(source: Source, kernel: Kernel) -> tuple[str, ...]:
-    """Who brings the modules that are loaded, and who has some on the disk that the next boot loads instead. None without such a module.
+    """The origin of the loaded modules, and of those on disk that the next boot loads instead. None without such a module.
 
     A module with a version of its own is not the kernel's.
     """
@@ -165,7 +165,7 @@ def _loaded_from(source: Source, module: str, *, is_foreign: bool) -> set[str]:
     if not need(_version(source, module)):
         return {INBOX}
     if is_foreign or need(_exists(source, OPERATORS_MARK)):
-        return set()  # told by the disk, or by the operator's mark
+        return set()  # decided by the disk, or by the operator's marker
     return {STACK_MODULES[module]}
 
 

@@ -1,4 +1,4 @@
-"""Answers of the RDMA lane: objects whose values are sysfs' own words, or say why there is none."""
+"""Answers of the RDMA worker: objects with values as in sysfs, or why there is none."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast, get_args
@@ -27,7 +27,7 @@ class Words:
         return Unread("error", f"{self.question}: {text}", self.question)
 
     def raw(self, name: str) -> Any:
-        """Whatever it is, or why there is none. The lane names all: what it does not name was lost."""
+        """The value as it is, or why there is none. The worker names all: a missing name was lost."""
         if self.gap is not None:
             return self.gap
         return self._plain(self._values[name], name) if name in self._values else self.wrong(f"no {name}")
@@ -37,7 +37,7 @@ class Words:
         return found if isinstance(found, str | Unread) else self.wrong(f"{name}: found {type(found).__name__}, wanted a text")
 
     def inner(self, name: str, key: str) -> "str | Unread":
-        """A word of an object of words."""
+        """A value of a nested object."""
         values = self._values.get(name)
         if self.gap is not None or not isinstance(values, dict) or "unread" in values:
             return self.word(name)
@@ -45,7 +45,7 @@ class Words:
         return found if isinstance(found, str | Unread) else self.wrong(f"{name}: found {type(found).__name__}, wanted a text")
 
     def parsed(self, name: str, parse: "Callable[[str], T]") -> "T | Unread":
-        """A word by its parser, which raises ``ValueError``."""
+        """A value by its parser, which raises ``ValueError``."""
         return then(self.word(name), lambda text: self._tried(name, text, parse))
 
     def rows(self, name: str, make: "Callable[..., T]") -> "tuple[T, ...] | Unread":
@@ -79,12 +79,12 @@ class Words:
 
 
 def _is_number(text: str, digits: int) -> bool:
-    """Patterns would say the same, and cost each run their compiling."""
+    """Without a pattern, which each run would have to compile."""
     return text.isdecimal() and text.isascii() and len(text) <= digits
 
 
 def parse_labelled(text: str) -> str:
-    """The word behind the number; raises ``ValueError``.
+    """The text after the number; raises ``ValueError``.
 
     >>> parse_labelled("4: ACTIVE"), parse_labelled("1: CA"), parse_labelled("4: usNIC UDP")
     ('ACTIVE', 'CA', 'usNIC UDP')
@@ -132,7 +132,7 @@ def parse_count(text: str) -> int:
 
 
 def parse_traffic_class(text: str) -> int:
-    r"""The first line is for all connections, and there where somebody set one; those below are for some of them. Raises ``ValueError``.
+    r"""The first line, present if a class was set, is for all connections; those below are for some. Raises ``ValueError``.
 
     >>> parse_traffic_class("Global tclass=106\ntclass=96 src ip=10.0.0.1"), parse_traffic_class("")
     (106, 0)

@@ -1,4 +1,4 @@
-"""libibverbs: from which root it is taken, with which providers, in which cage it runs."""
+"""libibverbs: the root that it is loaded from, its providers, and its sandbox."""
 
 # libibverbs asks netlink for devices first, which can load modules (rdma-netlink-subsys-*), and falls back to sysfs where the
 # socket is refused. uverbs nodes are 0666 by the kernel. Their major 231 is that of umad and issm too, so nodes are allowed by
@@ -25,7 +25,7 @@ from hostagent.sandbox.worker_spec import Rights
 LIBRARY = "libibverbs.so.1"
 #: Names of providers, each in a line of a file of this directory (rdma-core, Documentation/libibverbs.md): "driver mlx5", or a path.
 _SETTINGS, _DRIVER = "/etc/libibverbs.d", re.compile(rb"(?m)^\s*driver\s+(/\S+)")
-#: Where it looks for the others, beside itself.
+#: Where it looks for the providers, next to itself.
 _PROVIDERS = "libibverbs"
 #: What older C libraries keep apart.
 _OF_C = ("libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1")
@@ -41,9 +41,9 @@ class Loader:
         self._paths: list[str] = []
 
     def enter(self) -> "dict[str, Any] | Unread":
-        """Go where the library belongs, and into the cage: what holds there, or why nothing may be loaded.
+        """Enter the library's root and the sandbox; returns the limits in force, or why nothing may be loaded.
 
-        The environment stays outside: by IBV_DRIVERS whoever starts this program would choose what is loaded.
+        The environment is cleared: IBV_DRIVERS would let the caller choose what is loaded.
         """
         simulated = self._root.simulated
         found, refused = host_binaries.libraries(self._root, LIBRARY, (*libraries.SYSTEM, *libraries.LOCAL))
@@ -64,11 +64,11 @@ class Loader:
                 self._root.enter()
             except PermissionError:
                 return Unread("denied", f"{LIBRARY} is not loaded: it finds its providers only where it belongs, and chroot(2) is denied")
-        cage = enter(self._rights, [path for path in loaded if not path.startswith(_SETTINGS)], simulated=simulated)
-        if isinstance(cage, Unread):
-            return Unread(cage.why, f"{LIBRARY} is not loaded: {cage.detail}")
+        limits = enter(self._rights, [path for path in loaded if not path.startswith(_SETTINGS)], simulated=simulated)
+        if isinstance(limits, Unread):
+            return Unread(limits.why, f"{LIBRARY} is not loaded: {limits.detail}")
         self._paths = found
-        return cage.plain()
+        return limits.plain()
 
     def load(self) -> "tuple[str, ctypes.CDLL] | Unread":
         """The path that was loaded, and the library."""
@@ -81,13 +81,13 @@ class Loader:
         return Unread("error", problem)
 
     def _providers(self, found: list[str]) -> list[str]:
-        """What the library will read and load in its turn."""
+        """Files that the library itself will read and load."""
         settings = self._paths_in(_SETTINGS)
         named = [os.fsdecode(name) for path in settings for name in _DRIVER.findall(self._content(path))]
         directories = dict.fromkeys(f"{os.path.dirname(path)}/{_PROVIDERS}" for path in found)
-        beside = [path for directory in directories for path in self._paths_in(directory)]
+        near = [path for directory in directories for path in self._paths_in(directory)]
         elsewhere = [path for name in named for path in self._paths_in(os.path.dirname(name)) if path.startswith(f"{name}-rdmav")]
-        return [*settings, *beside, *elsewhere]
+        return [*settings, *near, *elsewhere]
 
     def _paths_in(self, directory: str) -> list[str]:
         names = self._files.list(directory)

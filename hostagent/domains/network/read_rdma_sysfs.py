@@ -1,4 +1,4 @@
-"""RDMA devices and their ports by sysfs (Linux kernel, ABI/stable/sysfs-class-infiniband), in the worker of their lane."""
+"""RDMA devices and their ports by sysfs (Linux kernel, ABI/stable/sysfs-class-infiniband), in the RDMA worker."""
 
 # EINVAL of a slot, and zeros, are an empty slot; EINVAL of gid_attrs/ndevs is a GID without an interface (InfiniBand). Each other
 # errno is in the answer. A port that was listed and is gone when it is read is an error, not absent: absent would skip the checks
@@ -40,7 +40,7 @@ Value = Any
 
 
 def answer_all(ask: Ask, files: Files, root: Root, rights: Rights) -> "Unread | None":
-    """Ask about every device, then about every port: what tells which device it is comes first. Why nothing could be asked, if so."""
+    """Ask about every device, identity first, then about every port. Returns why nothing could be asked, or None."""
     names = ask(("rdma", "devices"), f"list {_DEVICES}", partial(files.list, _DEVICES))
     if isinstance(names, Unread):
         return names
@@ -70,7 +70,7 @@ class Reader:
         self._on_baseboard: Value = False
 
     def look_around(self) -> None:
-        """What all devices share: names of their nodes, and whether a GPU has switches that PCI does not show."""
+        """Reads what all devices share: names of their nodes, and whether a GPU has switches that PCI does not show."""
         names = self._files.list(_VERBS)
         if isinstance(names, Unread):
             self._nodes = {} if names.why == "absent" else names
@@ -93,14 +93,14 @@ class Reader:
         return False
 
     def may_be_bridge(self, name: str) -> Value:
-        """Product data are slow, need root, and say nothing on any other host: False where they need not be asked for."""
+        """Whether to read product data, which are slow, need root, and are meaningless on other hosts."""
         device = self._word(f"{_DEVICES}/{name}/device/device", absent="")
         if not isinstance(device, str):
             return device
         return self._on_baseboard if device == _BRIDGE else False
 
     def manages_nvlink(self, name: str) -> Value:
-        """Of a ConnectX-7 on a board with such switches."""
+        """Whether a ConnectX-7 manages an NVLink 5 switch, by its product data."""
         data = self._files.read(f"{_DEVICES}/{name}/device/vpd", str(_VPD_BYTES))
         if isinstance(data, Unread):
             return False if data.why == "absent" else _plain(data)
@@ -138,7 +138,7 @@ class Reader:
         }
 
     def _function(self, directory: str) -> Value:
-        """Address of the PCI function, also of an auxiliary device below one. One of software has none (rxe), or says whose it is."""
+        """Address of the PCI function, also of an auxiliary device below one. A software device has none (rxe), or names its parent."""
         if self._root.exists(f"{directory}/parent"):
             return ""
         place = self._files.realpath(f"{directory}/device")
@@ -153,7 +153,7 @@ class Reader:
         return [[name, self._count(f"{directory}/{name}/dev_port")] for name in names]
 
     def _policy(self, pci: str, physical: str) -> dict[str, Value]:
-        """Of a virtual function, as its physical one has it set: which number it has there is a link's name."""
+        """The link policy of a virtual function, set on its physical one, where a link's name has its number."""
         names = self._files.list(f"{_PCI}/{physical}")
         listed = [] if isinstance(names, Unread) else [name for name in names if name.startswith("virtfn")]
         number = next((name[6:] for name in listed if self._link(f"{_PCI}/{physical}/{name}") == pci), "")
@@ -174,7 +174,7 @@ class Reader:
         return _plain(slots) if isinstance(slots, Unread) else [list(one) for one in slots]
 
     def _slots(self, directory: str, empty: str) -> "list[tuple[int, str]] | Unread":
-        """By index, without those that are empty: EINVAL is the kernel's word for that on some, a text of zeros on others."""
+        """By index, without those that are empty: some drivers report them as EINVAL, others as zeros."""
         names = self._files.list(directory)
         if isinstance(names, Unread):
             return names
@@ -202,7 +202,7 @@ class Reader:
         return int(word) if isinstance(word, str) and word.isdecimal() and word.isascii() and len(word) < 6 else word
 
     def _word(self, path: str, *, invalid: "str | None" = None, absent: "str | None" = None) -> Value:
-        """`invalid` stands for EINVAL, where that is how the kernel says that there is none; `absent` for a file that is not there."""
+        """`invalid` is the value for EINVAL, where the kernel means "none" by it; `absent` that for a missing file."""
         try:
             return self._text(path)
         except (OSError, ValueError) as error:
@@ -212,7 +212,7 @@ class Reader:
             return absent if absent is not None and found.why == "absent" else _plain(found)
 
     def _text(self, path: str) -> str:
-        """Raises ``OSError``, ``ValueError``. A host has hundreds of them: no more is done for each than looking what it is."""
+        """Raises ``OSError``, ``ValueError``. Kept cheap: a host has hundreds of such files."""
         if "\ufffd" in path:
             raise ValueError("a name that is not UTF-8")
         place = self._root.open(path, os.O_PATH)
@@ -243,7 +243,7 @@ def _filled(table: Attributes, indexes: Iterable[str], empty: str) -> "list[tupl
 
 
 def _sorted(names: Iterable[str]) -> list[str]:
-    """Those that are numbers, as the kernel writes them."""
+    """The names that are numbers, as the kernel writes them, in order."""
     return sorted((name for name in names if name.isdecimal() and name.isascii() and len(name) < 6), key=int)
 
 

@@ -1,4 +1,4 @@
-"""ibv_query_port(3): the MTU that a port really has is nowhere in sysfs. Runs in the worker only, after all that sysfs says.
+"""ibv_query_port(3): the active MTU of a port is not in sysfs. Runs in the worker only, after sysfs was read.
 
 The function answers the numbers of struct ibv_port_attr (infiniband/verbs.h): state 4 is active, an MTU n is 128 << n bytes.
 """
@@ -13,9 +13,9 @@ from hostagent.core.unread import Unread
 from hostagent.domains.network.read_rdma_library import LIBRARY, Loader
 from hostagent.host.files import Files, unread
 from hostagent.host.paths import Root
-from hostagent.sandbox.worker_spec import CAGE, ENTERING, LOAD_S, LOADING, Ask, Rights
+from hostagent.sandbox.worker_spec import ENTERING, LOAD_S, LOADING, SANDBOX, Ask, Rights
 
-#: More than struct ibv_port_attr has in any release; what is asked stands in its first words.
+#: More than struct ibv_port_attr has in any release; the fields read here are its first.
 _ATTRIBUTES = ctypes.c_uint32 * 64
 _MAX_DEVICES = 4096
 #: Results and arguments (libibverbs, verbs.h); `ibv_reg_dmabuf_mr` is never called.
@@ -31,18 +31,18 @@ Port = tuple[str, str]  # device and number
 
 
 def answer_all(ask: Ask, files: Files, root: Root, rights: Rights, ports: Sequence[Port]) -> None:
-    """Ask each port, in a cage. No device is opened that has none of `ports`."""
+    """Ask each port, in the sandbox. A device without any of `ports` is not opened."""
     loader = Loader(files, root, rights)
-    cage = ask(CAGE, ENTERING, loader.enter, LOAD_S)
-    loaded = cage if isinstance(cage, Unread) else ask((), f"{LOADING} {LIBRARY}", loader.load, LOAD_S)
-    found = loaded if isinstance(loaded, Unread) else _told(*loaded)
+    limits = ask(SANDBOX, ENTERING, loader.enter, LOAD_S)
+    loaded = limits if isinstance(limits, Unread) else ask((), f"{LOADING} {LIBRARY}", loader.load, LOAD_S)
+    found = loaded if isinstance(loaded, Unread) else _library(*loaded)
     ask(("rdma", "library"), "ibv_reg_dmabuf_mr", lambda: found)
     devices: Any = found if isinstance(found, Unread) else ask((), "ibv_get_device_list", Verbs(loaded[1]).devices)
     for name in dict.fromkeys(name for name, _ in ports):
         _ask_device(ask, devices, name, [number for of, number in ports if of == name])
 
 
-def _told(path: str, library: ctypes.CDLL) -> "dict[str, Any] | Unread":
+def _library(path: str, library: ctypes.CDLL) -> "dict[str, Any] | Unread":
     missing = [name for name in _FUNCTIONS if not hasattr(library, name)]
     if missing:
         return Unread("error", f"{path} has no {missing[0]}")
@@ -62,7 +62,7 @@ def _ask_device(ask: Ask, devices: "dict[str, Device] | Unread", name: str, numb
 
 
 class Device:
-    """One that libibverbs lists."""
+    """A device that libibverbs lists."""
 
     def __init__(self, library: ctypes.CDLL, handle: int, name: str) -> None:
         self._library = library
@@ -95,7 +95,7 @@ class Verbs:
             function.restype, function.argtypes = result, arguments
 
     def devices(self) -> "dict[str, Device] | Unread":
-        """By name. The list stays: a device is good as long as it."""
+        """Devices by name. The list is kept: devices are valid as long as it."""
         ctypes.set_errno(0)
         count = ctypes.c_int(0)
         listed = self._library.ibv_get_device_list(ctypes.byref(count))
@@ -107,6 +107,6 @@ class Verbs:
 
 
 def _failed(call: str, number: int) -> Unread:
-    """That a device cannot be opened which the library lists is a fault, not a lack."""
+    """A device that the library lists but cannot open is an error, not "absent"."""
     found = unread(OSError(number, os.strerror(number) if number else "failed without an errno"), call)
     return Unread("error", found.detail) if found.why in ("absent", "not-supported") else found

@@ -1,6 +1,6 @@
-"""The RDMA lane: what is below /sys/class/infiniband, and libibverbs. Each of these reads may ask a card's firmware.
+"""The RDMA worker: reads below /sys/class/infiniband, and libibverbs. Each of these reads may query a card's firmware.
 
-Questions, as ``source.rdma(…)`` asks them and a tape records them (``rdma port mlx5_0 1``). A VALUE is sysfs' own word, or
+Questions, as ``source.rdma(…)`` asks them and a recording keeps them (``rdma port mlx5_0 1``). A VALUE is the text in sysfs, or
 ``{"unread": [why, detail]}``::
 
     devices             names below /sys/class/infiniband
@@ -70,7 +70,7 @@ RIGHTS = Rights(
     data=(),
     memory_bytes=4 * 1024 * MIB,
     files=1024,
-    numbers="/sys/class/infiniband_verbs",  # and not those of management datagrams, whose major number is the same
+    numbers="/sys/class/infiniband_verbs",  # not those of management datagrams, which have the same major number
 )
 
 RDMA = Lane(

@@ -54,7 +54,7 @@ def _netdev(one: Netdev, devices: "Mapping[str, tuple[str, ...]] | Unread") -> d
         **picked(one, _NETDEV),
         "addresses": plain(addresses),
         "rdma": plain(then(devices, lambda known: known.get(one.name, ()))),
-        "priorities": plain(then(one.priorities, lambda told: picked(told, _PRIORITIES))),
+        "priorities": plain(then(one.priorities, lambda priorities: picked(priorities, _PRIORITIES))),
     }
 
 

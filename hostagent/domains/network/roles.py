@@ -1,16 +1,16 @@
-"""Which RDMA ports carry a job's traffic between nodes: the rails. All others are listed, and not judged for rate, MTU or link layer.
+"""Roles of RDMA ports: rails carry a job's traffic between nodes. Others are listed, but not judged for rate, MTU or link layer.
 
-A port that is down, or slower than its like, has to stay a rail, or nobody would look for its fault. So the ports that are up say what a
-rail is: the link layer and rate that bring most bandwidth. Another port of the same kind of card is a rail too where most cards of that
+A port that is down, or slower than its like, has to stay a rail, or its fault would go unreported. So the ports that are up define a
+rail: the link layer and rate that bring most bandwidth. Another port of the same kind of card is a rail too where most cards of that
 kind have one in its position, or where a GPU has no other rail as near. The second port of a card, with no cable in it, is none.
 """
 
 # Never rails: software devices, iWARP (RNIC), virtual functions next to their physical one (in a pod or guest, where that one has
 # no port, they are), ports of cards that are not made for RDMA (a server's 25 Gb/s bnxt_re or irdma: not in
-# `knowledge/boards.py`, and no port of their like has 100 Gb/s), management functions, and ports of a host without GPUs. In a
+# `tables/boards.py`, and no port of their like has 100 Gb/s), management functions, and ports of a host without GPUs. In a
 # virtual machine without a shown switch all ports count.
-# Accepted: equal storage cards on the same switches, layer and rate are rails (NCCL takes them too; `rdma.hcas` tells them
-# apart); a spare card of the rails' kind near a GPU without a cable is a rail that is down; where InfiniBand for jobs has less
+# Accepted: equal storage cards on the same switches, layer and rate are rails (NCCL takes them too; `rdma.hcas` separates
+# them); a spare card of the rails' kind near a GPU without a cable is a rail that is down; where InfiniBand for jobs has less
 # bandwidth in sum than Ethernet for storage as near, the majority is the storage's.
 
 from collections.abc import Mapping
@@ -30,14 +30,14 @@ _BELOW_A_SWITCH = ("LOC", "PIX", "PXB")
 
 
 class _Group(NamedTuple):
-    """What rails have in common."""
+    """The common properties of rails."""
 
     link_layer: str
     rate_gbps: float
 
 
 class _Near(NamedTuple):
-    """By GPU, the ports that are nearest to it; and where that is not known for all of them, why."""
+    """The nearest ports by GPU; and why distances are unknown, if they are."""
 
     by_gpu: tuple[frozenset[str], ...]
     gap: "Unread | None"
@@ -48,7 +48,7 @@ class _Near(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """Of a card."""
+    """The kind of a card."""
 
     device: str  # vendor and device id
     is_made_for_rdma: bool
@@ -56,7 +56,7 @@ class _Kind(NamedTuple):
 
 
 class _Candidates(NamedTuple):
-    """The ports that may be rails, those whose numbers are known, and how they lie."""
+    """The ports that may be rails, those with known rate and link layer, and their distances to GPUs."""
 
     known: tuple[RdmaPort, ...]
     gaps: Mapping[str, Unread]
@@ -66,11 +66,11 @@ class _Candidates(NamedTuple):
 
 
 def roles(ports: tuple[RdmaPort, ...], nics: tuple[Nic, ...], distances: "Distances | Unread", hcas: str) -> "Mapping[str, Role | Unread]":
-    """By name of the port. `hcas` is the profile's, in NCCL's own syntax (see `taken_by`); "" is by what is nearest.
+    """Roles by name of the port. `hcas` is the profile's, in NCCL's own syntax (see `taken_by`); "" decides by distance.
 
     A rail is an RDMA port that is nearest to some GPU and shares link layer and top rate with the majority of those. Where no distance
-    is known (a virtual machine), all ports on PCI are looked at. A host without GPUs has no rails, nor has one whose cards are made for
-    everything else: ordinary Ethernet cards can RDMA too, and the kernel shows that.
+    is known (a virtual machine), all ports on PCI are candidates. A host without GPUs has no rails, nor has one with ordinary Ethernet
+    cards alone: they can RDMA too, and the kernel lists them.
     """
     if hcas:
         return {port.name: "rail" if taken_by(hcas, port.device, port.number) else "other" for port in ports}
@@ -125,7 +125,7 @@ def taken_by(hcas: str, device: str, port: int) -> bool:
 
 
 def _may_be_rail(port: RdmaPort, physical: set[str]) -> bool:
-    """Not one of software, nor iWARP, nor a virtual function beside its physical one. Raises ``UnreadError``."""
+    """Not a software device, nor iWARP, nor a virtual function of a physical one on this host. Raises ``UnreadError``."""
     firmware = "" if isinstance(port.firmware, Unread) else port.firmware
     if is_software(need(port.pci), firmware, port.device) or not talks_to_nccl(need(port.node_type)):
         return False
@@ -137,12 +137,12 @@ def _judged(ports: tuple[RdmaPort, ...], nics: tuple[Nic, ...], distances: "Dist
         return {port.name: distances for port in ports}
     by_address = {nic.pci: nic for nic in nics}
     kinds = {port.name: _kind(port, by_address) for port in ports}
-    made = tuple(port for port in ports if _is_made_for_rdma(port, ports, kinds))
-    others: dict[str, Role | Unread] = {port.name: "other" for port in ports if port not in made}
-    return others | _told(made, kinds, _near(made, distances))
+    candidates = tuple(port for port in ports if _is_made_for_rdma(port, ports, kinds))
+    others: dict[str, Role | Unread] = {port.name: "other" for port in ports if port not in candidates}
+    return others | _candidate_roles(candidates, kinds, _near(candidates, distances))
 
 
-def _told(ports: tuple[RdmaPort, ...], kinds: "Mapping[str, _Kind]", near: _Near) -> "dict[str, Role | Unread]":
+def _candidate_roles(ports: tuple[RdmaPort, ...], kinds: "Mapping[str, _Kind]", near: _Near) -> "dict[str, Role | Unread]":
     gaps = {port.name: gap for port in ports if (gap := _gap(port)) is not None}
     all_near = near.all
     known = tuple(port for port in ports if port.name in all_near and port.name not in gaps)
@@ -160,7 +160,7 @@ def _told(ports: tuple[RdmaPort, ...], kinds: "Mapping[str, _Kind]", near: _Near
 
 
 def _near(ports: tuple[RdmaPort, ...], distances: "Distances | Unread") -> _Near:
-    """Where a machine does not show how near its devices are, all ports are as near to all GPUs."""
+    """On a machine without known distances all ports are equally near to all GPUs."""
     every = frozenset(port.name for port in ports)
     if isinstance(distances, Unread):
         return _Near((every,), None)
@@ -188,9 +188,9 @@ def _nearest(ports: tuple[RdmaPort, ...], row: Row) -> frozenset[str]:
 
 
 def _is_made_for_rdma(port: RdmaPort, ports: tuple[RdmaPort, ...], kinds: "Mapping[str, _Kind]") -> bool:
-    """By its card, or by the rate of a port of its like."""
+    """Whether it is made for RDMA: by its card, or by the rate of a similar port."""
     if isinstance(port.link_layer, Unread) or isinstance(port.rate_gbps, Unread) or isinstance(port.driver, Unread):
-        return True  # nobody knows
+        return True  # unknown
     if port.link_layer == INFINIBAND or port.driver == EFA or kinds[port.name].is_made_for_rdma:
         return True
     alike = (one.rate_gbps for one in ports if _is_alike(kinds[one.name], kinds[port.name]))
@@ -198,7 +198,7 @@ def _is_made_for_rdma(port: RdmaPort, ports: tuple[RdmaPort, ...], kinds: "Mappi
 
 
 def _gap(port: RdmaPort) -> "Unread | None":
-    """Every port has these files: one that is missing is no reason to leave the host's ports unjudged."""
+    """The first unread value that decides; every port has these files, so a missing one does not make the host's ports unknown."""
     gap = next((value for value in (port.link_layer, port.rate_gbps, port.state) if isinstance(value, Unread)), None)
     return Unread("error", gap.detail, gap.question) if gap is not None and gap.why in NOT_APPLICABLE else gap
 
@@ -214,7 +214,7 @@ def _ids(nic: Nic) -> tuple[str, ...]:
 
 
 def _is_known(nic: "Nic | None") -> bool:
-    """As a card that is made for RDMA; so is one of which nobody knows what it is."""
+    """Whether it counts as a card made for RDMA; an unknown one does."""
     if nic is None:
         return False
     vendor, device = nic.vendor_id, nic.device_id
@@ -227,7 +227,7 @@ def _is_alike(one: _Kind, other: _Kind) -> bool:
 
 
 def _group(hosts: _Candidates) -> "_Group | Unread":
-    """That of most bandwidth, of two alike the faster one; a gap where what is unread could be more than its lead."""
+    """The group with most bandwidth, the faster one in a tie; a gap where unread ports could outweigh its lead."""
     voters = [port for port in hosts.known if _is_up(port)] or list(hosts.known)
     unread = [hosts.gaps[name] for name in sorted(hosts.near.all & hosts.gaps.keys())]
     if hosts.near.gap is not None:
@@ -267,7 +267,7 @@ def _is_rail(port: RdmaPort, hosts: _Candidates, group: _Group) -> bool:
 
 
 def _is_lonely(port: RdmaPort, hosts: _Candidates, full: set[str]) -> bool:
-    """A GPU has no other rail as near; where nobody knows how near, its card has no other."""
+    """Whether a GPU has no other rail as near; where distances are unknown, whether its card has no other."""
     card = {one.name for one in hosts.known if _card(one) == _card(port)}
     if card & full:
         return False

@@ -1,9 +1,9 @@
 """Interfaces below one another: a VLAN on a bond of two ports, a virtual function and its physical one."""
 
 from hostagent.core.unread import need
-from hostagent.facts.network import Address, Netdev, Network
+from hostagent.facts.network import Address, Netdev, Network, Priorities
 
-#: More are no stack but a ring that a tape made up.
+#: More are not a stack but a cycle in a bad recording.
 _DEEPEST = 8
 
 
@@ -23,7 +23,7 @@ def _next(network: Network, netdev: Netdev) -> tuple[Netdev, ...]:
 
 
 def cards(network: Network, netdev: Netdev) -> tuple[Netdev, ...]:
-    """Those of the stack that are a card's, not made of software. Raises ``UnreadError``."""
+    """The hardware interfaces of the stack. Raises ``UnreadError``."""
     every = (netdev, *below(network, netdev))
     return tuple(one for one in every if need(one.pci) and need(one.kind) != "vf") or tuple(one for one in every if need(one.pci))
 
@@ -36,9 +36,9 @@ def stack(network: Network, netdev: Netdev) -> tuple[Netdev, ...]:
 
 
 def cut(network: Network, netdev: Netdev) -> "tuple[Netdev, Netdev] | None":
-    """The first two interfaces of the stack of which the lower one has the smaller MTU; None where there are none. Raises ``UnreadError``.
+    """The first pair of interfaces in the stack where the lower one has the smaller MTU, or None. Raises ``UnreadError``.
 
-    The other ports of a bridge lead to others: their MTU is no matter here.
+    The other ports of a bridge lead elsewhere: their MTU does not matter here.
     """
     own = (netdev, *below(network, netdev))
     for upper in stack(network, netdev):
@@ -70,3 +70,20 @@ def written(subnet: tuple[int, int]) -> str:
     '10.0.1.0/24'
     """
     return f"{'.'.join(str(byte) for byte in subnet[0].to_bytes(4, 'big'))}/{subnet[1]}"
+
+
+def priority_of(priorities: Priorities, traffic_class: int) -> "int | None":
+    """The priority that an Ethernet card gives a traffic class, None where it ignores the DSCP. Raises ``UnreadError``.
+
+    The upper six bits of a traffic class are the DSCP. A card without a table of its own takes the upper three of those; with one, what is
+    not in it has priority 0.
+
+    >>> bare, listed = Priorities((3,), "dscp", (), False, (), True), Priorities((3,), "dscp", ((48, 6),), False, (), True)
+    >>> priority_of(bare, 106), priority_of(listed, 106)
+    (3, 0)
+    """
+    if need(priorities.trust) != "dscp":
+        return None
+    dscp = traffic_class >> 2
+    table = dict(need(priorities.dscp))
+    return table.get(dscp, 0) if table else dscp >> 3

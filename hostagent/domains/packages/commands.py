@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable
 
 from hostagent.core.steps import shell
-from hostagent.core.unread import Unread
+from hostagent.core.unread import Unread, need
 from hostagent.domains.packages.tables.package_manager_commands import INITRAMFS, VARIANTS, Manager, manager
 from hostagent.facts.os import Os
-from hostagent.facts.packages import Package, Packages
+from hostagent.facts.packages import Package, Packages, names
 
 _OF_KERNELS = ("linux-image-", "linux-headers-", "linux-modules-")
 _RPM_RELEASE = re.compile(r"\.(x86_64|aarch64)(\+\w+)?$")
@@ -131,3 +131,19 @@ def _database(packages: "Packages | Unread") -> str:
 
 def _installed(packages: "Packages | Unread") -> tuple[Package, ...]:
     return () if isinstance(packages, Unread) or isinstance(packages.installed, Unread) else packages.installed
+
+
+def moves(packages: Packages, package: Package) -> bool:
+    """Whether an automatic upgrade may replace this package: none holds it, nor the upgrader's own list, and it takes from its origin.
+
+    NVIDIA's repositories are taken from only where an entry names them or names all. Raises ``UnreadError``.
+    """
+    if package.held:
+        return False
+    need(packages.locks)  # without them none is known to be held
+    if not need(packages.unattended_upgrades) or any(names(glob, package.name) for glob in need(packages.unattended_blacklist)):
+        return False
+    origins = need(packages.unattended_origins)
+    if need(package.origin) in ("cuda", "toolkit"):
+        return any("nvidia" in one.lower() or "*" in one for one in origins)
+    return bool(origins)

@@ -18,7 +18,7 @@ from hostagent.host.programs import Runner, provide, run_task
 from hostagent.host.runner import Runs, serve
 from hostagent.host.task import COPIES, Task
 from hostagent.sandbox.child import Send
-from hostagent.sandbox.confinement import nobody
+from hostagent.sandbox.confinement import unused_user
 from hostagent.sandbox.least_privileges import live_reader
 from hostagent.sandbox.privileges import has
 
@@ -41,7 +41,7 @@ def ask_rpm(files: Files, argv: tuple[str, ...], timeout_s: float, root: str, pr
     other user to offer: rpm then runs as this one, whose rights are few.
     """
     name, option, database, *arguments = argv
-    user = 0 if os.geteuid() or not has("setuid") else nobody()
+    user = 0 if os.geteuid() or not has("setuid") else unused_user()
     if program is not None and not _needs_copy(files, database):
         if isinstance(program, Unread):
             return program
@@ -72,7 +72,7 @@ def _answered(runs: Runs, row: Any, root: str) -> Answer:
         case [["rpm", "--dbpath", _, "-qa", "--queryformat", str(form), *names], float() | int() as seconds, _, _, _, _, [*copied], *_]:
             if _FORM.fullmatch(form) and all(isinstance(one, str) and _NAME.fullmatch(one) for one in names):
                 argv = ("rpm", "--dbpath", COPIES, "-qa", "--queryformat", form, *names)
-                user = 0 if os.geteuid() else nobody()
+                user = 0 if os.geteuid() else unused_user()
                 task = Task(argv, min(max(0.1, seconds), _MOST_S), user=user, host=root, copied=tuple(map(str, copied)))
                 return runs.answer(_on_copies(task))
     return Unread("error", "rpm: found a question that is none of this program")

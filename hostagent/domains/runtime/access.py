@@ -12,6 +12,7 @@ from hostagent.core.frozen import frozen
 from hostagent.core.join import Join
 from hostagent.core.tables.daemons import SLICE_UNITS
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
+from hostagent.domains.runtime.serving import is_in_force, serving
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.host import Services
 from hostagent.facts.runtime import Launchers, Runtime
@@ -172,3 +173,24 @@ def _folder(path: str) -> str:
 def _plain(folder: str) -> str:
     short = folder.rstrip("/")
     return short.removeprefix("/var") if short.startswith("/var/run/") else short
+
+
+#: Ways that bring GPUs into containers without it.
+_WITHOUT = {"mounts", "dra"}
+
+
+def reached_without(kind: str, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, toolkit: Toolkit) -> str:
+    """Why it is not needed, "" where it is: every runtime that serves jobs gives GPUs in another way, or jobs start their containers by
+    Apptainer alone. `kind` is the profile's word for the runtime. Raises ``UnreadError``.
+    """
+    chosen = serving(kind, runtimes, launchers)
+    found = [set(ways(one, cdi, launchers, toolkit)) for one in chosen.runtimes if is_in_force(one)]
+    if found and len(found) == len(chosen.runtimes) and all(one and one <= _WITHOUT for one in found):
+        return f"GPUs reach containers without the toolkit: {', '.join(sorted(set().union(*found)))}"
+    if chosen.by == "none" and _has_apptainer_alone(set(need(launchers.programs))) and need(launchers.slurmd):
+        return "Slurm's jobs start containers by Apptainer, which needs no toolkit"
+    return ""
+
+
+def _has_apptainer_alone(programs: set[str]) -> bool:
+    return bool(programs & {"apptainer", "singularity"}) and not programs & {"enroot", "podman"}

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.core.unread import Unread, then
+from hostagent.facts.history import History
 from hostagent.facts.host import Identity
 from hostagent.host.source import Source
 
@@ -31,3 +32,8 @@ def _word(host: "dict[str, Any] | Unread", key: str) -> "str | Unread":
 def _now(host: dict[str, Any]) -> "float | Unread":
     value = host.get("now")
     return float(value) if isinstance(value, int | float) else Unread("error", f"now is a {type(value).__name__}")
+
+
+def read_history(source: Source, known: Callable[[type], Any]) -> History:
+    none = Unread("not-supported", "one pass has no history: the daemon keeps one")
+    return History(none, none, none, none, none)

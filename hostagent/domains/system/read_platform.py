@@ -23,12 +23,12 @@ from hostagent.core.tables.platforms import (
     OPERATOR_TOOLKIT,
     OPERATORS_MARK,
     ROWS,
-    Row,
+    PlatformRow,
 )
 from hostagent.core.unread import NOT_THERE, Unread, need, then
 from hostagent.core.vocabulary import Virtual
+from hostagent.domains.system.distributions import is_virtual
 from hostagent.domains.system.read_os import RELEASE, word_of
-from hostagent.domains.system.tables.distributions import is_virtual
 from hostagent.facts.os import Os
 from hostagent.facts.platform import Part, Platform
 from hostagent.host.source import Source
@@ -36,13 +36,13 @@ from hostagent.host.values import line_in, names_in
 
 _SECOND = Keep("matches", (r"^2 \(.*\) (?P<keep>\S(?: -?[0-9]{1,12}){6})",))
 _HOSTS = Keep("matches", (rf"^{KUBELETS_HOSTS}",))
-_ORDINARY = Row("", "host", (), (), owner="host", others="host")
+_ORDINARY = PlatformRow("", "host", (), (), owner="host", others="host")
 
 
 def read_platform(source: Source, known: Callable[[type], Any]) -> Platform:
     row, operator = _row(source, known(Os)), _operator(source)
 
-    def part(name: str, operators: str, place: Callable[[Row], Part]) -> "Part | Unread":
+    def part(name: str, operators: str, place: Callable[[PlatformRow], Part]) -> "Part | Unread":
         own = then(row, place)
         if isinstance(own, Unread) or own.place == NOWHERE:  # the Operator makes no place known
             return own
@@ -68,7 +68,7 @@ def read_platform(source: Source, known: Callable[[type], Any]) -> Platform:
 
 
 @stops_at_unread
-def _kubelet(source: Source, row: "Row | Unread") -> Part:
+def _kubelet(source: Source, row: "PlatformRow | Unread") -> Part:
     """A platform's own place; else that of a distribution of Kubernetes, by its directory."""
     own = need(row)
     if own.name:
@@ -77,7 +77,7 @@ def _kubelet(source: Source, row: "Row | Unread") -> Part:
 
 
 @stops_at_unread
-def _rdma(source: Source, row: "Row | Unread") -> Part:
+def _rdma(source: Source, row: "PlatformRow | Unread") -> Part:
     """The Network Operator's driver container replaces modules of the kernel, and says so when it has."""
     if need(_is_here(source, OPERATORS_MARK)):
         return Part(OPERATORS_MARK.rpartition("/")[0], "operator")
@@ -91,7 +91,7 @@ def _is_here(source: Source, path: str) -> "bool | Unread":
 
 
 @stops_at_unread
-def _row(source: Source, os: "Os | Unread") -> Row:
+def _row(source: Source, os: "Os | Unread") -> PlatformRow:
     """The thing in its place is asked for where the system says that it is of the platform: most hosts are of none."""
     release = _kernel(source)
     for row in ROWS:
@@ -101,11 +101,11 @@ def _row(source: Source, os: "Os | Unread") -> Row:
     return _ORDINARY
 
 
-def _is_variant(source: Source, row: Row) -> bool:
+def _is_variant(source: Source, row: PlatformRow) -> bool:
     return not row.variant or need(word_of(source.os_release(keep=RELEASE), "variant_id", "")) == row.variant
 
 
-def _is_board(source: Source, row: Row) -> bool:
+def _is_board(source: Source, row: PlatformRow) -> bool:
     """No other maker's; an image runs on no board, and some boards do not say."""
     if not row.vendor:
         return True
@@ -115,7 +115,7 @@ def _is_board(source: Source, row: Row) -> bool:
     return not need(vendor) or need(vendor).startswith(row.vendor)
 
 
-def _is_there(source: Source, path: str, row: Row) -> bool:
+def _is_there(source: Source, path: str, row: PlatformRow) -> bool:
     """Not what only a running host has, in an image; raises ``UnreadError`` where nobody could look."""
     found = source.stat(path)
     if isinstance(found, Unread) and found.why in NOT_THERE:

@@ -9,7 +9,7 @@ nodes; NV18 between GPUs over 18 NVLinks.
 # share its upstream port as deepest bridge and have one bridge more each: PIX. Further bridges on a branch are further switches:
 # PXB. Deepest common bridge a root or downstream port: functions below one port, PIX when directly there.
 # In a virtual machine root ports are made up: only a shared switch (two common bridges) counts, all else is not-supported. NUMA
-# node -1 on a host with several CPU nodes is not-supported too. P2C: a Grace board's GPU (`knowledge.pci.COHERENT`) and a NIC on
+# node -1 on a host with several CPU nodes is not-supported too. P2C: a Grace board's GPU (`core.tables.pci.COHERENT`) and a NIC on
 # its CPU node without a shared switch.
 # NV18 and its like: both GPUs in one fabric (completed, same cluster and clique), or eight or more on a board with NVSwitches
 # (A100 says nothing of its fabric), or just two GPUs with as many links each. Links that lead elsewhere
@@ -21,11 +21,33 @@ from typing import NamedTuple
 from hostagent.core.tables.nvlink_fabric import BOARDS, is_on
 from hostagent.core.tables.pci import COHERENT, architecture
 from hostagent.core.unread import Unread, UnreadError, need
-from hostagent.domains.topology.nodes import cpu_nodes
-from hostagent.domains.topology.tables.distance_classes import CLASSES, class_of
 from hostagent.facts.gpu import FabricInfo, Gpu
 from hostagent.facts.platform import Platform
-from hostagent.facts.topology import Nic, PciPlace, Topology
+from hostagent.facts.topology import Nic, NumaNode, PciPlace, Topology
+
+#: Words of ``nvidia-smi topo -m`` and NCCL, the nearest first: nvidia-smi's own legend; NVIDIA/nccl, src/graph/topo.h (P2C: since 2.27).
+CLASSES: Mapping[str, str] = {
+    "LOC": "the same device",
+    "NV#": "joined by # NVLinks",
+    "PIX": "at most one PCIe switch between them",
+    "PXB": "several PCIe switches between them, and no CPU",
+    "P2C": "the GPU is joined to the CPU by NVLink-C2C, and the NIC is at that CPU",
+    "PHB": "through the PCIe host bridge of one CPU",
+    "NODE": "through several PCIe host bridges of one NUMA node",
+    "SYS": "through the link between NUMA nodes",
+}
+
+
+def class_of(word: str) -> str:
+    """The key of `CLASSES` that a cell shows: ``NV18`` is ``NV#``; "" for none.
+
+    >>> class_of("NV18"), class_of("PIX"), class_of("NVX")
+    ('NV#', 'PIX', '')
+    """
+    if word.startswith("NV") and word[2:].isascii() and word[2:].isdigit():
+        return "NV#"
+    return word if word in CLASSES and word != "NV#" else ""
+
 
 #: The nearest first.
 NEAREST_FIRST = tuple(word for word in CLASSES if word != class_of("NV1"))
@@ -207,3 +229,8 @@ def _are_a_pair(gpu: Gpu, other: Gpu, gpus: tuple[Gpu, ...], links: Mapping[str,
     """The only two GPUs that have links, as many each: a bridge joins them."""
     linked = [one.pci for one in gpus if isinstance(one.nvlinks, Unread) or one.nvlinks]
     return set(linked) == {gpu.pci, other.pci} and links[gpu.pci] == links[other.pci]
+
+
+def cpu_nodes(topology: Topology) -> tuple[NumaNode, ...]:
+    """Those with CPUs: the others are memory, of a GPU or of an expansion card. Raises ``UnreadError``."""
+    return tuple(node for node in need(topology.numa_nodes) if need(node.cpus))

@@ -22,7 +22,7 @@ def take(folder: str) -> int | None:
     """
     path = os.path.join(folder, NAME)
     while True:
-        descriptor, _ = lockfile.opened(path, writing=True)
+        descriptor, _ = lockfile.open_private(path, writing=True)
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -38,7 +38,7 @@ def take(folder: str) -> int | None:
 def is_held(folder: str) -> bool:
     """Whether a daemon is at work there. Takes no lock, not even for a moment. Raises ``OSError`` where that cannot be seen."""
     try:
-        descriptor, _ = lockfile.opened(os.path.join(folder, NAME), make=False)
+        descriptor, _ = lockfile.open_private(os.path.join(folder, NAME), make=False)
     except (FileNotFoundError, NotADirectoryError):
         return False
     try:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from hostagent.core.text import counted, joined
 from hostagent.core.unread import Unread
-from hostagent.domains.topology.tables.distance_classes import CLASSES, class_of
+from hostagent.domains.topology.distance import CLASSES, class_of
 from hostagent.outputs.digest import sentence, short
 from hostagent.outputs.topology.document import Document, Found, Placeable
 

@@ -8,7 +8,7 @@ from hostagent.core.unread import need
 from hostagent.core.vocabulary import PartName
 from hostagent.domains.packages.commands import program_of
 from hostagent.domains.packages.tables.package_manager_commands import CARRIED_OUT
-from hostagent.domains.system.tables.distributions import ARCHITECTURES, DISTRIBUTIONS, repository, versions
+from hostagent.domains.system.distributions import ARCHITECTURES, DISTRIBUTIONS, repository, versions
 from hostagent.facts.platform import Platform
 from hostagent.plan.model import Asking, Given, Refusal
 from hostagent.plan.refusals.words import refusal

@@ -142,7 +142,7 @@ def run(work: Run) -> None:
     try:
         with work.spool.lock():
             _locked(work)
-    except lockfile.HeldError:
+    except lockfile.LockTimeoutError:
         return  # another run is at it
 
 

@@ -68,7 +68,7 @@ class Spool:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """One program at a time that writes to Slurm. Raises ``lockfile.HeldError`` at once, ``OSError``."""
+        """One program at a time that writes to Slurm. Raises ``lockfile.LockTimeoutError`` at once, ``OSError``."""
         held = lockfile.take(self._path("lock"), time.monotonic())
         try:
             yield
@@ -137,7 +137,7 @@ class Spool:
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         descriptor = -1
-        with contextlib.suppress(OSError, lockfile.HeldError):
+        with contextlib.suppress(OSError, lockfile.LockTimeoutError):
             descriptor = lockfile.take(self._path("refused.lock"), time.monotonic() + _WAIT_S).descriptor
         try:
             yield

@@ -67,7 +67,7 @@ class Loaded(Reader):
 def test_a_fact_that_reads_too_much_is_unread_and_no_other(kind):
     ask, answers = FLOODS[kind]
     backend, heard = Generous(answers), {}
-    source = Source(backend, heard=heard.__setitem__)
+    source = Source(backend, on_answer=heard.__setitem__)
     readers = {"Flood": Loaded(reads(ask)), "Other": Loaded(once(ask))}
     facts, _ = collect(source, readers=readers)
     flood, other = (facts.of(type(name, (), {})) for name in readers)
@@ -83,7 +83,7 @@ def test_a_tape_of_it_says_the_same(kind):
     ask, answers = FLOODS[kind]
     heard = {}
     readers = {"Flood": Loaded(reads(ask)), "Other": Loaded(once(ask))}
-    live, _ = collect(Source(Generous(answers), heard=heard.__setitem__), readers=readers)
+    live, _ = collect(Source(Generous(answers), on_answer=heard.__setitem__), readers=readers)
     taped = Tape(1, "test", 0.0, "live", False, {question(*asked): encode(answer) for asked, answer in heard.items()})
     replayed, _ = collect(Source(ReplayBackend(taped)), readers=readers)
     for name in readers:
@@ -93,9 +93,9 @@ def test_a_tape_of_it_says_the_same(kind):
 
 def test_all_facts_together_have_a_limit_too():
     heard = {}
-    source = Source(Generous({"read": b"x" * 8 * MIB}), heard=heard.__setitem__)
+    source = Source(Generous({"read": b"x" * 8 * MIB}), on_answer=heard.__setitem__)
     for fact in range(6):
-        source.budget.turn(f"Fact{fact}")
+        source.budget.charge_to(f"Fact{fact}")
         for number in range(8):
             source.read(f"/{fact}/{number}", 64 * MIB)
     assert MOST_BYTES - 8 * MIB < sum(map(weight, heard.values())) < MOST_BYTES + MIB
@@ -103,11 +103,11 @@ def test_all_facts_together_have_a_limit_too():
 
 def test_a_fact_inside_another_has_its_own_share():
     source = Source(Generous({"read": b"x" * MIB, "stat": Unread("absent", "")}))
-    source.budget.turn("Outer")
-    before = source.budget.turn("Inner")
+    source.budget.charge_to("Outer")
+    before = source.budget.charge_to("Inner")
     while source.budget.share.over is None:
         source.read(f"/{id(source)}{weight(source.question)}{len(source._answers)}")
-    assert source.budget.turn(before) == "Inner"
+    assert source.budget.charge_to(before) == "Inner"
     assert source.budget.share.over is None
     assert source.exists("/x") is False
 

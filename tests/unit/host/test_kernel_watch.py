@@ -43,7 +43,7 @@ def ring(monkeypatch):
 
 
 def passed(watch):
-    watch.passed(kernel_log.kernel_log(Root("/"), lambda *_: Unread("absent")))
+    watch.start_from(kernel_log.kernel_log(Root("/"), lambda *_: Unread("absent")))
 
 
 def test_a_record_that_a_reader_takes_is_heard_once(ring):
@@ -135,7 +135,7 @@ def test_a_trees_own_log_is_followed_through_whatever_is_done_to_its_file(tmp_pa
     log.parent.mkdir()
     log.write_text(LINE.format(number=1))
     watch = KernelWatch(Root(str(tmp_path)))
-    watch.passed({"lines": [], "complete": True, "oldest": None})
+    watch.start_from({"lines": [], "complete": True, "oldest": None})
     assert not watch.look(1.0)
     (tmp_path / "new").write_text(log.read_text() + LINE.format(number=2))
     (tmp_path / "new").rename(log)
@@ -158,7 +158,7 @@ def test_where_no_pass_asks_for_the_log_it_is_not_kept_for_ever(tmp_path):
         with log.open("a") as stream:
             stream.writelines(LINE.format(number=number) for number in range(3000))
         assert watch.look(1.0)
-    assert len(watch._heard) < 5000
+    assert len(watch._records) < 5000
     watch.close()
 
 
@@ -196,7 +196,7 @@ def followed(tmp_path):
     log.parent.mkdir()
     log.touch()
     watch = KernelWatch(Root(str(tmp_path)))
-    watch.passed({"lines": [], "complete": True, "oldest": None})
+    watch.start_from({"lines": [], "complete": True, "oldest": None})
     yield log, watch
     watch.close()
 

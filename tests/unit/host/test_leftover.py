@@ -16,7 +16,7 @@ def place(tmp_path, monkeypatch):
 def test_it_is_there_for_its_owner_alone_and_goes_in_the_end(place):
     with leftover.directory(0) as path:
         assert os.stat(path).st_mode & 0o777 == 0o700
-        leftover.remove_left()
+        leftover.remove_orphans()
         assert [os.path.join(place, name) for name in os.listdir(place)] == [path]
         open(f"{path}/file", "w").close()
     assert os.listdir(place) == []
@@ -40,7 +40,7 @@ def test_a_link_is_not_followed(place):
     (place / "hostagent-copy-x").symlink_to(place / "elsewhere")
     os.mkfifo(place / "hostagent-copy-y")
     (place / "hostagent-copy-z").touch()
-    leftover.remove_left()
+    leftover.remove_orphans()
     assert (place / "elsewhere/file").exists()
     assert len(os.listdir(place)) == 4, "none of these is a directory of ours"
 
@@ -49,7 +49,7 @@ def test_a_link_is_not_followed(place):
 def test_another_users_stays(place):
     (place / "hostagent-copy-x").mkdir()
     os.chown(place / "hostagent-copy-x", 65534, 65534)
-    leftover.remove_left()
+    leftover.remove_orphans()
     assert os.listdir(place) == ["hostagent-copy-x"]
 
 
@@ -61,7 +61,7 @@ def test_a_directory_that_another_run_removes_first_is_made_again(place, monkeyp
     def make(prefix, usual=tempfile.mkdtemp):
         made.append(usual(prefix=prefix))
         if len(made) < 3:
-            leftover.remove_left()  # as another process would, before its lock is held
+            leftover.remove_orphans()  # as another process would, before its lock is held
         return made[-1]
 
     monkeypatch.setattr(tempfile, "mkdtemp", make)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hostagent.core.tables.daemons import services_of
 from hostagent.core.unread import Unread
-from hostagent.host.process_trust import believed, parse_status, service_of
+from hostagent.host.process_trust import parse_status, service_of, trusted_service
 
 FIRST = "0::/init.scope"
 DENIED = Unread("denied", "not seen")
@@ -31,7 +31,7 @@ NOBODYS = Seen("", is_root=False, root="", has_own_program=False)
 
 
 def who(seen, name="containerd", *, has_systemd=True):
-    return believed(seen, services_of(name), has_systemd=has_systemd)
+    return trusted_service(seen, services_of(name), has_systemd=has_systemd)
 
 
 @pytest.mark.parametrize(

@@ -74,12 +74,12 @@ def test_a_process_that_takes_the_number_of_another_is_none(tmp_path):
     """The name was read of the one, all else of the other."""
     root = host(tmp_path, (7, "containerd", b"containerd\0", "S"))
 
-    def looked_at(process, ask=reading._looked_at):
+    def looked_at(process, ask=reading._rows_of):
         rows = list(ask(process))
         (tmp_path / "proc/7/comm").write_text("sh\n")
         return rows
 
-    with mock.patch.object(reading, "_looked_at", looked_at):
+    with mock.patch.object(reading, "_rows_of", looked_at):
         assert processes(root) == []
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from hostagent.host import watched_files
 from hostagent.host.paths import Root
-from hostagent.host.watched_files import Places, Watched
+from hostagent.host.watched_files import FileWatch, Places
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_is_seen_once(folder, change):
-    files = Watched()
+    files = FileWatch()
     files.watch(Places(Root("/")), [str(folder), *(f"{folder}/{name}" for name in ("plain", "mapped", "absent"))], since=time.time() + 1)
     assert not files.look()
     CHANGES[change](folder)
@@ -58,7 +58,7 @@ def test_a_change_is_seen_once(folder, change):
 
 
 def test_what_changed_while_the_first_pass_read_it_counts_as_changed(folder):
-    files, path = Watched(), str(folder / "plain")
+    files, path = FileWatch(), str(folder / "plain")
     os.utime(path, (1, 1))
     time.sleep(0.05)
     began = time.time()
@@ -69,7 +69,7 @@ def test_what_changed_while_the_first_pass_read_it_counts_as_changed(folder):
 
 
 def test_what_changed_between_two_calls_is_not_lost(folder):
-    files = Watched()
+    files = FileWatch()
     files.watch(Places(Root("/")), [str(folder / "plain")])
     (folder / "plain").write_text("bb")
     files.watch(Places(Root("/")), [str(folder / "plain")])
@@ -78,7 +78,7 @@ def test_what_changed_between_two_calls_is_not_lost(folder):
 
 def test_what_may_hang_is_left_alone(folder, monkeypatch):
     monkeypatch.setattr(watched_files, "_hanging", lambda: (str(folder),))
-    files = Watched()
+    files = FileWatch()
     files.watch(Places(Root("/")), [str(folder / "plain"), f"{folder}-beside"])
     assert len(files) == 1
 
@@ -87,7 +87,7 @@ def test_a_link_of_a_host_that_is_mounted_elsewhere_is_followed_inside_it(folder
     (folder / "etc").mkdir()
     (folder / "etc/real").write_text("a")
     (folder / "etc/link").symlink_to("/etc/real")
-    files = Watched()
+    files = FileWatch()
     files.watch(Places(Root(str(folder))), ["/etc/link"])
     (folder / "etc/real").write_text("bb")
     assert files.look()
@@ -115,7 +115,7 @@ def turned(folder, rng):
 @pytest.mark.parametrize("seed", range(20))
 def test_no_change_is_lost_whether_or_not_a_path_was_there(tmp_path, seed):
     """Beside somebody who asks for each path each time."""
-    rng, files = random.Random(seed), Watched()
+    rng, files = random.Random(seed), FileWatch()
     paths = [str(tmp_path.joinpath(*names)) for names in ("a", "b", "ab", "bc", "abc", "cab", "cc", "bcc")]
     for _ in range(8):
         turned(tmp_path, rng)

@@ -39,8 +39,8 @@ def test_it_is_made_for_its_user_alone_and_another_one_comes_once_it_is_free(tmp
         one = take(tmp_path / "lock")
     finally:
         os.umask(before)
-    assert (one.made, one.waited, stat.filemode(os.stat(tmp_path / "lock").st_mode)) == (True, False, "-rw-------")
-    with pytest.raises(lockfile.HeldError):
+    assert (one.created, one.waited, stat.filemode(os.stat(tmp_path / "lock").st_mode)) == (True, False, "-rw-------")
+    with pytest.raises(lockfile.LockTimeoutError):
         take(tmp_path / "lock")
     os.close(one.descriptor)
     again = take(tmp_path / "lock", make=False)
@@ -53,7 +53,7 @@ def test_it_is_made_for_its_user_alone_and_another_one_comes_once_it_is_free(tmp
 def test_the_time_is_kept_and_who_has_it_is_named(held):
     path, process = held
     began = time.monotonic()
-    with pytest.raises(lockfile.HeldError, match=rf"^python\S* \(pid {process.pid}\)$"):
+    with pytest.raises(lockfile.LockTimeoutError, match=rf"^python\S* \(pid {process.pid}\)$"):
         take(path, 0.3)
     assert 0.3 <= time.monotonic() - began < 0.6
 
@@ -64,16 +64,16 @@ def test_where_who_took_it_has_ended_the_one_that_inherited_it_is_named(tmp_path
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "lock"], capture_output=True, text=True, check=True)
     heir = int(done.stdout)
     try:
-        with pytest.raises(lockfile.HeldError, match=rf"^python\S* \(pid {heir}\)$"):
+        with pytest.raises(lockfile.LockTimeoutError, match=rf"^python\S* \(pid {heir}\)$"):
             take(tmp_path / "lock")
     finally:
         os.kill(heir, signal.SIGKILL)
 
 
 def test_who_waits_may_give_up_before(held):
-    descriptor, _ = lockfile.opened(str(held[0]))
+    descriptor, _ = lockfile.open_private(str(held[0]))
     began = time.monotonic()
-    assert not lockfile.locked(descriptor, began + 60, lambda: time.monotonic() > began + 0.3)
+    assert not lockfile.acquire(descriptor, began + 60, lambda: time.monotonic() > began + 0.3)
     assert time.monotonic() - began < 2
     os.close(descriptor)
 
@@ -82,7 +82,7 @@ def test_once_its_holder_has_ended_it_is_had_however_he_ended(held):
     path, process = held
     process.kill()
     one = take(path, 5)
-    assert not one.made
+    assert not one.created
     os.close(one.descriptor)
 
 
@@ -102,7 +102,7 @@ def test_where_the_holder_removed_it_the_one_that_is_there_then_is_locked(tmp_pa
             os.close(first.descriptor)
             os.write(writer, b".")
             second = take(tmp_path / "lock", 5)
-            code = 0 if second.made and second.waited and lockfile.is_at(second.descriptor, str(tmp_path / "lock")) else 2
+            code = 0 if second.created and second.waited and lockfile.is_at(second.descriptor, str(tmp_path / "lock")) else 2
         finally:
             os._exit(code)
     os.read(ready, 1)

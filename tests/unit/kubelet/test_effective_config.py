@@ -8,10 +8,10 @@ from hostagent.core.unread import Unread
 from hostagent.domains.kubelet.config.documents import Document, decode_error, document_bytes, parse_document
 from hostagent.domains.kubelet.config.effective import effective
 from hostagent.domains.kubelet.config.flags import paths_of
-from hostagent.domains.kubelet.config.model import Machine, MachineNode, Told
+from hostagent.domains.kubelet.config.model import KubeletInputs, Machine, MachineNode
 from hostagent.domains.kubelet.config.states import StateFile
 from hostagent.domains.kubelet.config.values import Members
-from hostagent.domains.kubelet.tables.versions import NEWEST, OLDEST
+from hostagent.domains.kubelet.tables.defaults import NEWEST, OLDEST
 from hostagent.facts.kubelet import ReservedMemory
 from tests.cpu import within
 from tests.parsers import PIECES
@@ -33,7 +33,7 @@ def judged(config=None, *drops, flags=(), version="1.35.4", machine=MACHINE, env
     if drops:
         files += [(f"/d/{number}.conf", HEAD + body) for number, body in enumerate(drops)]
         words.append("--config-dir=/d")
-    return effective(Told(version, tuple(words), tuple(files), environment), machine)
+    return effective(KubeletInputs(version, tuple(words), tuple(files), environment), machine)
 
 
 def test_a_kubelet_without_files_has_the_defaults_and_no_thresholds():
@@ -130,7 +130,7 @@ def test_what_could_not_be_read_is_no_answer():
     gap = Unread("denied", "open /c: permission denied")
     assert judged(gap).state == gap
     assert judged(gap).config == gap
-    view = effective(Told("1.35.4", Unread("error", "cut"), ()), MACHINE)
+    view = effective(KubeletInputs("1.35.4", Unread("error", "cut"), ()), MACHINE)
     assert (view.state, view.config) == (Unread("error", "cut"), Unread("error", "cut"))
     missing = judged(Unread("absent", "no /c"))
     assert missing.state == "rejected"
@@ -195,7 +195,7 @@ def test_any_values_have_an_answer(pairs, words, minor):
     )
     files = (("/c", document), ("/d/1.conf", document))
     for flags in (("--config=/c",), ("--config=/c", "--config-dir=/d", *words)):
-        view = effective(Told(f"1.{minor}.0", flags, files), MACHINE)
+        view = effective(KubeletInputs(f"1.{minor}.0", flags, files), MACHINE)
         assert isinstance(view.state, Unread) or view.state in {"accepted", "rejected"}
         assert isinstance(view.state, Unread) or (view.error == "") == (view.state == "accepted")
 
@@ -211,7 +211,7 @@ def test_any_values_have_an_answer(pairs, words, minor):
 @within(5)
 def test_any_bytes_have_an_answer(contents):
     files = tuple((f"/d/{number}.conf", data) for number, data in enumerate(contents))
-    assert effective(Told("1.35.0", ("--config=/c", "--config-dir=/d"), files), MACHINE).state in {"accepted", "rejected"}
+    assert effective(KubeletInputs("1.35.0", ("--config=/c", "--config-dir=/d"), files), MACHINE).state in {"accepted", "rejected"}
 
 
 def test_the_cases_of_the_real_kubelet_have_an_answer_in_every_version():
@@ -221,4 +221,4 @@ def test_the_cases_of_the_real_kubelet_have_an_answer_in_every_version():
             (path, data if isinstance(data, bytes) else data.encode()) for path, data in files.items() if isinstance(data, str | bytes)
         )
         for minor in (OLDEST, 31, 33, NEWEST):
-            assert not isinstance(effective(Told(f"1.{minor}.0", flags, read), MACHINE).judged_as, Unread)
+            assert not isinstance(effective(KubeletInputs(f"1.{minor}.0", flags, read), MACHINE).judged_as, Unread)

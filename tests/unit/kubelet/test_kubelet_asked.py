@@ -10,7 +10,7 @@ import time
 import pytest
 
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.domains.kubelet.config.effective import Machine, Told, effective
+from hostagent.domains.kubelet.config.effective import KubeletInputs, Machine, effective
 from hostagent.domains.kubelet.read_configz import ask, parse_configz
 from hostagent.domains.kubelet.read_differences import differences, read_differences
 from hostagent.engine.pipeline import policy_of, prepare
@@ -114,7 +114,7 @@ def test_what_is_no_configz_is_refused(data):
 
 def config(*flags):
     nowhere = Unread("not-recorded", "")
-    return effective(Told("1.35.4", flags, ()), Machine(*[nowhere] * len(Machine._fields))).config
+    return effective(KubeletInputs("1.35.4", flags, ()), Machine(*[nowhere] * len(Machine._fields))).config
 
 
 def test_fields_that_differ_are_named():

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.domains.kubelet.read_allocations import parse_checkpoint, read_given, read_state_file, read_state_files
+from hostagent.domains.kubelet.read_allocations import parse_checkpoint, read_allocations, read_state_file, read_state_files
 from hostagent.domains.kubelet.state_file import MAX_BYTES, parse_cpu_state, parse_memory_state
 from hostagent.facts.kubelet import Device, MemoryBlock
 from hostagent.testing import host
@@ -17,7 +17,7 @@ TABLE = {"total": 2048, "systemReserved": 512, "allocatable": 1536, "reserved": 
 
 def given(files, *, runs=False):
     source = host(files)
-    return read_given(source, ROOT, read_state_files(source, ROOT), runs=runs)
+    return read_allocations(source, ROOT, read_state_files(source, ROOT), runs=runs)
 
 
 # Sums that the kubelet's own tests hold (pkg/kubelet/cm/cpumanager/state, memorymanager/state, state_checkpoint_test.go).

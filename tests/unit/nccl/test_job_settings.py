@@ -59,7 +59,7 @@ def test_a_host_without_any():
 def test_without_an_environment_no_home_is_asked_for():
     asked = []
     host = Host({ETC: b"NCCL_DEBUG=INFO\n"})
-    source = Source(host, heard=lambda question, _: asked.append(question))
+    source = Source(host, on_answer=lambda question, _: asked.append(question))
     assert [one.name for one in read_settings(source, (library("2.21.5"),))] == ["NCCL_DEBUG"]
     assert asked == [("environment",), ETC]
 
@@ -236,7 +236,7 @@ def test_raw_filtered_and_redacted_give_one_fact(job, conf, home, there):
     }
     host = Host({**files, **{("stat", path): FILE for path in there}}, lines(job))
     heard = {}
-    source = Source(host, heard=heard.__setitem__)
+    source = Source(host, on_answer=heard.__setitem__)
     raw = fact(source)
     used = without_job_people(
         {question(*asked): encode(answer) for asked, answer in kept(heard, "live", lambda text: text).items()}, b"key"

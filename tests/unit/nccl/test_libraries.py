@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.core.unread import Unread
-from hostagent.domains.nccl.read_libraries import read_found, read_libraries, read_plugins
+from hostagent.domains.nccl.read_libraries import read_candidates, read_libraries, read_plugins
 from hostagent.domains.nccl.read_nccl import read_nccl
 from hostagent.engine.questions import live_backend
 from hostagent.facts.nccl import NcclLibrary
@@ -30,7 +30,7 @@ def read(files, job=None, kind="live"):
 
 
 def read_from(source):
-    found = read_found(source)
+    found = read_candidates(source)
     libraries = read_libraries(source, found)
     return libraries, read_plugins(source, found, libraries)
 
@@ -254,8 +254,8 @@ def tree(tmp_path):
 
 def versions(tree, job=None):
     early = {("environment",): job} if job else {}
-    source = Source(live_backend(str(tree), "image"), answers=early)
-    found = read_libraries(source, read_found(source))
+    source = Source(live_backend(str(tree), "image"), cached=early)
+    found = read_libraries(source, read_candidates(source))
     return [one.version for one in found]
 
 
@@ -313,7 +313,7 @@ def test_cycles_fifos_and_links_out_of_the_tree(tree):
     os.symlink("../" * 30 + "etc/hostname", lib / "libnccl-out.so")
     os.symlink(".", tree / "usr/local/nccl/libs")
     source = Source(live_backend(str(tree), "image"))
-    found = read_found(source)
+    found = read_candidates(source)
     assert isinstance(found, Unread)  # a link without an end is not a link that leads nowhere
     os.unlink(lib / "libnccl-a.so")
     os.unlink(lib / "libnccl-b.so")
@@ -339,14 +339,14 @@ def test_thousands_of_links_to_one_file_are_too_much_to_look_at(tree):
     for number in range(600):
         os.symlink("libnccl.so.2", tree / f"usr/local/nccl/lib/libnccl-{number}.so")
     source = Source(live_backend(str(tree), "image"))
-    assert "more than 500" in read_found(source).detail
+    assert "more than 500" in read_candidates(source).detail
 
 
 def test_thousands_of_directories_are_too_much_to_look_at(tree):
     for number in range(3000):
         (tree / f"opt/{number}").mkdir(parents=True)
     source = Source(live_backend(str(tree), "image"))
-    assert "more than 2000" in read_found(source).detail
+    assert "more than 2000" in read_candidates(source).detail
 
 
 @given(st.text(alphabet="/$:;.lib ORIGIN{}\x00\x1b\ufffd", max_size=60))

@@ -52,7 +52,7 @@ def test_raw_filtered_and_redacted_give_one_fact(files, job):
     environment = {} if job is None else parse_environment("".join(f"{name}={value}\n" for name, value in job.items()).encode())
     heard = {}
     backend = TreeBackend({**files, "/etc/ld.so.cache": CACHE, "environment": environment})
-    raw = fact(Source(backend, heard=heard.__setitem__))
+    raw = fact(Source(backend, on_answer=heard.__setitem__))
     found = {question(*asked): encode(answer) for asked, answer in kept(heard, "live", lambda text: text).items()}
     used = without_job_people(found, b"key")
     for answers in (used, redacted(used, b"other")):
@@ -70,7 +70,7 @@ def test_a_tape_has_a_librarys_words_and_no_byte_of_it():
     library = nccl_library("2.28.9", needed=("libc.so.6",)) + b"\x90s3cret code" * 1000
     heard = {}
     backend = TreeBackend({f"{LIB}/libnccl.so.2": library, "environment": {}})
-    (one,) = fact(Source(backend, heard=heard.__setitem__)).libraries
+    (one,) = fact(Source(backend, on_answer=heard.__setitem__)).libraries
     asked = ("nccl_library", f"{LIB}/libnccl.so.2")
     assert heard[asked] == {
         "version": "2.28.9", "cuda": "12.9", "needed": ["libc.so.6"], "paths": [], "symbols": ["ncclCommInitRank", "ncclGetVersion"],

@@ -12,7 +12,7 @@ from hostagent.domains.network.read_rdma_worker import RDMA
 from hostagent.sandbox import landlock
 from hostagent.sandbox import library_sandbox as cage_module
 from hostagent.sandbox.library_sandbox import enter
-from hostagent.sandbox.privileges import forbid_new_privileges, renounce
+from hostagent.sandbox.privileges import drop_privileges, forbid_new_privileges
 from tests.attack.spaces import NOBODY, become, start
 
 pytestmark = [
@@ -145,7 +145,7 @@ def test_nodes_that_are_not_everybodys_cost_as_little_as_they_can(inside, tmp_pa
     os.chown(node, 0, gid)
 
     def renounced():
-        kept = renounce(["sys_admin"], ["/nvidiactl"], [])
+        kept = drop_privileges(["sys_admin"], ["/nvidiactl"], [])
         assert (kept.capabilities[1:], kept.is_alone) == (("dac_override",) if overrides else (), not overrides)
         assert os.getgroups() == ([gid] if gid and not overrides else [])
         os.close(os.open("/nvidiactl", os.O_RDWR))
@@ -158,7 +158,7 @@ def test_a_library_that_root_alone_can_read_is_read(inside, library, tmp_path, m
     (tmp_path / "lib").chmod(mode)
 
     def renounced():
-        kept = renounce(["sys_admin"], [], [library])
+        kept = drop_privileges(["sys_admin"], [], [library])
         assert kept.capabilities == (("sys_admin",) if mode == 0o755 else ("sys_admin", "dac_read_search"))
         assert readable(library)
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.core.unread import Unread
+from hostagent.domains.system.distributions import ARCHITECTURES, DISTRIBUTIONS, repository
 from hostagent.domains.system.read_os import parse_elf_machine, parse_selinux_config, read_os
-from hostagent.domains.system.tables.distributions import ARCHITECTURES, DISTRIBUTIONS, repository
 from hostagent.testing import host
 
 UBUNTU = {"id": "ubuntu", "version_id": "24.04", "id_like": "debian", "pretty_name": "Ubuntu 24.04.2 LTS"}

@@ -7,7 +7,7 @@ from hostagent.domains.kubelet.config.schema import Fields
 from hostagent.domains.kubelet.tables.defaults import HELD
 from hostagent.facts.kubelet import KubeletConfig, Pairs, ReservedMemory
 
-#: What a field is that is empty, by how it is shown.
+#: The empty value of a field, by how it is shown.
 _EMPTY: dict[str, Any] = {"s": "", "i": 0, "b": False, "d": 0, "p": {}, "l": [], "m": []}
 
 
@@ -16,7 +16,7 @@ def canonical(config: Fields) -> KubeletConfig:
 
 
 def origins(origin: dict[str, str]) -> Pairs:
-    """By field of those that the facts hold, who set it."""
+    """The origin of each field that the facts hold."""
     return tuple(sorted((field, origin.get(field, "default")) for _, field, _ in HELD))
 
 

@@ -1,4 +1,4 @@
-"""What the kubelet fills in where nobody says otherwise."""
+"""The kubelet's defaults for fields that are not set."""
 
 import functools
 from typing import Any

@@ -1,4 +1,4 @@
-"""The file of --config and the drop-ins of --config-dir: which the kubelet takes, and what it says of those it does not."""
+"""The file of --config and the drop-ins of --config-dir: which the kubelet accepts, and its errors for others."""
 
 # A --config-dir that is itself a link is not walked, a link in it to a directory neither; a directory called x.conf is
 # (filepath.WalkDir). At most 100 levels and 200,000 values with those of aliases; beyond that the configuration is unread, not
@@ -13,22 +13,22 @@ from hostagent.domains.kubelet.config.golang import quoted
 from hostagent.domains.kubelet.config.values import Members, TooLargeError, again, as_json, kind_of, parse_go_json, plain, twice
 from hostagent.domains.kubelet.tables.defaults import API_VERSION, KIND, OTHER_KINDS
 
-#: A document that did not decode is kept as this and the error.
+#: A document that did not decode is recorded as this and the error.
 _KEPT_ERROR = b"\0"
-#: A member that a kept document may begin with: what a strict reading found wrong.
+#: A member that a recorded document may begin with: the errors of strict parsing.
 _STRICT = "\0strict"
 _SPACE = b" \t\n\v\f\r\x85\xa0"
 
 
 class Document(NamedTuple):
-    """`strict`: what only a strict reading finds wrong."""
+    """`strict`: errors of strict parsing only."""
 
     value: Any
     strict: tuple[str, ...]
 
 
 def parse_document(data: bytes) -> Document:
-    """JSON where the first letter is a brace, else YAML; raises ``ValueError`` in the reader's words, ``TooLargeError``.
+    """JSON where the first letter is a brace, else YAML; raises ``ValueError`` in the parser's words, ``TooLargeError``.
 
     >>> parse_document(b'{"maxPods": 1, "maxPods": 2}').strict
     ('duplicate field "maxPods"',)
@@ -51,14 +51,14 @@ def parse_document(data: bytes) -> Document:
 
 @functools.lru_cache(maxsize=8)
 def parsed(data: bytes) -> Document:
-    """One reading for all who ask, and all versions by whose rules it is judged; nobody changes it."""
+    """Cached: parsed once for all callers and all versions; not to be modified."""
     return parse_document(data)
 
 
 def _kept_strict(text: Any) -> tuple[str, ...]:
     try:
         return (bytes.fromhex(str(text)[1:]).decode("utf-8", "replace"),)
-    except ValueError:  # somebody's own member
+    except ValueError:  # a member of the document itself
         return ()
 
 
@@ -76,7 +76,7 @@ def decode_error(data: bytes) -> str:
 
 
 def document_bytes(document: Document) -> bytes:
-    r"""A document that `parse_document` reads as this one: JSON, with what a strict reading found wrong in YAML, in hexadecimal.
+    r"""A document that `parse_document` reads as this one: JSON, with the errors of strict parsing of YAML in hexadecimal.
 
     >>> parse_document(document_bytes(parse_document(b"a: 1\na: 2\n"))).strict
     ('yaml: unmarshal errors:\n  line 2: key "a" already set in map',)
@@ -88,7 +88,7 @@ def document_bytes(document: Document) -> bytes:
 
 
 def documents_of(path: str, data: bytes) -> Document:
-    """The file of --config, checked for what it is; raises ``ValueError``. Unknown and repeated fields are no mistake in it."""
+    """The file of --config, with its kind checked; raises ``ValueError``. Unknown and repeated fields are allowed in it."""
     if not data:
         raise ValueError(f'kubelet config file "{path}" was empty')
     try:
@@ -112,7 +112,7 @@ def _typed(data: bytes) -> tuple[Document, str, str]:
 
 
 def dropin_of(path: str, content: bytes | Unread, *, by_name: bool) -> dict[str, Any]:
-    """A drop-in as a patch; raises ``ValueError``. Repeated fields are a mistake in it, unknown ones are not.
+    """A drop-in as a patch; raises ``ValueError`` for repeated fields, not for unknown ones.
 
     `by_name`: versions from which a drop-in must have the right apiVersion and kind; before, any kind will do.
     """
@@ -161,7 +161,7 @@ def _what(value: Any) -> tuple[str, str]:
 
 
 def _exactly(value: Any) -> tuple[str, str]:
-    """ApiVersion and kind as they are written, of what `_what` could be told of."""
+    """ApiVersion and kind as written; raises as `_what` does."""
     _what(value)
     last = dict(value or ())
     group, kind = last.get("apiVersion"), last.get("kind")

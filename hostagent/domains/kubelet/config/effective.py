@@ -18,36 +18,36 @@ from hostagent.core.unread import Unread, UnreadError
 from hostagent.domains.kubelet.config.canonical import canonical, origins
 from hostagent.domains.kubelet.config.flags import FlagError
 from hostagent.domains.kubelet.config.gates import UnknownNameError
-from hostagent.domains.kubelet.config.load import Given, Loaded, given, load
+from hostagent.domains.kubelet.config.load import KnownInputs, Loaded, known_inputs, load
 from hostagent.domains.kubelet.config.managers import managed
-from hostagent.domains.kubelet.config.model import Effective, Machine, Told
+from hostagent.domains.kubelet.config.model import Effective, KubeletInputs, Machine
 from hostagent.domains.kubelet.config.restart import refused
 from hostagent.domains.kubelet.config.validation import validated
 from hostagent.domains.kubelet.config.values import TooLargeError
-from hostagent.domains.kubelet.tables.versions import NEWEST, OLDEST
+from hostagent.domains.kubelet.tables.defaults import NEWEST, OLDEST
 
-__all__ = ["Effective", "Machine", "Told", "effective"]
+__all__ = ["Effective", "KubeletInputs", "Machine", "effective"]
 
 _VERSION = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})")
 _MAX_ERROR = 2000
 
 
 class _Judged(NamedTuple):
-    """What one minor version makes of it. `error`: why it does not start, "" where it does."""
+    """The result by one minor version's rules. `error`: why the kubelet does not start, "" where it does."""
 
     error: str
-    by_name: bool  # it does not know a name, which another version may know
+    by_name: bool  # rejected for an unknown name, which another version may know
     loaded: Loaded | None
     files: list[tuple[str, str]] | Unread
 
 
-def effective(told: Told, machine: Machine) -> Effective:
-    """What the kubelet that is told this makes of it on this machine. Pure."""
-    minor, judged_as = _rules(told.version)
+def effective(inputs: KubeletInputs, machine: Machine) -> Effective:
+    """The effective configuration of a kubelet with these inputs on this machine. Pure."""
+    minor, judged_as = _rules(inputs.version)
     try:
-        words = given(told)
-        judged = _judge(words, machine, minor)
-        doubt = judged_as != "" and judged.error != "" and not _certain(judged, judged_as, words, machine)
+        known = known_inputs(inputs)
+        judged = _judge(known, machine, minor)
+        doubt = judged_as != "" and judged.error != "" and not _certain(judged, judged_as, known, machine)
     except UnreadError as error:
         gap = error.unread
         return Effective(gap, gap, gap, gap, judged_as, gap)
@@ -63,7 +63,7 @@ def effective(told: Told, machine: Machine) -> Effective:
 
 
 def _rules(version: str | Unread) -> tuple[int, str]:
-    """Whose rules it is read by, and what to say of that.
+    """The minor version whose rules apply, and `judged_as`.
 
     >>> _rules("v1.34.2-eks-1"), _rules("1.99.0"), _rules("1.20.1"), _rules(Unread("denied"))[1]
     ((34, ''), (37, 'newer'), (29, 'older'), 'unknown')
@@ -79,17 +79,17 @@ def _rules(version: str | Unread) -> tuple[int, str]:
     return minor, ""
 
 
-def _certain(judged: _Judged, judged_as: str, words: Given, machine: Machine) -> bool:
-    """Of a version that is not known: whether it refuses what each known one refuses, and not for a name that it may know."""
+def _certain(judged: _Judged, judged_as: str, known: KnownInputs, machine: Machine) -> bool:
+    """Whether an unknown version rejects it too: every known one does, and not for a name that another version may know."""
     if judged.by_name and judged_as != "unknown":
         return False
-    return all(_judge(words, machine, minor).error for minor in range(OLDEST, NEWEST + 1))
+    return all(_judge(known, machine, minor).error for minor in range(OLDEST, NEWEST + 1))
 
 
-def _judge(words: Given, machine: Machine, minor: int) -> _Judged:
+def _judge(known: KnownInputs, machine: Machine, minor: int) -> _Judged:
     loaded = None
     try:
-        loaded = load(words, minor)
+        loaded = load(known, minor)
         validated(loaded.config, loaded.gates)
         with_cpus = managed(loaded.config, loaded.gates, machine)
         shown = loaded._replace(config={**with_cpus.config, "systemReserved": _as_shown(loaded, with_cpus.config)})
@@ -104,5 +104,5 @@ def _judge(words: Given, machine: Machine, minor: int) -> _Judged:
 
 
 def _as_shown(loaded: Loaded, config: dict[str, object]) -> object:
-    """The kubelet changes the map that it serves; one that it makes itself it does not serve."""
+    """`systemReserved` as configz serves it: changed where it was set, and not where the kubelet created it."""
     return config.get("systemReserved") if loaded.config.get("systemReserved") is not None else None

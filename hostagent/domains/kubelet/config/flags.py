@@ -1,4 +1,4 @@
-"""The kubelet's command line: which flags it knows by version, what they set, how it refuses them."""
+"""The kubelet's command line: its flags by version, the fields they set, and its errors."""
 
 import functools
 import ipaddress
@@ -9,14 +9,14 @@ from hostagent.domains.kubelet.config.golang import number, parse_duration, quot
 from hostagent.domains.kubelet.config.quantity import Quantity, parse_quantity
 from hostagent.domains.kubelet.config.rows import holds, rows_of
 from hostagent.domains.kubelet.config.schema import Fields
+from hostagent.domains.kubelet.tables.defaults import NEWEST
 from hostagent.domains.kubelet.tables.flags import FLAGS, SHORT
-from hostagent.domains.kubelet.tables.versions import NEWEST
 
 _BITS = {"i32": 32, "i64": 64, "u32": 33}
 
 
 class Flag(NamedTuple):
-    """A flag that stands on the command line."""
+    """A flag on the command line."""
 
     name: str
     kind: str
@@ -25,7 +25,7 @@ class Flag(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """What a reader needs of a command line, "" for what is not given."""
+    """The paths that a reader needs from a command line, "" for a missing flag."""
 
     config: str
     config_dir: str
@@ -100,7 +100,7 @@ def _shorthand(word: str, rest: list[str], minor: int) -> Flag:
 
 
 def paths_of(words: tuple[str, ...]) -> Paths:
-    """Where the flags say that configuration and state lie; of a command line that is refused, what stands in it anyway."""
+    """Paths of configuration and state by the flags, also for a command line that the kubelet rejects."""
     found = {"config": "", "config-dir": "", "root-dir": ""}
     following = ""
     for word in words:

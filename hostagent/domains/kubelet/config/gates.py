@@ -1,4 +1,4 @@
-"""Feature gates of one minor version: which it knows, which are on, what it says when one cannot be set."""
+"""Feature gates of one minor version: those it knows, those that are on, and its errors for those that cannot be set."""
 
 import functools
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ def _needs(minor: int) -> tuple[tuple[str, str], ...]:
 
 
 class Gates(NamedTuple):
-    """What is set, of the gates of a minor version."""
+    """The feature gates that are set, by the rules of a minor version."""
 
     minor: int
     set_to: Mapping[str, bool] = {}

@@ -1,4 +1,4 @@
-"""How Go reads and prints what a kubelet is configured with: words, numbers, durations, sets of CPUs."""
+"""How Go parses and prints values of a kubelet's configuration: strings, numbers, durations, sets of CPUs."""
 
 import re
 from typing import NamedTuple
@@ -56,7 +56,7 @@ def whole(text: str, base: int = 10) -> int | None:
 
 
 def _based(digits: str) -> tuple[int, str]:
-    """Base and digits of a literal; underscores stand between digits only."""
+    """Base and digits of a literal; underscores are allowed between digits only."""
     bases = {"0x": 16, "0b": 2, "0o": 8}
     prefix = digits[:2].lower()
     base, rest = (

@@ -1,7 +1,7 @@
-"""YAML as the kubelet reads it: YAML 1.1 with the words of Go's reader, the first document alone, keys made text.
+"""YAML as the kubelet reads it: YAML 1.1 with the errors of Go's parser, the first document only, keys converted to strings.
 
-The rules are those of go.yaml.in/yaml v2 and sigs.k8s.io/yaml: ``on`` and ``y`` are true, ``010`` is 8, a date is text, a key that stands
-twice has its last value and is an error in a strict reading only.
+The rules are those of go.yaml.in/yaml v2 and sigs.k8s.io/yaml: ``on`` and ``y`` are true, ``010`` is 8, a date is text, a repeated
+key has its last value and is an error in strict parsing only.
 """
 
 import base64
@@ -33,7 +33,7 @@ _MAX_VALUES, _MAX_TEXT = 200_000, 4_000_000
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Tells plain scalars from others and resolves nothing."""
+    """Marks plain scalars and resolves nothing."""
 
 
 _Loader.yaml_implicit_resolvers = {}

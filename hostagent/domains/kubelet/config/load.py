@@ -14,12 +14,11 @@ from hostagent.domains.kubelet.config.defaults import defaulted
 from hostagent.domains.kubelet.config.documents import Document, documents_of, dropin_of
 from hostagent.domains.kubelet.config.flags import Flag, applied, checked, parse_flags
 from hostagent.domains.kubelet.config.gates import Gates
-from hostagent.domains.kubelet.config.model import Told
+from hostagent.domains.kubelet.config.model import KubeletInputs
 from hostagent.domains.kubelet.config.schema import Fields, decode, schema_of
 from hostagent.domains.kubelet.config.values import again, merged
 from hostagent.domains.kubelet.config.written import written
-from hostagent.domains.kubelet.tables.defaults import EVICTION_HARD, LABEL_NAMESPACES, LABELS
-from hostagent.domains.kubelet.tables.versions import DROPINS, DROPINS_VARIABLE, MERGES_BY_NAME
+from hostagent.domains.kubelet.tables.defaults import DROPINS, DROPINS_VARIABLE, EVICTION_HARD, LABEL_NAMESPACES, LABELS, MERGES_BY_NAME
 
 _INITIAL = "failed to set feature gates from initial flags-based config: "
 
@@ -33,34 +32,34 @@ class Loaded(NamedTuple):
     flags: tuple[Flag, ...]
 
 
-class Given(NamedTuple):
-    """The words of a command line, and the files that it names."""
+class KnownInputs(NamedTuple):
+    """`KubeletInputs` with a known command line."""
 
     words: tuple[str, ...]
     files: tuple[tuple[str, bytes | Unread], ...]
     environment: dict[str, str]
 
 
-def given(told: Told) -> Given:
+def known_inputs(inputs: KubeletInputs) -> KnownInputs:
     """Raises ``UnreadError`` where the command line is not known."""
-    return Given(need(told.flags), told.files, dict(told.environment))
+    return KnownInputs(need(inputs.flags), inputs.files, dict(inputs.environment))
 
 
-def load(told: Given, minor: int) -> Loaded:
+def load(inputs: KnownInputs, minor: int) -> Loaded:
     """Raises ``ValueError`` in the kubelet's words where it would not start, ``UnreadError`` for a file that could not be read."""
-    flags = parse_flags(told.words, minor)
+    flags = parse_flags(inputs.words, minor)
     checked(flags)
     _ends_at_once(flags)
     last = {flag.name: flag.value for flag in flags}
     config, origin = applied(flags, defaulted({}, Gates(minor))), dict[str, str]()
     gates = _gates(Gates(minor), config)
     _check_labels(flags)
-    files = list(told.files)
+    files = list(inputs.files)
     if last.get("config"):
         path, content = files.pop(0) if files else (last["config"], Unread("error", "the reader named no such file"))
         config = _from_file(path, content, gates, origin)
     if last.get("config-dir"):
-        if minor < DROPINS and DROPINS_VARIABLE not in told.environment:
+        if minor < DROPINS and DROPINS_VARIABLE not in inputs.environment:
             raise ValueError(
                 f"flag {last['config-dir']} specified but environment variable {DROPINS_VARIABLE} not set, cannot start kubelet"
             )

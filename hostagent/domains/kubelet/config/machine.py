@@ -1,4 +1,4 @@
-"""What the kubelet finds on its machine when it starts: NUMA nodes, CPUs, its own state files."""
+"""The machine as the kubelet finds it at its start: NUMA nodes, CPUs, its own state files."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from hostagent.facts.topology import NumaNode, Topology
 
 
 def machine_of(known: Callable[[type], Any], states: StateFiles) -> Machine:
-    """By the facts that have been read."""
+    """The machine from facts that were read before."""
     topology: Topology | Unread = known(Topology)
     cores = then(topology, lambda one: one.cores)
     return Machine(

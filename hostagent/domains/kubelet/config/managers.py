@@ -29,7 +29,7 @@ Reserved = dict[str, Quantity]
 
 
 class Managed(NamedTuple):
-    """What the managers work with. `reserved_cpus` is None where the kubelet chooses them itself."""
+    """The managers' input. `reserved_cpus` is None where the kubelet chooses them itself."""
 
     config: Fields  # with kubeReserved and systemReserved as the kubelet changes them
     reserved_cpus: CpuRanges | None
@@ -37,7 +37,7 @@ class Managed(NamedTuple):
 
 
 def managed(config: Fields, gates: Gates, machine: Machine) -> Managed:
-    """Raises ``ValueError`` in the kubelet's words, in the order in which it looks."""
+    """Raises ``ValueError`` in the kubelet's words, checked in its order."""
     cpus = _reserved_cpus(config, machine)
     if cpus.size():
         config = _with_cpus_reserved(config, cpus.size())
@@ -74,7 +74,7 @@ def _reserved_cpus(config: Fields, machine: Machine) -> CpuRanges:
 
 
 def _with_cpus_reserved(config: Fields, size: int) -> Fields:
-    """They replace the numbers; a map that was not there is made where nobody sees it."""
+    """Replaces the CPU quantities by reservedSystemCPUs; a map created here is not in the served configuration."""
     result, kube, system = dict(config), config.get("kubeReserved"), config.get("systemReserved")
     if kube is not None:
         result["kubeReserved"] = {name: value for name, value in kube.items() if name != "cpu"}
@@ -134,15 +134,15 @@ def _topology_manager(config: Fields, gates: Gates, machine: Machine) -> None:
         raise ValueError(f"unsupported on machines with more than {most} NUMA Nodes")
 
 
-def _available(name: str, options: tuple[Option, ...], gates: Gates, told: str, gate: str) -> None:
+def _available(name: str, options: tuple[Option, ...], gates: Gates, label: str, gate: str) -> None:
     option = next((each for each in options if each.name == name), None)
     if option is None or option.alpha > gates.minor:
-        raise UnknownNameError(f"unknown {told} option: {quoted(name)}")
+        raise UnknownNameError(f"unknown {label} option: {quoted(name)}")
     if option.stable and option.stable <= gates.minor:
         return
     level = "Beta" if option.beta and option.beta <= gates.minor else "Alpha"
     if not gates.enabled(f"{gate}{level}Options"):
-        raise ValueError(f"{told} {level}-level Options not enabled, but option {quoted(name)} provided")
+        raise ValueError(f"{label} {level}-level Options not enabled, but option {quoted(name)} provided")
 
 
 def _flag_of(name: str, text: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a kubelet is told, what it finds, and what it makes of that: the shapes of the configuration engine."""
+"""Inputs and result of the kubelet configuration model."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ from hostagent.domains.kubelet.config.states import StateFile
 from hostagent.facts.kubelet import KubeletConfig, Pairs
 
 
-class Told(NamedTuple):
-    """What one kubelet is started with.
+class KubeletInputs(NamedTuple):
+    """The command line, files and environment of one kubelet.
 
     `files` begins with the file of --config, where the flags name one; the drop-ins of --config-dir follow in the order of the walk
-    (`files.py`). A file or a directory that is not there, or that cannot be read, stands in its place as ``Unread``.
+    (`read_files.py`). A file or directory that is missing or cannot be read is ``Unread`` in its place.
     """
 
     version: str | Unread  # 1.34.2, v1.31.1-eks-1234567
@@ -29,7 +29,7 @@ class MachineNode(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """What the kubelet finds when it starts."""
+    """The machine and the state files as the kubelet finds them at its start."""
 
     nodes: tuple[MachineNode, ...] | Unread
     cpus: str | Unread  # cpulist of the CPUs that are online
@@ -39,7 +39,7 @@ class Machine(NamedTuple):
 
 
 class Effective(NamedTuple):
-    """What that kubelet makes of it."""
+    """The resulting configuration, or why the kubelet rejects it."""
 
     state: str | Unread  # accepted, rejected
     error: str | Unread  # why it would not start, "" otherwise

@@ -11,7 +11,7 @@ _BINARY_NAMES = {0: ""} | {exponent // 10: name for name, exponent in POWERS_OF_
 _LETTERS = frozenset("eEinumkKMGTP")
 _DIGITS = frozenset("0123456789")
 _MAX_INT64 = 2**63 - 1
-#: Of a number of more digits the rest is taken as zeros: nothing that a host has is told apart by them.
+#: Further digits count as zeros: no real quantity differs only there.
 _MAX_DIGITS = 400
 #: A power of ten beyond this is as good as any.
 _MAX_EXPONENT = 1000
@@ -66,7 +66,7 @@ class _Parts(NamedTuple):
         return len(self.number) + len(self.fraction) <= 18 and self.exponent() >= -9
 
     def kept(self, text: str, mantissa: int) -> str:
-        """The text itself, where Kubernetes takes it for canonical without another look; else ""."""
+        """The text itself, where Kubernetes takes it as canonical without parsing; else ""."""
         if not self.quick():
             return ""
         if self.form == "binary":

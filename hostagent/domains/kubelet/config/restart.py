@@ -1,4 +1,4 @@
-"""State files that a kubelet refuses when it starts: what it wrote before no longer fits its configuration or the machine."""
+"""State files that a kubelet rejects at its start, because they no longer fit its configuration or the machine."""
 
 from hostagent.core.unread import Unread, need
 from hostagent.domains.kubelet.config.golang import CpuRanges, parse_cpuset, quoted
@@ -13,7 +13,7 @@ _CORRUPT = "checkpoint is corrupted"
 
 
 def refused(managed: Managed, machine: Machine, *, memory_manager: bool) -> "list[tuple[str, str]] | Unread":
-    """File and what the kubelet says of it; ``Unread`` where a file could not be read."""
+    """Pairs of file and the kubelet's error; ``Unread`` where a file could not be read."""
     found = []
     for name, state, judge in ((CPU_FILE, machine.cpu_state, _cpu), (MEMORY_FILE, machine.memory_state, _memory)):
         if isinstance(state, Unread):

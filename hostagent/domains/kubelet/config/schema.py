@@ -57,7 +57,7 @@ def schema_of(minor: int) -> Schema:
 
 
 class Decoded(NamedTuple):
-    """`error` is what Go's decoder says of the first value that does not fit, "" otherwise."""
+    """`error` is that of Go's decoder for the first value that does not fit, "" otherwise."""
 
     fields: Fields
     error: str
@@ -82,7 +82,7 @@ def decode(schema: Schema, document: Any, into: Fields, *, folded: bool) -> Deco
 
 
 def zero(kind: str) -> Any:
-    """The value of a field that nobody has set."""
+    """The value of a field that is not set."""
     return None if kind[0] in "*[{" else {} if kind[0] == ":" else _ZEROS[kind]
 
 

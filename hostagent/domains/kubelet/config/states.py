@@ -1,4 +1,4 @@
-"""The two state files of a kubelet, of a host's answers: pods and containers are not in them."""
+"""The two state files of a kubelet, as a source answers them: without pods and containers."""
 
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ class StateNode(NamedTuple):
 
 
 class StateBlock(NamedTuple):
-    """What one container has."""
+    """The memory of one container."""
 
     nodes: tuple[int, ...]
     resource: str

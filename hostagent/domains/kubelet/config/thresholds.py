@@ -10,7 +10,7 @@ from hostagent.domains.kubelet.tables.defaults import SIGNALS
 
 
 def threshold(pairs: dict[str, str] | None, machine: Machine) -> Quantity | None:
-    """What memory.available of evictionHard reserves; None where it is a share of the memory, and that is not known."""
+    """The memory that memory.available of evictionHard reserves; None for a share of an unknown total."""
     left: Quantity | None = ZERO
     for signal, text in sorted((pairs or {}).items()):
         value = _statement(signal, text)

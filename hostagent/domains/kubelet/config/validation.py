@@ -1,4 +1,4 @@
-"""What the kubelet checks of its configuration before it looks at the machine, in its order and its words."""
+"""The kubelet's validation of its configuration, before it looks at the machine, in its order and with its errors."""
 
 # More than 65,535 pods are refused because of user namespaces (measured, 1.35.4).
 
@@ -48,7 +48,7 @@ _RANGES: tuple[tuple[str, str, int, int, str, bool], ...] = (
 
 
 def validated(config: Fields, gates: Gates) -> None:
-    """Raises ``ValueError`` with all that is wrong."""
+    """Raises ``ValueError`` with all errors."""
     _check_logging(config)
     errors = [*_early(config, gates), *_topology(config), *_shutdown(config, gates), *_by_gate(config, gates)]
     errors += [*_enforced(config, gates), *_images(config, gates), *_reserved(config), *_users(config), *_rest(config, gates)]

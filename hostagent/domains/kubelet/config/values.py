@@ -1,25 +1,25 @@
-"""Documents as the kubelet has them once they are JSON: members in order, keys that stand twice kept."""
+"""Documents as the kubelet has them once they are JSON: members in order, with repeated keys."""
 
 import json
 from typing import Any, NoReturn
 
 _MAX_DIGITS = 400
 MAX_DEPTH = 100
-#: Characters of a key in a path: it stands before all that is below it.
+#: Characters of a key in a path: a path repeats it for each value below.
 _MAX_KEY = 200
 
 
 class TooLargeError(ValueError):
-    """A document that is not read here, whatever the kubelet makes of it."""
+    """A document that is too large to be read here; the kubelet may accept it."""
 
 
 def again(error: ValueError, text: str) -> ValueError:
-    """The same error in more words; what is not read here needs none."""
+    """The same error with a prefix; `TooLargeError` stays as it is."""
     return error if isinstance(error, TooLargeError) else type(error)(text)
 
 
 class Members(list[tuple[str, Any]]):
-    """An object's members in order; a key may stand twice."""
+    """An object's members in order; keys may repeat."""
 
     def __repr__(self) -> str:
         return f"Members({super().__repr__()})"
@@ -32,7 +32,7 @@ class Real(str):
 
 
 def kind_of(value: Any) -> str:
-    """What Go calls it."""
+    """The kind in Go's terms."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float | Real):
@@ -104,7 +104,7 @@ def _refuse(word: str) -> NoReturn:
 
 
 def twice(value: Any, path: str = "") -> list[str]:
-    """Paths of the keys that stand twice in one object.
+    """Paths of the keys that are repeated in one object.
 
     >>> twice(Members([("a", Members([("b", 1), ("b", 2)]))]))
     ['a.b']

@@ -6,7 +6,7 @@ from hostagent.domains.kubelet.config.golang import printed
 from hostagent.domains.kubelet.config.schema import Fields, Schema
 from hostagent.domains.kubelet.tables.fields import ROOT
 
-#: Fields whose type keeps empty apart from absent only until they have a default.
+#: Fields of a type that separates empty from absent only until they have a default.
 _ALWAYS = frozenset({"d", "td", "q"})
 
 

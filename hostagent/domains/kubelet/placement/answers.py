@@ -1,4 +1,4 @@
-"""What the model answers."""
+"""Results of the model."""
 
 from typing import NamedTuple
 

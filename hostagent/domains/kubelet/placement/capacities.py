@@ -8,7 +8,7 @@ from hostagent.facts.kubelet import Device
 
 
 def capacity(node: Node) -> dict[str, Any]:
-    """The most GPUs of one NUMA node and of one pod under restricted, and what lies on each node. Unread where devices are."""
+    """The most GPUs of one NUMA node and of one pod under restricted, and the resources of each node. Unread where devices are."""
     if isinstance(node.devices, Unread):
         unknown = node.devices
         numbers = dict.fromkeys(

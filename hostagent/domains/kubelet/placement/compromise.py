@@ -1,4 +1,4 @@
-"""What hints have in common on machines with so many NUMA nodes that not every set of them can be looked at.
+"""The common part of hints on machines with too many NUMA nodes to try every set of them.
 
 With more than a few nodes every hint grows with its set: what fits a set fits each larger one. A set X is then what some hints have
 in common if every node outside X can be left out by one of the resources, and each resource still fits without the nodes that it

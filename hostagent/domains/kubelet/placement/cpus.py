@@ -1,4 +1,4 @@
-"""Which CPUs the static CPU manager takes: packed, spread over cores, or distributed over NUMA nodes."""
+"""The CPUs that the static CPU manager takes: packed, spread over cores, or distributed over NUMA nodes."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from hostagent.domains.kubelet.placement.masks import BUDGET, TooManyError
 
-#: Sets of nodes that may give what cannot be shared evenly: the kubelet looks at all of them, for each set that shares the load.
+#: Sets of nodes that may give the remainder: the kubelet tries all of them, for each set that shares the load.
 _MOST_REMAINDERS = 30_000
 
 
 class Cpu(NamedTuple):
-    """Where one logical CPU lies; a core is named after its lowest CPU."""
+    """The node, socket and core of one logical CPU; a core is named after its lowest CPU."""
 
     node: int
     socket: int
@@ -60,7 +60,7 @@ class CpuOptions(NamedTuple):
 
 
 class _Taking:
-    """One search: what is still free, and what has been taken."""
+    """One search: the free CPUs and the taken ones."""
 
     def __init__(self, topology: CpuTopology, available: Iterable[int], need: int) -> None:
         self.topology = topology
@@ -99,7 +99,7 @@ class _Taking:
         return self.nested("node", "socket") if self.nodes_first else self.ordered("socket")
 
     def cores(self) -> list[int]:
-        """By the order of what lies above them: sockets in nodes, or nodes in sockets."""
+        """Free cores, in the order of the levels above: sockets in nodes, or nodes in sockets."""
         level, groups = ("socket", self.sockets()) if self.nodes_first else ("node", self.nodes())
         places = self.topology.places
         counts = Counter(places[cpu].core for cpu in self.free)
@@ -109,7 +109,7 @@ class _Taking:
         return [core for group in groups for core in sorted(inside[group], key=lambda core: (counts[core], core))]
 
     def take_whole(self, numbers: list[int], groups: dict[int, frozenset[int]], size: int | None = None) -> None:
-        """Each group of which every CPU is free, as long as so many are needed. `size` is what counts as every."""
+        """Takes each group with all CPUs free, while as many are needed. `size`: the CPUs of a whole group."""
         free = [number for number in numbers if len(groups[number] & self.free) == (len(groups[number]) if size is None else size)]
         for number in free:
             if self.need >= len(groups[number]):
@@ -224,7 +224,7 @@ def _balanced(nodes: list[int], free: dict[int, int], size: int, need: int, grou
 
 
 def _remainder(combo: tuple[int, ...], after: dict[int, int], rest: int, group: int) -> tuple[float, tuple[int, ...]] | None:
-    """The balance that is left, and the nodes that give what cannot be shared evenly."""
+    """The resulting balance, and the nodes that give the remainder."""
     if rest == 0:
         return _deviation(after.values()), ()
     able = [node for node in combo if after[node] >= group]
@@ -233,13 +233,13 @@ def _remainder(combo: tuple[int, ...], after: dict[int, int], rest: int, group: 
         for subset in combinations(able, size):
             if sum(after[node] for node in subset) < rest:
                 continue
-            balance = _deviation(_given(after, subset, rest, group).values())
+            balance = _deviation(_after_remainder(after, subset, rest, group).values())
             if best is None or balance < best[0]:
                 best = (balance, subset)
     return best
 
 
-def _given(after: dict[int, int], subset: tuple[int, ...], rest: int, group: int) -> dict[int, int]:
+def _after_remainder(after: dict[int, int], subset: tuple[int, ...], rest: int, group: int) -> dict[int, int]:
     left = dict(after)
     while rest > 0:
         before = rest
@@ -247,7 +247,7 @@ def _given(after: dict[int, int], subset: tuple[int, ...], rest: int, group: int
             if rest > 0 and left[node] >= group:
                 left[node] -= group
                 rest -= group
-        if rest == before:  # nobody has a whole group left
+        if rest == before:  # no node has a whole group left
             break
     return left
 

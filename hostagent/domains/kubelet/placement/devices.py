@@ -11,7 +11,7 @@ from hostagent.facts.kubelet import Device
 
 
 class Pool:
-    """The devices of one resource, by their place in the order in which they are given."""
+    """The devices of one resource, by their place in the order in which they are allocated."""
 
     def __init__(self, resource: str, devices: list[Device]) -> None:
         self.resource = resource
@@ -81,24 +81,24 @@ class Pool:
         return next(enough, len(ids))
 
     def allocate(self, wanted: int, reusable: set[int], hint: Best) -> set[int]:
-        """The devices given, the reusable ones first, then those on the hint's nodes. Raises `RefusedError` and ``UnreadError``."""
+        """The devices allocated, the reusable ones first, then those on the hint's nodes. Raises `RefusedError` and ``UnreadError``."""
         if self.unknown is not None:
             raise UnreadError(self.unknown)
         if not self.healthy:
             raise RefusedError(f"no {self.resource} is healthy")
         if wanted <= 0:
             return set()
-        given = set(sorted(reusable)[:wanted])
-        left = wanted - len(given)
+        allocated = set(sorted(reusable)[:wanted])
+        left = wanted - len(allocated)
         available = self.available
         if left > len(available):
             raise RefusedError(f"{left} of {self.resource} are asked for and {len(available)} are free")
         mask = hint.mask if hint.mask is not None and self.has_topology else 0
         aligned = {place for place in available if self.masks[place] & mask}
-        given |= set(sorted(aligned)[:left])
-        given |= set(sorted(available - given)[: wanted - len(given)])
-        self.taken |= given
-        return given
+        allocated |= set(sorted(aligned)[:left])
+        allocated |= set(sorted(available - allocated)[: wanted - len(allocated)])
+        self.taken |= allocated
+        return allocated
 
 
 def _counts(ids: tuple[int, ...], masks: list[int]) -> dict[int, int]:

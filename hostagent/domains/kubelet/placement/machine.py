@@ -1,4 +1,4 @@
-"""The managers of one kubelet in the state in which it is now."""
+"""The managers of one kubelet in their current state."""
 
 from functools import lru_cache
 from math import ceil
@@ -45,7 +45,7 @@ class Cpus:
             self.reserved = take(self.topology, every, ceil(chosen.reserved_milli / 1000), chosen.options) or set()
         self.reserved_cores = {cpu for one in self.reserved for cpu in self.topology.in_core[self.topology.places[one].core]}
         self.shared = every - self.reserved if chosen.options.strict_cpu_reservation else set(every)
-        self.shared -= given_cpus(node.given)
+        self.shared -= exclusive_cpus(node.given)
 
     @property
     def available(self) -> set[int]:
@@ -57,7 +57,7 @@ class Cpus:
         return len(self.shared - self.reserved_cores)
 
 
-def given_cpus(given: KubeletState | Unread) -> set[int]:
+def exclusive_cpus(given: KubeletState | Unread) -> set[int]:
     """Exclusive CPUs of containers; none where the kubelet has no such state. Raises ``UnreadError`` where that cannot be read."""
     if isinstance(given, Unread):
         if given.why in ("absent", "not-running"):
@@ -94,12 +94,12 @@ def memory_of(chosen: Settings, node: Node) -> Memory:
         allocatable = {name: size - reserved.get((one.id, name), 0) for name, size in (*sizes.items(), (MEMORY, left))}
         nodes[one.id] = NodeMemory(one.id, {name: max(0, size) for name, size in allocatable.items()})
     memory = Memory(nodes)
-    _put_given(memory, node.given)
+    _put_allocations(memory, node.given)
     return memory
 
 
-def _put_given(memory: Memory, given: KubeletState | Unread) -> None:
-    """What containers already have, by the manager's own state."""
+def _put_allocations(memory: Memory, given: KubeletState | Unread) -> None:
+    """Applies the allocations in the manager's own state."""
     if isinstance(given, Unread):
         if given.why not in ("absent", "not-running"):
             raise UnreadError(given)
@@ -117,7 +117,7 @@ def _put_given(memory: Memory, given: KubeletState | Unread) -> None:
 
 
 class Capacity:
-    """What the predicate counts: allocatable and requested, by resource; CPUs in thousandths."""
+    """Counts of the predicate: allocatable and requested, by resource; CPUs in thousandths."""
 
     def __init__(self, chosen: Settings, node: Node, pools: dict[str, Pool]) -> None:
         reserved = dict(chosen.reserved_bytes)

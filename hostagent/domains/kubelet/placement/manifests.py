@@ -15,7 +15,7 @@ _DEEP = 12
 _MOST_CONTAINERS = 250
 _MOST_VALUES = 20_000
 _MOST_PODS = 100
-#: Characters of a key in the place of a template: it stands before all that is below it.
+#: Characters of a key in the path of a template: a path repeats it for each value below.
 _MOST_KEY = 80
 
 
@@ -40,7 +40,7 @@ def pods_in(document: object, label: str) -> tuple[Pod, ...]:
 
 
 def _text(holder: Mapping[Any, Any], key: str) -> str:
-    """What stands there as a text; "" where it is something else, which may be large."""
+    """The value as a text; "" for anything but a string or a number, which may be large."""
     value = holder.get(key)
     return str(value) if isinstance(value, str | int | float) else ""
 
@@ -73,13 +73,13 @@ def _asks(pod: Pod) -> object:
 
 
 def _templates(document: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
-    """Every mapping with a list of containers, wherever it lies, with its path."""
+    """Every mapping with a list of containers at any depth, with its path."""
     stack: list[tuple[str, Any, int]] = [("", document, 0)]
-    seen = 0
+    count = 0
     while stack:
         path, value, depth = stack.pop()
-        seen += 1
-        if seen > _MOST_VALUES or depth > _DEEP:
+        count += 1
+        if count > _MOST_VALUES or depth > _DEEP:
             raise ValueError("is too large or too deep for a manifest")
         if isinstance(value, Mapping):
             if isinstance(value.get("containers"), list) and path:
@@ -138,15 +138,15 @@ def _container(one: object, *, is_init: bool) -> Container:
     return Container(name, kind, requests, limits, _has_fractions(resources))
 
 
-def _refuse(resource: str, request: int, limit: int | None, whose: str) -> None:
-    """What the API server refuses: a request over its limit, and one of what cannot be overcommitted that has no equal limit."""
+def _refuse(resource: str, request: int, limit: int | None, owner: str) -> None:
+    """Rejects as the API server does: requests over their limit, and requests without an equal limit for resources without overcommit."""
     is_exact = "/" in resource or resource.startswith("hugepages-")
     if is_exact and limit is None:
-        raise ValueError(f"{whose}: {resource[:60]}: found a request without a limit, wanted both, and equal")
+        raise ValueError(f"{owner}: {resource[:60]}: found a request without a limit, wanted both, and equal")
     if limit is not None and (request > limit or (is_exact and request != limit)):
         wanted = "the same" if is_exact else "at most the limit"
         found = f"a request of {shown(resource, request)} and a limit of {shown(resource, limit)}"
-        raise ValueError(f"{whose}: {resource[:60]}: found {found}, wanted {wanted}")
+        raise ValueError(f"{owner}: {resource[:60]}: found {found}, wanted {wanted}")
 
 
 def _has_fractions(resources: object) -> bool:
@@ -157,34 +157,34 @@ def _has_fractions(resources: object) -> bool:
     return any(is_fraction(size) for name, size in asked.items() if name == "memory" or str(name).startswith("hugepages-"))
 
 
-def _resources(value: object, whose: str) -> tuple[dict[str, int], dict[str, int]]:
+def _resources(value: object, owner: str) -> tuple[dict[str, int], dict[str, int]]:
     if value is None:
         return {}, {}
     if not isinstance(value, Mapping):
-        raise ValueError(f"{whose}: resources is no mapping")
-    return _quantities(value.get("requests"), whose), _quantities(value.get("limits"), whose)
+        raise ValueError(f"{owner}: resources is no mapping")
+    return _quantities(value.get("requests"), owner), _quantities(value.get("limits"), owner)
 
 
-def _quantities(value: object, whose: str) -> dict[str, int]:
+def _quantities(value: object, owner: str) -> dict[str, int]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise ValueError(f"{whose}: its requests or limits are no mapping")
+        raise ValueError(f"{owner}: its requests or limits are no mapping")
     found: dict[str, int] = {}
     for name, size in value.items():
         if not isinstance(name, str):
-            raise ValueError(f"{whose}: found a name of a resource that is no text")
+            raise ValueError(f"{owner}: found a name of a resource that is no text")
         try:
             found[name] = amount(name, size)
             if "/" in name and is_fraction(size):
-                raise ValueError(f"found {str(size)[:40]}, wanted a whole number")  # noqa: TRY301  # told with its resource
+                raise ValueError(f"found {str(size)[:40]}, wanted a whole number")  # noqa: TRY301  # re-raised below with its resource
         except ValueError as error:
-            raise ValueError(f"{whose}: {name[:60]}: {error}") from error
+            raise ValueError(f"{owner}: {name[:60]}: {error}") from error
     return found
 
 
 def _with_pod_defaults(pod: Pod) -> Pod:
-    """What the API server fills in for a pod with resources of its own: huge pages, and requests by its containers or limits."""
+    """Adds the API server's defaults for a pod with its own resources: huge pages, and requests by its containers or limits."""
     alone = pod._replace(requests={}, limits={})
     limits = dict(pod.limits)
     for name, size in total(alone, limits=True).items():

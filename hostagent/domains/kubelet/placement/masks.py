@@ -38,7 +38,7 @@ def subsets(ids: tuple[int, ...]) -> Iterator[int]:
 
 
 class Hints:
-    """What one resource says: which sets of nodes can serve it now, and which of these are preferred.
+    """The hints of one resource: the sets of nodes that can serve it now, and the preferred ones of them.
 
     `holders` are the nodes that hold any of it: no preferred set has another node. `empty`: no set can serve it.
     """
@@ -65,7 +65,7 @@ class Hints:
         return self
 
     def prefers(self, mask: int) -> bool:
-        """Of a set that fits."""
+        """Whether a set that fits is preferred."""
         return mask.bit_count() == self.width or (self.own_preference is not None and self.own_preference(mask))
 
     @property

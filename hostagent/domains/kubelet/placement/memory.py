@@ -9,7 +9,7 @@ MEMORY = "memory"
 
 
 class Block(NamedTuple):
-    """What one container has been given of one memory type."""
+    """The memory of one type allocated to one container."""
 
     resource: str
     nodes: tuple[int, ...]
@@ -69,7 +69,7 @@ class Memory:
         return [mask for mask in subsets(self.ids) if self.fits(mask, wanted)]
 
     def _width(self, wanted: dict[str, int]) -> int:
-        """The fewest nodes whose allocatable memory is enough for all types at once."""
+        """The fewest nodes with enough allocatable memory of all types at once."""
         if len(self.ids) <= FEW:
             return next((mask.bit_count() for mask in subsets(self.ids) if self._allows(mask, wanted)), len(self.ids))
         if len(wanted) == 1:
@@ -96,7 +96,7 @@ class Memory:
         )
 
     def violates(self, numbers: tuple[int, ...]) -> bool:
-        """A set of several nodes of which one already serves another set."""
+        """Whether one of several nodes already serves another set."""
         if len(numbers) == 1:
             return False
         return any(
@@ -167,7 +167,7 @@ class Memory:
                 self.reusable[key] = max(0, self.reusable[key] - block.size)
 
     def _shrink(self, pod: int, earlier: list[str], block: Block) -> None:
-        """What is used again of an init container's memory is no longer counted as that container's."""
+        """Subtracts reused memory from the init container that had it."""
         left = block.size
         for name in earlier:
             blocks = self.blocks.get((pod, name), [])
@@ -178,7 +178,7 @@ class Memory:
                     left -= used
 
     def release(self, pod: int, container: str) -> None:
-        """Takes back what a rejected pod's container had been given."""
+        """Releases the memory of a rejected pod's container."""
         for block in self.blocks.pop((pod, container), []):
             left = block.size
             for number in block.nodes:

@@ -1,4 +1,4 @@
-"""How the topology manager makes one answer of the hints of all resources."""
+"""The topology manager's merge of all resources' hints."""
 
 # Where no preferred set exists, the hint under best-effort is what the kubelet's comparison ends with: of the size of the widest
 # resource's narrowest set, else the next smaller, else the smallest; then the lowest number, or the shortest distances. The
@@ -79,7 +79,7 @@ def _all_prefer(hints: list[Hints], mask: int) -> bool:
 
 
 def closest(policy: Policy, masks: list[int]) -> int | None:
-    """Of sets of one size the one with the shortest distances, then the lowest number."""
+    """The set with the shortest distances among sets of one size, then the lowest number."""
     if len(masks) < 2:
         return masks[0] if masks else None
     return min(masks, key=lambda mask: (distance(policy, mask), mask))

@@ -10,7 +10,7 @@ from hostagent.domains.kubelet.placement.settings import MOST_SEARCHED
 
 
 def of_admission(model: Model, nodes: tuple[int, ...], *, aligned: bool) -> str:
-    """Where it starts. A kubelet that looks at every set of very many nodes does not come to an end, which is said too."""
+    """The message for an admitted pod, with a warning where the kubelet would take too long over very many NUMA nodes."""
     where = "on any NUMA nodes"
     if nodes:
         where = f"on NUMA node{'s' if len(nodes) > 1 else ''} {', '.join(map(str, nodes))}"
@@ -86,7 +86,7 @@ def _has_preferred(one: Hints, ids: tuple[int, ...]) -> bool:
 
 
 def _counts(model: Model, resource: str) -> tuple[dict[int, int], dict[int, int]] | None:
-    """By NUMA node, all and free ones."""
+    """Total and free CPUs or devices by NUMA node."""
     ids = model.policy.ids
     if resource == "cpu" and model.cpus is not None:
         places = model.cpus.topology.places

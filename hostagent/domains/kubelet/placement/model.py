@@ -27,7 +27,7 @@ _NOWHERE = Best(None, False, False)
 
 
 class Answer(NamedTuple):
-    """What becomes of one pod. `best` holds the merged hint of each container; `why` is for people."""
+    """The result for one pod. `best` holds the merged hint of each container; `why` is the message."""
 
     admitted: bool
     reason: str = ""
@@ -45,7 +45,7 @@ class _RejectedError(Exception):
 
 
 class _Visit(NamedTuple):
-    """One pod's way through admission: what it has been given, and what its init containers had and the next ones may take."""
+    """One pod in admission: its allocations, and those of its init containers, which later containers may reuse."""
 
     pod: Pod
     exclusive: bool  # its containers may have CPUs and memory for themselves
@@ -230,7 +230,7 @@ def memory_wanted(one: Container) -> dict[str, int]:
 
 
 def together(pod: Pod, wants: Callable[[Container], dict[str, int]]) -> dict[str, int]:
-    """What all containers need at once, as the CPU and memory managers count it: of resources that an app container names."""
+    """The total of all containers, as the CPU and memory managers count it: of resources that an app container names."""
     apps: dict[str, int] = {}
     sidecars: dict[str, int] = {}
     first: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""One node as the model sees it: its NUMA nodes and CPUs, the kubelet's configuration, and what is registered and given away."""
+"""One node as the model sees it: its NUMA nodes and CPUs, the kubelet's configuration, its devices and allocations."""
 
 from typing import Literal, NamedTuple
 
@@ -23,7 +23,7 @@ class Numa(NamedTuple):
 
 
 class Node(NamedTuple):
-    """What `place` asks. Devices are in the order in which they are given away."""
+    """The input of `place`. Devices are in the order of allocation."""
 
     state: str  # accepted, rejected, absent
     error: str
@@ -59,7 +59,7 @@ def _lie(nics: tuple[Nic, ...]) -> tuple[tuple[str, int], ...]:
 
 
 def emptied(node: Node) -> Node:
-    """The same node with nothing given away; devices that are unhealthy stay so."""
+    """The same node without allocations; unhealthy devices stay so."""
     devices = node.devices if isinstance(node.devices, Unread) else tuple(_free(device) for device in node.devices)
     return node._replace(devices=devices, given=Unread("absent", "nothing is given away"))
 
@@ -83,7 +83,7 @@ def _numa(node: NumaNode) -> Numa:
 def _devices(
     gpus: tuple[Gpu, ...], given: KubeletState | Unread
 ) -> tuple[tuple[Device, ...] | Unread, Literal["podresources", "checkpoint", "pci", ""]]:
-    """The registered devices; without a word of the kubelet about GPUs every NVIDIA GPU on PCI stands for one that is free."""
+    """The registered devices; where the kubelet lists no GPUs, every NVIDIA GPU on PCI counts as a free one."""
     if isinstance(given, Unread):
         return (_on_pci(gpus), "pci") if given.why in ("absent", "not-running") else (given, "")
     if isinstance(given.dra_only, Unread):

@@ -1,4 +1,4 @@
-"""`place`: what becomes of pods that arrive one after the other."""
+"""`place`: the results for pods that arrive one after the other."""
 
 from hostagent.core.unread import Unread, UnreadError
 from hostagent.domains.kubelet.placement.answers import Fix, Placed
@@ -16,7 +16,7 @@ _TOO_MANY = Unread("not-supported", "too many sets of NUMA nodes to look at")
 
 
 def place(node: Node, pods: tuple[Pod, ...], *, fixes: bool = True) -> tuple[Placed, ...]:
-    """One answer a pod, in their order; an admitted one keeps what it was given. Devices and CPUs are given lowest first."""
+    """One answer per pod, in their order; an admitted one keeps its allocations. Devices and CPUs are allocated lowest first."""
     if node.state == "absent":
         return tuple(_unknown(node, pod, Unread("absent", "this host has no kubelet")) for pod in pods)
     try:
@@ -55,7 +55,7 @@ def _refused(chosen: Settings, node: Node) -> str:
 
 
 def _not_starting(node: Node, chosen: Settings, pod: Pod, error: str, *, fixes: bool) -> Placed:
-    """A fix is told where the refusal is one that the model knows, and no other."""
+    """A fix is offered only for a rejection that the model knows."""
     fix = None
     known = refusal(chosen, node)
     if fixes and known and known in error:

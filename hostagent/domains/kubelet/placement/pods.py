@@ -40,7 +40,7 @@ _OF_A_POD = ("cpu", "memory")
 
 
 def total(pod: Pod, *, limits: bool = False) -> dict[str, int]:
-    """What the scheduler and the kubelet count: app containers and sidecars, or the largest init container with the sidecars before it."""
+    """The total as the kubelet counts it: app containers and sidecars, or the largest init container with the sidecars before it."""
     together: dict[str, int] = {}
     before: dict[str, int] = {}
     largest: dict[str, int] = {}

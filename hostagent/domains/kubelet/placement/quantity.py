@@ -47,7 +47,7 @@ def _rounded_up(text: object, times: int) -> int:
 
 
 def share_of(memory_bytes: int, percentage: str) -> int:
-    """What ``1%`` of the memory is to a kubelet, which computes it in single precision (GetThresholdQuantity). Raises ``ValueError``.
+    """``1%`` of the memory as the kubelet computes it, in single precision (GetThresholdQuantity). Raises ``ValueError``.
 
     >>> share_of(16 * 2**30, "1%"), 16 * 2**30 // 100
     (171798688, 171798691)
@@ -96,7 +96,7 @@ def shown_milli(value: int) -> str:
 
 
 def amount(resource: str, text: object) -> int:
-    """Of a resource by its name: thousandths of CPUs, bytes, or pieces."""
+    """The amount of a resource by its name: thousandths of CPUs, bytes, or pieces."""
     return milli(text) if resource == "cpu" else whole(text)
 
 

@@ -1,4 +1,4 @@
-"""The same node out of JSON: of a report, or of ``hostagent topology --json``."""
+"""The model's node from JSON: of a report, or of ``hostagent topology --json``."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, get_args
@@ -25,7 +25,7 @@ def node_of_report(data: Mapping[str, Any]) -> Node:
     kubelet = facts.get("kubelet", data.get("kubelet"))
     try:
         return node_of(
-            _topology(_mapping(topology)), _gpus(topology), _maybe(kubelet, lambda told: _kubelet(_mapping(told))), _nics(topology)
+            _topology(_mapping(topology)), _gpus(topology), _maybe(kubelet, lambda data: _kubelet(_mapping(data))), _nics(topology)
         )
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         raise UnreadError(Unread("error", f"the report's topology or kubelet has another shape: {error}"[:200])) from error
@@ -41,7 +41,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _unread(value: Any) -> Unread | None:
-    """What a report writes for a value that could not be read."""
+    """``Unread`` out of a report's JSON."""
     if value is None:
         return _LACKING
     if isinstance(value, Mapping) and "unread" in value and value.keys() <= {"unread", "detail"}:
@@ -106,7 +106,7 @@ def _numa(one: Mapping[str, Any]) -> NumaNode:
 
 
 def _gpus(data: Mapping[str, Any]) -> Any:
-    """A tuple of GPUs, or why there is none: whoever looks at it then hears that."""
+    """A tuple of GPUs, or why there is none."""
     return _list(data.get("gpus"), _gpu)
 
 

@@ -1,4 +1,4 @@
-"""Words of a shape that only the node can fill: all GPUs, its one NIC resource."""
+"""Resolves names in a shape that depend on the node: all GPUs, its one NIC resource."""
 
 # gpus=N is nvidia.com/gpu, else the one GPU resource that is registered; 0 is all. nics=N is the one registered resource with a
 # network card's name (rdma/, openshift.io/, mellanox.com/, EFA, or rdma, hca, sriov, mlnx, roce, infiniband, nic in it): none is
@@ -11,13 +11,13 @@ from hostagent.domains.kubelet.placement.node import GPU_RESOURCE, Node, is_gpu_
 from hostagent.domains.kubelet.placement.pods import Container, Pod
 from hostagent.domains.kubelet.placement.shapes import GPUS, NICS
 
-#: Domains whose resources are network cards, and words that name one in the resources of others.
+#: Domains of network card resources, and name parts that mark a network card in other domains.
 _NIC_DOMAINS = ("rdma/", "mellanox.com/", "openshift.io/", "vpc.amazonaws.com/efa", "networking.gke.io", "amazonaws.com/efa")
 _NIC_WORDS = ("rdma", "hca", "sriov", "mlnx", "mlx", "roce", "infiniband", "_vf", "nic")
 
 
 class UnplacedError(Exception):
-    """The pod asks for what no plug-in offers here: the scheduler never sends it to this node."""
+    """No plug-in offers the resource here: the scheduler never sends the pod to this node."""
 
 
 def is_nic_resource(name: str) -> bool:

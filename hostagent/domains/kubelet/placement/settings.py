@@ -1,4 +1,4 @@
-"""The kubelet's configuration as the model needs it, and what that kubelet would not start with on this machine."""
+"""The kubelet's configuration as the model needs it, and why a kubelet with it would not start on this machine."""
 
 from collections.abc import Iterable
 from math import ceil
@@ -19,7 +19,7 @@ _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 
 
 class Settings(NamedTuple):
-    """All that decides, apart from what is given away."""
+    """All settings that decide, apart from allocations."""
 
     policy: str
     scope: str

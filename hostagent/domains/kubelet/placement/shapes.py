@@ -5,7 +5,7 @@ import re
 from hostagent.domains.kubelet.placement.pods import Container, Pod
 from hostagent.domains.kubelet.placement.quantity import amount
 
-#: Names that stand for a resource that only the node knows: all its GPUs, its one NIC resource.
+#: Names for resources that depend on the node: all its GPUs, its one NIC resource.
 GPUS, NICS = "gpus", "nics"
 _SHORT = {"cpus": "cpu", "memory": "memory", "hugepages-2Mi": "hugepages-2Mi", "hugepages-1Gi": "hugepages-1Gi", GPUS: GPUS, NICS: NICS}
 _RESOURCE = re.compile(r"[a-z0-9](?:[-a-z0-9.]{0,251})/[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,62})", re.ASCII)
@@ -13,7 +13,7 @@ _MOST = 64
 
 
 def parse_shape(text: str) -> Pod:
-    """One container whose requests equal its limits. Raises ``ValueError`` with a sentence.
+    """One container with requests equal to its limits. Raises ``ValueError`` with a sentence.
 
     >>> parse_shape("gpus=1,cpus=8,memory=4Gi").containers[0].limits
     {'gpus': 1, 'cpu': 8000, 'memory': 4294967296}

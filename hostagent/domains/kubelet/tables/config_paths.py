@@ -1,4 +1,4 @@
-"""Where the fields of a KubeletConfiguration belong on a host that has no drop-ins yet, and what else differs from host to host.
+"""Where to set fields of a KubeletConfiguration on a host without drop-ins, and other differences between hosts.
 
 Sources (read 2026-11): kubernetes.io, "Control CPU Management Policies on the Node" (which changes need another cpu_manager_state) and "Set
 Kubelet Parameters Via A Configuration File"; k3s and RKE2, kubelet-arg of their configuration file; microk8s, args/kubelet; k0s,

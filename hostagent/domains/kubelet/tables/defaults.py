@@ -1,4 +1,4 @@
-"""What the kubelet makes of a KubeletConfiguration: defaults, policies, their options, thresholds, by minor version.
+"""The kubelet's defaults, policies, policy options and thresholds, by minor version.
 
 Read from the sources of Kubernetes 1.29.6 to 1.37.2 (pkg/kubelet/apis/config, pkg/kubelet/cm, pkg/kubelet/eviction), 2026-11.
 """
@@ -10,7 +10,7 @@ KIND = "KubeletConfiguration"
 #: Other kinds that its decoder knows: it reads them and cannot use them.
 OTHER_KINDS = frozenset({"CredentialProviderConfig", "SerializedNodeConfigSource", "ImagePullIntent", "ImagePulledRecord"})
 
-#: A field, what it is when nobody says otherwise, and the minor versions. Durations in milliseconds.
+#: A field, its default, and the minor versions. Durations in milliseconds.
 DEFAULTS: tuple[tuple[str, object, str], ...] = (
     ("nodeLeaseDurationSeconds", 40, ""),
     ("eventRecordQPS", 50, ""), ("eventBurst", 100, ""), ("kubeAPIQPS", 50, ""), ("kubeAPIBurst", 100, ""),
@@ -32,7 +32,7 @@ DEFAULTS: tuple[tuple[str, object, str], ...] = (
     ("containerRuntimeEndpoint", "unix:///run/containerd/containerd.sock", ""),
 )  # fmt: skip
 
-#: Thresholds that hold where a file says nothing of any.
+#: Thresholds for a file without any.
 EVICTION_HARD = {
     "memory.available": "100Mi", "nodefs.available": "10%", "nodefs.inodesFree": "5%",
     "imagefs.available": "15%", "imagefs.inodesFree": "5%",
@@ -52,16 +52,16 @@ RESERVABLE = frozenset(("cpu", "memory", "ephemeral-storage", "pid"))
 #: NUMA nodes that the topology manager takes without max-allowable-numa-nodes.
 MAX_NUMA_NODES = 8
 NODE_ALLOCATABLE = ("pods", "system-reserved", "kube-reserved", "none")
-#: With these beside them, from `COMPRESSIBLE_SINCE` on.
+#: These too, from `COMPRESSIBLE_SINCE` on.
 COMPRESSIBLE = ("pods", "system-reserved", "system-reserved-compressible", "kube-reserved", "kube-reserved-compressible", "none")
 COMPRESSIBLE_SINCE = 32
-#: From this one on, enforceNodeAllocatable: [none] stands without cgroupsPerQOS.
+#: From this one on, enforceNodeAllocatable: [none] is accepted without cgroupsPerQOS.
 NONE_WITHOUT_QOS_SINCE = 31
 #: From this one on, defaults depend on gates, and a gate that cannot be set ends the kubelet there.
 DEFAULTS_BY_GATES_SINCE = 32
 #: From these on, the numbers of log workers and of log files are checked.
 LOG_WORKERS_SINCE, LOG_FILES_SINCE = 30, 33
-#: From this one on, MemoryQoS stands without memoryThrottlingFactor.
+#: From this one on, MemoryQoS is accepted without memoryThrottlingFactor.
 QOS_WITHOUT_FACTOR_SINCE = 37
 
 LABEL_NAMESPACES = ("kubelet.kubernetes.io", "node.kubernetes.io")
@@ -127,3 +127,15 @@ HELD: tuple[tuple[str, str, str], ...] = (
     ("cpu_cfs_quota", "cpuCFSQuota", "b"), ("cpu_cfs_quota_period", "cpuCFSQuotaPeriod", "d"),
     ("max_pods", "maxPods", "i"), ("pods_per_core", "podsPerCore", "i"), ("container_runtime_endpoint", "containerRuntimeEndpoint", "s"),
 )  # fmt: skip
+
+
+#: Oldest and newest minor version of Kubernetes 1 that the tables were read from.
+OLDEST = 29
+NEWEST = 37
+#: The version that was measured: its program answers the same in `tests/real/test_kubelet_configz.py`.
+MEASURED = 35
+#: From this one on, drop-ins are merged into the fields of the configuration as they are written; before, into Go's own names for them.
+MERGES_BY_NAME = 32
+#: Before this one, drop-ins need an environment variable.
+DROPINS = 30
+DROPINS_VARIABLE = "KUBELET_CONFIG_DROPIN_DIR_ALPHA"

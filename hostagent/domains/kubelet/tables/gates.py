@@ -2,7 +2,7 @@
 
 Read from the sources of Kubernetes 1.29.6 to 1.37.2 (pkg/features and the gates of apiserver, apiextensions-apiserver, client-go,
 controller-manager and component-base, all of which the kubelet registers), 2026-11. A row is the gate and what holds from a minor version
-on: a alpha, b beta, g general, d deprecated, p not yet; 1 on, 0 off by default; L locked to that; ``-`` unknown: who sets it is refused.
+on: a alpha, b beta, g general, d deprecated, p not yet; 1 on, 0 off by default; L locked to that; ``-`` unknown: setting it is rejected.
 """
 
 import functools

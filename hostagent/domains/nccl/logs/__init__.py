@@ -1,1 +1,1 @@
-"""Logs of jobs by NCCL: records, what they say, findings."""
+"""NCCL's logs of jobs: records, their meaning, findings."""

@@ -1,4 +1,4 @@
-"""Which interface the ranks of a job should meet over, and how NCCL_SOCKET_IFNAME names it on all nodes: or node by node."""
+"""The interface for the bootstrap of a job, and the NCCL_SOCKET_IFNAME that selects it, for all nodes or by node."""
 
 # One name on all hosts is `=name`; else a prefix of two characters or more that takes exactly one listed interface of each host
 # and none that no report lists (lo, veth, cali, docker); else each host's own. Order: without an RDMA device, then those before
@@ -20,7 +20,7 @@ NAME = "NCCL_SOCKET_IFNAME"
 #: Kinds of interface that reach other hosts; a bridge may be one of containers alone.
 _KINDS = ("physical", "vf", "bond", "vlan", "macvlan", "ipvlan")
 _IN_CONTAINER = "veth"
-#: What NCCL takes last, or what other interfaces of a host are called that no report lists.
+#: Interfaces that NCCL takes last, and names of interfaces that no report lists.
 _OTHERS = ("lo", *VIRTUAL_INTERFACES)
 #: A value of one character counts as none.
 _SHORTEST = 2
@@ -38,7 +38,7 @@ class Named:
 
 @frozen
 class Candidate:
-    """An interface that may be the one."""
+    """A candidate interface."""
 
     name: str
     has_ipv4: bool
@@ -48,7 +48,7 @@ class Candidate:
 
 def choose(nodes: Sequence[Node]) -> Named:
     """The interface of the nodes' bootstrap: one that carries no RDMA before others, one of a common network before others, then in the
-    kernel's order. Nobody asked the network: that all nodes reach each other there is not proved here.
+    kernel's order. Reachability between the nodes is not tested.
     """
     found: dict[str, tuple[Candidate, ...]] = {}
     for node in nodes:
@@ -75,13 +75,13 @@ def choose(nodes: Sequence[Node]) -> Named:
 def _named_apart(nodes: Sequence[Node], chosen: Mapping[str, str]) -> Named:
     prefix = _beginning(tuple(chosen.values()))
     if len(prefix) >= _SHORTEST and _is_plain(prefix) and all(_takes_one(node, prefix, chosen[node.name]) for node in nodes):
-        return Named(prefix, {}, f"names of interfaces differ by node; this prefix takes one of each: {_told(chosen)}")
+        return Named(prefix, {}, f"names of interfaces differ by node; this prefix takes one of each: {_by_node_text(chosen)}")
     why = "names of interfaces differ by node, and no prefix takes one of each"
     return Named("", {name: f"={one}" for name, one in chosen.items()}, why)
 
 
 def _beginning(names: Sequence[str]) -> str:
-    """What all of them begin with.
+    """Their common prefix.
 
     >>> _beginning(("ens1f0", "ens3")), _beginning(("eth0", "ib0"))
     ('ens', '')
@@ -126,7 +126,7 @@ def candidates(node: Node) -> tuple[Candidate, ...]:
 
 
 def _devices(known: Sequence[Interface], one: Interface) -> frozenset[str]:
-    """The RDMA devices whose interface it is, or that of an interface below it. Raises ``UnreadError``."""
+    """The RDMA devices of this interface, or of one below it. Raises ``UnreadError``."""
     below = next((other for other in known if not isinstance(one.parent, Unread) and other.name == one.parent), None)
     return frozenset(need(one.rdma)) | (frozenset(need(below.rdma)) if below else frozenset())
 
@@ -146,7 +146,7 @@ def _may_be(one: Interface, kinds: tuple[str, ...]) -> "bool | Unread":
 
 
 def _valid_addresses(one: Interface) -> "list[ipaddress.IPv4Interface | ipaddress.IPv6Interface]":
-    """Those that are addresses: a report may say anything. One whose addresses were not read is none that could be chosen."""
+    """The valid addresses, because reports are untrusted; an interface with unread addresses cannot be chosen."""
     found: list[ipaddress.IPv4Interface | ipaddress.IPv6Interface] = []
     for text in () if isinstance(one.addresses, Unread) else one.addresses:
         with contextlib.suppress(ValueError):
@@ -194,7 +194,7 @@ def _is_running(one: Interface) -> bool:
     return not isinstance(one.state, Unread) and one.state in ("up", "unknown")
 
 
-def _told(chosen: Mapping[str, str]) -> str:
+def _by_node_text(chosen: Mapping[str, str]) -> str:
     return names([f"{shown(one)} of {name}" for name, one in chosen.items()])
 
 

@@ -19,7 +19,7 @@ _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 class BombError(ValueError):
-    """A little that unpacks to very much."""
+    """A compressed file that expands beyond the limits."""
 
 
 #: Bytes between two places of a block at which its lines are counted.
@@ -40,7 +40,7 @@ class Block(NamedTuple):
         return cls(data, line, is_whole, tuple(accumulate(counts, initial=0)))
 
     def number(self, position: int) -> int:
-        r"""The line that stands there: each one is counted once, however often this is asked.
+        r"""The number of the line at this place; each line is counted only once.
 
         >>> Block.of(b"a\nb\n", 7, is_whole=True).number(2)
         8
@@ -64,7 +64,7 @@ def blocks(chunks: Iterable[bytes]) -> Iterator[Block]:
             block = Block.of(data[:cut], line, is_whole=True)
             yield block
             line += block.lines[-1]
-        if len(rest) > MAX_LINE:  # where a record ends nobody can say here: those at the cut are lost
+        if len(rest) > MAX_LINE:  # the end of a record is unknown here: those at the cut are lost
             yield Block.of(rest, line, is_whole=False)
             rest = b""
     if rest:
@@ -81,7 +81,7 @@ def _decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _encoding(head: bytes) -> str:
-    r"""By its mark, or by the word that each log has.
+    r"""By its byte order mark, or by the text that each log has.
 
     >>> _encoding(b"\xff\xfeN\0"), _encoding("x NCCL".encode("utf-16-be")), _encoding(b"NCCL")
     ('utf-16-le', 'utf-16-be', '')
@@ -93,7 +93,7 @@ def _encoding(head: bytes) -> str:
 
 
 def unpacked(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """What gzip packed; anything else as it is. Of a damaged or cut file what was there before; raises ``BombError``."""
+    """Decompresses gzip; passes anything else. A damaged or cut file gives the data before the damage; raises ``BombError``."""
     source = iter(chunks)
     head = next(source, b"")
     while 0 < len(head) < 2:

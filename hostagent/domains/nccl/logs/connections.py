@@ -1,4 +1,4 @@
-"""Where a log tells connections over the network. Of a large job that is most of it, and the same again for each channel and peer.
+"""Finds connections over the network in a log: most of the log of a large job, repeated for each channel and peer.
 
 A rank that writes alone has runs of such lines, and a run costs one match. Where ranks write at the same time, all lines of a block are
 matched at once. Each part of a pattern is bounded: no line takes longer than others.
@@ -15,7 +15,7 @@ _ENDS = re.compile(
     rb" : (?=[^ ]{1,99} -> [^ ]{1,99} \[)"
     rb"(?:([^ ]+ -)> [^ ]+ \[send\] (via NET/[^\n]{0,180})|[^ ]+ -> ([^ ]+ \[receive\] via NET/[^\n]{0,180}))\n"
 )
-#: A whole line of such, and all that follow it with the same head and of which the same holds, whether they send or receive.
+#: A whole such line, and all that follow it with the same head and connection, whether they send or receive.
 _RUN = re.compile(
     rb"\n([^\n]{0,150}NCCL INFO (?:Channel|Ring) )[^ ]{1,20} : (?:[^ ]{1,99} -> (?=[^ ]{1,99} \[r))?([^ ]{1,99}) (?:-> [^ ]{1,99} )?"
     rb"\[(send|receive)\]( via NET/[^\n]{0,180})\n(?:\1[^ ]{1,20} : (?:\2 -> [^ ]{1,99} \[send\]|[^ ]{1,99} -> \2 \[receive\])\4\n)*"
@@ -29,13 +29,13 @@ _MOST = 200_000
 
 
 class Ends:
-    """Remembers the ends of connections that were told."""
+    """Finds new ends of connections, each once."""
 
     def __init__(self) -> None:
         self._known: set[tuple[bytes | Any, ...]] = set()
 
     def new(self, data: bytes) -> Iterator[int]:
-        """Where one is told that is not known yet, in their order, and where one is told in another way or beside other records."""
+        """Places of ends that are not known yet, in their order, and of records in another form or on a line with others."""
         at = singles = 0
         while singles < _MOST_SINGLE and (at := data.find(_NET, at)) >= 0:
             line = data.rfind(b"\n", max(0, at - _BEFORE), at)
@@ -54,7 +54,7 @@ class Ends:
             yield from self._each(data, at)
 
     def _each(self, data: bytes, at: int) -> Iterator[int]:
-        """The same from there on, all lines at once. A key of these is none of a run: an end may be told once more."""
+        """The same from there on, all lines at once. Its keys differ from those of runs: an end may be found once more."""
         ends = list(_ENDS.finditer(data, at))
         firsts = {one.groups(): one for one in reversed(ends)}
         new = {key: one for key, one in firsts.items() if key not in self._known}
@@ -63,7 +63,7 @@ class Ends:
                 self._known.update(new)
             yield from sorted(map(re.Match.start, new.values()))
             return
-        while (at := data.find(_NET, at)) >= 0:  # something stands before them or behind them, or nothing
+        while (at := data.find(_NET, at)) >= 0:  # with or without text before and after
             yield at
             at += len(_NET)
 

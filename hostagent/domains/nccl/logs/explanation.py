@@ -7,12 +7,12 @@ from hostagent.core.vocabulary import Action, Gdr, NcclVerdict
 from hostagent.domains.nccl.logs.chunks import Block
 from hostagent.domains.nccl.logs.findings import Finding, finding, findings, version_of
 from hostagent.domains.nccl.logs.log_parser import take
-from hostagent.domains.nccl.logs.log_state import Seen
+from hostagent.domains.nccl.logs.log_state import LogState
 from hostagent.domains.nccl.logs.records import Reader
 from hostagent.domains.nccl.logs.verdict import Judged, hosts, judge
 
 SCHEMA_VERSION = 1
-#: With these a program goes on.
+#: Verdicts with exit code 0.
 GOOD: frozenset[NcclVerdict] = frozenset({"rdma_gdr", "rdma_no_gdr", "rdma_gdr_unknown", "intra_node_only", "tcp_plugin"})
 _CHANNELS = 4096
 _UNKNOWN = "unknown"
@@ -66,7 +66,7 @@ class ChannelEnd:
 
 @frozen
 class HostCause:
-    """One finding of a host that explains what the log says; consequences of it are told as it."""
+    """One finding of a host that explains the log; its consequences are grouped under it."""
 
     codes: tuple[str, ...]
     """The codes of the findings above that it explains."""
@@ -88,7 +88,7 @@ class HostCause:
 
 @frozen
 class HostCauses:
-    """What one host says about what the log says."""
+    """The findings of one host that explain the log."""
 
     hostname: str
     """The name of the host, as its report has it."""
@@ -104,7 +104,7 @@ class HostCauses:
 
 @frozen
 class Explanation:
-    """What the logs of one job say; a number that they do not say is the word unknown."""
+    """The explanation of one job's logs; a number that they do not have is "unknown"."""
 
     schema_version: int
     """The version of this schema."""
@@ -142,29 +142,29 @@ class Job:
     """Takes the logs of one job, block by block and in any order."""
 
     def __init__(self) -> None:
-        self._reader, self._seen = Reader(), Seen()
+        self._reader, self._state = Reader(), LogState()
 
     def read(self, file: str, block: Block) -> None:
         for record in self._reader.read(file, block):
-            take(self._seen, record)
-            if self._seen.local:
+            take(self._state, record)
+            if self._state.local:
                 self._reader.local = False
 
     def explain(self) -> Explanation:
         for record in self._reader.rest():
-            take(self._seen, record)
-        return explained(self._seen)
+            take(self._state, record)
+        return explained(self._state)
 
     @property
     def hosts(self) -> frozenset[str]:
         """The names of hosts in its records; complete after `explain`."""
-        return frozenset(hosts(self._seen))
+        return frozenset(hosts(self._state))
 
 
-def explained(seen: Seen) -> Explanation:
-    """The whole answer."""
-    judged = judge(seen)
-    others = tuple(findings(seen, judged))
+def explained(state: LogState) -> Explanation:
+    """The explanation of what was read."""
+    judged = judge(state)
+    others = tuple(findings(state, judged))
     steps = _STEPS.get(judged.verdict, ())
     own = finding(judged.verdict, _headline(judged), _why(judged), steps, judged.proofs)
     size = judged.size
@@ -173,15 +173,15 @@ def explained(seen: Seen) -> Explanation:
         verdict=judged.verdict,
         headline=own.headline,
         action=own.action,
-        nccl_version=version_of(seen) or (_UNKNOWN if not seen.versions else ", ".join(sorted(seen.versions))),
+        nccl_version=version_of(state) or (_UNKNOWN if not state.versions else ", ".join(sorted(state.versions))),
         network=visible(judged.network) or _UNKNOWN,
         gdr=judged.gdr,
-        hcas=tuple(sorted({visible(name) for _, name in seen.hcas})),
-        socket_ifname=tuple(sorted({visible(name) for _, name, _ in seen.boots} | set(map(visible, seen.interfaces)))),
+        hcas=tuple(sorted({visible(name) for _, name in state.hcas})),
+        socket_ifname=tuple(sorted({visible(name) for _, name, _ in state.boots} | set(map(visible, state.interfaces)))),
         ranks=size.ranks or _UNKNOWN,
         nodes=size.nodes or _UNKNOWN,
         ranks_seen=size.ranks_seen,
-        channels=_ends(seen),
+        channels=_ends(state),
         findings=(own, *others),
     )
 
@@ -196,16 +196,16 @@ def _headline(judged: Judged) -> str:
 
 
 def _why(judged: Judged) -> str:
-    """With how much of the job that rests on."""
+    """The reason, with the share of the job's ranks in the log."""
     size = judged.size
     part = f" Seen are lines of {size.ranks_seen} of {size.ranks} ranks." if size.ranks and size.ranks_seen < size.ranks else ""
     return f"{judged.why}{part}"
 
 
-def _ends(seen: Seen) -> tuple[ChannelEnd, ...]:
+def _ends(state: LogState) -> tuple[ChannelEnd, ...]:
     found = {
         (one.rank, visible(one.host), one.gpu, f"{visible(one.network)}/{one.device}", one.gdr)
-        for one in (*seen.channels, *seen.glued_channels)
+        for one in (*state.channels, *state.glued_channels)
     }
     return tuple(ChannelEnd(*one) for one in sorted(found)[:_CHANNELS])
 

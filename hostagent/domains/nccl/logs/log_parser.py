@@ -1,9 +1,9 @@
-"""What a single record says: the texts of NCCL 2.4 to 2.32 and of its plug-ins."""
+"""Parses single records into `LogState`: the texts of NCCL 2.4 to 2.32 and of its plug-ins."""
 
 import re
 from collections.abc import Callable
 
-from hostagent.domains.nccl.logs.log_state import FEW, MOST, Channel, Process, Seen, Suspect, few, first
+from hostagent.domains.nccl.logs.log_state import FEW, MOST, Channel, LogState, Process, Suspect, few, first
 from hostagent.domains.nccl.logs.records import Record
 from hostagent.domains.nccl.tables.logs import BENIGN, BENIGN_TRACES, BIND_FAILED, CHANNEL_TAIL, OFI_FAILED, WRONG_TYPE
 
@@ -32,148 +32,148 @@ _BIND, _OFI, _WRONG = (re.compile(pattern) for pattern in (BIND_FAILED, OFI_FAIL
 _RAS = "RAS failed to establish"
 
 
-def take(seen: Seen, record: Record) -> None:
-    """One record, in any order."""
-    seen.records += record.level in ("INFO", "WARN")
-    if record.host and len(seen.hosts) < MOST:
-        seen.hosts.setdefault(record.host, set()).add(record.pid)
+def take(state: LogState, record: Record) -> None:
+    """Adds one record to the state; records may come in any order."""
+    state.records += record.level in ("INFO", "WARN")
+    if record.host and len(state.hosts) < MOST:
+        state.hosts.setdefault(record.host, set()).add(record.pid)
     if record.level == "WARN":
-        _warned(seen, record)
+        _warned(state, record)
     elif record.level == "INFO" and record.end != "cut":
-        _informed(seen, record)
+        _informed(state, record)
     elif record.level == "VERSION" and record.end == "whole":
-        first(seen.versions, record.text.split()[2].partition("+")[0], record)
+        first(state.versions, record.text.split()[2].partition("+")[0], record)
     elif record.level in ("LIBRARY", "WORD"):
-        first(seen.libraries if record.level == "LIBRARY" else seen.words, record.text, record)
+        first(state.libraries if record.level == "LIBRARY" else state.words, record.text, record)
     elif not record.level:
-        few(seen.results, record)
+        few(state.results, record)
 
 
-def _warned(seen: Seen, record: Record) -> None:
+def _warned(state: LogState, record: Record) -> None:
     text = record.text
     if _is_shortened(record):
         return
     if text.startswith(_RAS):
-        _lives(seen, "ras", record)
+        _lives(state, "ras", record)
     if any(pattern.match(text) for pattern in _BENIGN):
-        _note(seen, record)
+        _note(state, record)
         return
     process = Process(record.host, record.pid)
     if _WRONG.match(text):
-        few(seen.wrong_types, record)
+        few(state.wrong_types, record)
     elif _BIND.match(text) or _OFI.match(text):
-        if len(seen.suspects) < FEW:
-            seen.suspects.append(Suspect("bind" if _BIND.match(text) else "ofi", process, record))
+        if len(state.suspects) < FEW:
+            state.suspects.append(Suspect("bind" if _BIND.match(text) else "ofi", process, record))
     else:
-        few(seen.warnings, record)
-    _note(seen, record)
+        few(state.warnings, record)
+    _note(state, record)
 
 
 def _is_shortened(record: Record) -> bool:
-    """Whether so little is left of a warning that it may be one of those that end nothing."""
+    """Whether a warning was cut so short that it may be one of the harmless ones."""
     return not record.text or (len(record.text) < 60 and any(head.startswith(record.text) for head in BENIGN))
 
 
-def _informed(seen: Seen, record: Record) -> None:
+def _informed(state: LogState, record: Record) -> None:
     text = record.text
     for head, read in _READERS:
         if text.startswith(head):
-            read(seen, record)
+            read(state, record)
             break
     else:
-        _other(seen, record)
+        _other(state, record)
 
 
-def _lives(seen: Seen, kind: str, record: Record) -> None:
+def _lives(state: LogState, kind: str, record: Record) -> None:
     key, place = (kind, Process(record.host, record.pid)), (record.file, record.line)
-    if key in seen.went_on or len(seen.went_on) < MOST:
-        seen.went_on[key] = max(place, seen.went_on.get(key, place))
+    if key in state.went_on or len(state.went_on) < MOST:
+        state.went_on[key] = max(place, state.went_on.get(key, place))
 
 
-def _note(seen: Seen, record: Record) -> None:
-    """For the findings; the same text of other ranks once."""
-    if len(seen.notes) < 2000 and record.text not in seen.noted:
-        seen.noted.add(record.text)
-        seen.notes.append(record)
+def _note(state: LogState, record: Record) -> None:
+    """Keeps a record for the findings; a text that several ranks wrote is kept once."""
+    if len(state.notes) < 2000 and record.text not in state.noted:
+        state.noted.add(record.text)
+        state.notes.append(record)
 
 
-def _network(seen: Seen, record: Record) -> None:
+def _network(state: LogState, record: Record) -> None:
     if found := _NETWORK.match(record.text):
-        first(seen.networks if record.end == "whole" else seen.glued_networks, found[1].strip(), record)
-        _lives(seen, "network", record)
+        first(state.networks if record.end == "whole" else state.glued_networks, found[1].strip(), record)
+        _lives(state, "network", record)
 
 
-def _assigned(seen: Seen, record: Record) -> None:
+def _assigned(state: LogState, record: Record) -> None:
     if found := _ASSIGNED.match(record.text):
-        first(seen.networks, found[1].strip(), record)
+        first(state.networks, found[1].strip(), record)
 
 
-def _channel(seen: Seen, record: Record) -> None:
+def _channel(state: LogState, record: Record) -> None:
     found = _CHANNEL.match(record.text)
     if not found:
         if local := _LOCAL.match(record.text):
-            first(seen.local, local[1].partition("/")[0], record)
+            first(state.local, local[1].partition("/")[0], record)
         return
     receives = found["way"] == "receive"
     rank, gpu = (found["b"], found["y"]) if receives else (found["a"], found["x"])
     device = _DEVICE.search(record.text)
     channel = Channel(int(rank), record.host, gpu or "", found["net"].strip(), device[1] if device else "", bool(found["gdr"]))
-    # Without a line's end, GPUDirect may have been cut away; what says it was there.
-    first(seen.channels if channel.gdr or record.end == "whole" else seen.glued_channels, channel, record)
+    # Without the end of the line, /GDRDMA may have been cut away; where present, it counts.
+    first(state.channels if channel.gdr or record.end == "whole" else state.glued_channels, channel, record)
 
 
-def _bootstrap(seen: Seen, record: Record) -> None:
+def _bootstrap(state: LogState, record: Record) -> None:
     if found := _BOOT.match(record.text):
-        first(seen.boots, (record.host, found[1], found[2]), record)
-    _note(seen, record)
+        first(state.boots, (record.host, found[1], found[2]), record)
+    _note(state, record)
 
 
-def _net(seen: Seen, record: Record) -> None:
+def _net(state: LogState, record: Record) -> None:
     text = record.text
     if (found := _IB_LIST.match(text)) and record.end == "whole":
         for device in _HCA.findall(found[2]):
-            first(seen.hcas, (record.host, device), record)
-        if len(seen.addresses) < MOST:
-            seen.addresses.add((record.host, found[4]))
+            first(state.hcas, (record.host, device), record)
+        if len(state.addresses) < MOST:
+            state.addresses.add((record.host, found[4]))
     elif (found := _SOCKETS.match(text)) and record.end == "whole":
         for number, (name, address) in enumerate(_INTERFACE.findall(found[1])):
-            first(seen.interfaces, name, record)
-            if number == 0 and len(seen.addresses) < MOST:
-                seen.addresses.add((record.host, address))
+            first(state.interfaces, name, record)
+            if number == 0 and len(state.addresses) < MOST:
+                state.addresses.add((record.host, address))
     elif found := _CAPABLE.match(text):
-        first(seen.capable, (record.host, found[3], found[2] == "Enabled"), record)
+        first(state.capable, (record.host, found[3], found[2] == "Enabled"), record)
     elif found := _PROVIDER.match(text):
-        first(seen.providers, found[1].lower(), record)
+        first(state.providers, found[1].lower(), record)
     elif found := _LOADED.match(text):
-        first(seen.plugins, found[1], record)
-    _note(seen, record)
+        first(state.plugins, found[1], record)
+    _note(state, record)
 
 
-def _setting(seen: Seen, record: Record) -> None:
+def _setting(state: LogState, record: Record) -> None:
     if (found := _SET.match(record.text)) and record.end == "whole":
-        first(seen.settings, (found[1], found[2].strip()[:200]), record)
+        first(state.settings, (found[1], found[2].strip()[:200]), record)
 
 
-def _other(seen: Seen, record: Record) -> None:
-    """A communicator, a trace of an error, or something for the findings alone."""
+def _other(state: LogState, record: Record) -> None:
+    """A communicator, a trace of an error, or a record for the findings only."""
     text = record.text
     if found := _RANK.search(text):
         rank, size = int(found[1]), int(found[2])
-        if size in seen.sizes or len(seen.sizes) < 1000:
-            seen.sizes.setdefault(size, set()).add(rank)
-            first(seen.ranks, size, record)
+        if size in state.sizes or len(state.sizes) < 1000:
+            state.sizes.setdefault(size, set()).add(rank)
+            first(state.ranks, size, record)
         if found[3]:
-            first(seen.nodes, int(found[3]), record)
+            first(state.nodes, int(found[3]), record)
         if _COMPLETE in text:
-            _lives(seen, "complete", record)
+            _lives(state, "complete", record)
         return
     if (trace := _TRACE.match(text)) and not trace[1].startswith(BENIGN_TRACES):
-        few(seen.traces, record)
+        few(state.traces, record)
         return
-    _note(seen, record)
+    _note(state, record)
 
 
-_READERS: tuple[tuple[tuple[str, ...], Callable[[Seen, Record], None]], ...] = (
+_READERS: tuple[tuple[tuple[str, ...], Callable[[LogState, Record], None]], ...] = (
     (("Channel ", "Ring "), _channel),
     (("NET/",), _net),
     (("Using network ",), _network),

@@ -1,17 +1,17 @@
-"""What the records of a job say, in bounded memory and in no order: which network, which channels, which hosts, what went wrong."""
+"""The state collected from a job's records, in bounded memory and in any order: networks, channels, hosts, errors."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from hostagent.domains.nccl.logs.records import Record
 
-#: Of one kind, more of them are the same again.
+#: Records that are kept of one kind.
 MOST, FEW = 50_000, 200
 Key = TypeVar("Key")
 
 
 class Channel(NamedTuple):
-    """A connection over the network, as the rank whose it is writes it."""
+    """A connection over the network, as its rank writes it."""
 
     rank: int
     host: str
@@ -22,7 +22,7 @@ class Channel(NamedTuple):
 
 
 class Process(NamedTuple):
-    """Whose a record is."""
+    """The process that wrote a record."""
 
     host: str
     pid: str
@@ -30,7 +30,7 @@ class Process(NamedTuple):
 
 @dataclass
 class Suspect:
-    """A warning that ends nothing if something follows it."""
+    """A warning that is harmless if the process goes on after it."""
 
     kind: str  # bind, ofi
     process: Process
@@ -38,8 +38,8 @@ class Suspect:
 
 
 @dataclass
-class Seen:
-    """Everything that a verdict and its findings are made of; each thing with a record that shows it."""
+class LogState:
+    """All data for the verdict and the findings, each with a record as proof."""
 
     records: int = 0
     libraries: dict[str, Record] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Seen:
 
 
 def first(known: dict[Key, Record], key: Key, record: Record) -> None:
-    """The first line of the log that says so, whichever was read first."""
+    """Keeps the first record in the log's order, in whatever order they are read."""
     if key not in known:
         if len(known) < MOST:
             known[key] = record

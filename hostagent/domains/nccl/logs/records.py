@@ -1,4 +1,4 @@
-r"""The records of NCCL in a log, whatever stands before, between and after them.
+r"""The records of NCCL in a log, with any other text before, between and after them.
 
 A record is ``HOST:PID:TID [DEVICE] [FILE:LINE ]NCCL LEVEL TEXT``. Launchers write before it, and what ends it is not written anywhere: the
 line, or the next record. Only records that mean something here are looked at; a record that does not match is dropped alone.
@@ -19,7 +19,7 @@ from hostagent.domains.nccl.tables.logs import OTHER_LIBRARIES, RESULT_NAMES, RE
 
 #: How a record ends: where it says; where the next one begins without a space, which may cut it; where the log does.
 End = Literal["whole", "glued", "cut"]
-#: Bytes of a text that are looked at, and of what stands before it.
+#: Bytes of a text that are read, and of the text before it.
 _MOST, _BEFORE = 4096, 600
 #: Bytes of lines with several records that wait until all hosts are known.
 _PENDING = 8 * 1024 * 1024
@@ -30,7 +30,7 @@ class Record(NamedTuple):
 
     file: str
     line: int
-    host: str  # "" where it is not told
+    host: str  # "" where unknown
     pid: str
     level: str  # WARN, INFO; "" of another program
     text: str
@@ -38,7 +38,7 @@ class Record(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """As a person finds it in the log, without what a launcher wrote before it."""
+        """The record as in the log, without a launcher's prefix."""
         before = f"{self.host}:{self.pid} " if self.host else ""
         return f"{before}NCCL {self.level} {self.text}" if self.level else self.text
 
@@ -48,7 +48,7 @@ _KINDS = (
     rb"(?:TUNER|PROFILER|ENV|GIN|RMA)/Plugin|Detected mixed|(?:Successfully )?[Ll]oaded|Failed to |NVLS multicast support is not|"
     rb"[\w./-]{1,200}:\d+ (?:\([^)\n]{0,200}\) )?-> [1-6]"
 )
-#: What there is most of is left out first: that halves the time.
+#: The most frequent lines are skipped first: that halves the time.
 _WANTED = re.compile(rb"NCCL (?!INFO Channel )(?:WARN |INFO (?!Trees |Ring )(?=" + _KINDS + rb"))")
 _LOCAL = re.compile(rb" via (?:P2P/|SHM/|direct shared memory)")
 _ANY = re.compile(rb"NCCL (INFO|WARN|TRACE|CALL) ")
@@ -65,7 +65,7 @@ _NAMES = re.compile(rf"\b{RESULT_NAMES}\b".encode())
 
 
 class _At(NamedTuple):
-    """Where a record stands and whose it is."""
+    """The place of a record and its process."""
 
     file: str
     line: int
@@ -78,7 +78,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.local = True
-        self.pids: dict[str, set[str]] = {}  # by process, the hosts whose it is
+        self.pids: dict[str, set[str]] = {}  # by process id, its hosts
         self._pending: list[tuple[str, int, bytes, bool]] = []
         self._pending_bytes = 0
         self._ends = Ends()
@@ -92,15 +92,15 @@ class Reader:
         if data is not block.data:
             block = Block.of(data, block.line, is_whole=block.is_whole)
         done: set[int] = set()  # lines with several records, by where they begin
-        yield from self._found(_starts(_WANTED, data), file, block, done, is_start=True)
+        yield from self._records_at(_starts(_WANTED, data), file, block, done, is_start=True)
         if self.local:
-            yield from self._found(takewhile(lambda _: self.local, _starts(_LOCAL, data)), file, block, done)
-        yield from self._found(self._ends.new(data), file, block, done)
+            yield from self._records_at(takewhile(lambda _: self.local, _starts(_LOCAL, data)), file, block, done)
+        yield from self._records_at(self._ends.new(data), file, block, done)
         yield from self._libraries(file, block)
         yield from _others(file, block)
 
-    def _found(self, places: Iterable[int], file: str, block: Block, done: set[int], *, is_start: bool = False) -> Iterator[Record]:
-        """The records of these places, each of which is within one, or its start."""
+    def _records_at(self, places: Iterable[int], file: str, block: Block, done: set[int], *, is_start: bool = False) -> Iterator[Record]:
+        """The records at these places: each place is inside a record or its start."""
         data = block.data
         begin = end = looked = -1  # of the line that was looked at last: of a line of a megabyte each part is looked at once
         is_over, is_whole = True, False
@@ -122,7 +122,7 @@ class Reader:
                 done.add(begin)
                 yield from self._several(file, block.number(begin), data[begin:end], is_whole)
                 continue
-            host, pid = self._who(data[max(begin, start - _BEFORE) : start])
+            host, pid = self._origin(data[max(begin, start - _BEFORE) : start])
             level = data[start + 5 : start + 9].decode()
             yield _record(_At(file, block.number(begin), host, pid), level, data[text:end], "whole" if is_whole else "cut")
 
@@ -143,13 +143,13 @@ class Reader:
             yield Record(file, block.number(named.start()), "", "", "WORD", named[0].decode(), "whole")
 
     def rest(self) -> Iterator[Record]:
-        """What waited until all hosts are known."""
+        """The records of lines that waited until all hosts are known."""
         pending, self._pending, self._pending_bytes = self._pending, [], 0
         for file, number, line, is_whole in pending:
             yield from self._split(file, number, line, is_whole)
 
-    def _who(self, before: bytes) -> tuple[str, str]:
-        """Host and process, out of what stands before a record that is alone on its line."""
+    def _origin(self, before: bytes) -> tuple[str, str]:
+        """Host and process, from the text before a record that is alone on its line."""
         anchors = list(_ANCHOR.finditer(before))
         if not anchors:
             return "", ""
@@ -162,7 +162,7 @@ class Reader:
     def _several(self, file: str, number: int, line: bytes, is_whole: bool) -> Iterator[Record]:
         first = _ANY.search(line)
         if first:
-            self._who(line[max(0, first.start() - _BEFORE) : first.start()])
+            self._origin(line[max(0, first.start() - _BEFORE) : first.start()])
         if self._pending_bytes + len(line) > _PENDING:
             yield from self._split(file, number, line, is_whole)
             return
@@ -170,9 +170,9 @@ class Reader:
         self._pending_bytes += len(line)
 
     def _split(self, file: str, number: int, line: bytes, is_whole: bool) -> Iterator[Record]:
-        """The records of one line. A host's name may follow the text before it without a space: those that are known tell where."""
+        """The records of one line. A host's name may follow the text before it without a space: the known names decide where."""
         starts = list(_ANY.finditer(line))
-        host, pid = self._who(line[max(0, starts[0].start() - _BEFORE) : starts[0].start()])
+        host, pid = self._origin(line[max(0, starts[0].start() - _BEFORE) : starts[0].start()])
         for one, following in zip(starts, [*starts[1:], None], strict=True):
             level, begin = one[1].decode(), one.end()
             if following is None:
@@ -180,7 +180,7 @@ class Reader:
                 return
             gap = line[begin : following.start()]
             anchor = _ANCHOR.search(gap)
-            if anchor is None:  # no telling where the text ends
+            if anchor is None:  # the end of the text is unknown
                 yield _record(_At(file, number, host, pid), level, gap, "cut")
                 host = pid = ""
                 continue
@@ -221,7 +221,7 @@ def _record(at: _At, level: str, text: bytes, end: End) -> Record:
     if len(text) > _MOST:
         text, end = text[:_MOST], "cut"
     text = text.rstrip(b" \t,")
-    while text.endswith((b'"', b"'")) and text.count(text[-1:]) % 2:  # of what stands in quotes as a whole
+    while text.endswith((b'"', b"'")) and text.count(text[-1:]) % 2:  # of a text in quotes as a whole
         text = text[:-1].rstrip(b" \t,")
     return Record(*at, level, text.decode("utf-8", "replace"), end)
 
@@ -236,7 +236,7 @@ def _plain(data: bytes) -> bytes:
 
 
 def _name_before(data: bytes, until: int) -> str:
-    """The name that ends there.
+    """The name that ends at this place.
 
     >>> _name_before(b'[1,2]<stdout>:node-1', 20), _name_before(b"x", 0)
     ('node-1', '')
@@ -255,7 +255,7 @@ def _launcher(text: bytes) -> bytes:
 
 
 def _others(file: str, block: Block) -> Iterator[Record]:
-    """What other programs say of NCCL: its results."""
+    """NCCL's results as other programs print them."""
     if b"rror" in block.data or b"invalid " in block.data:
         yield from _results(file, block, _RESULT)
         yield from _results(file, block, _NAMES)
@@ -263,18 +263,18 @@ def _others(file: str, block: Block) -> Iterator[Record]:
 
 def _results(file: str, block: Block, pattern: "re.Pattern[bytes]") -> Iterator[Record]:
     """The first few of a block are enough."""
-    data, told = block.data, 0
+    data, count = block.data, 0
     for found in pattern.finditer(data):
         begin = data.rfind(b"\n", 0, found.start()) + 1
         end = data.find(b"\n", found.end())
         line = data[max(begin, found.start() - _BEFORE) : min(end if end >= 0 else len(data), found.end() + _BEFORE)]
         if _is_result(line):
-            told += 1
+            count += 1
             yield Record(file, block.number(begin), "", "", "", line.strip().decode("utf-8", "replace"), "whole")
-        if told >= 20:
+        if count >= 20:
             return
 
 
 def _is_result(line: bytes) -> bool:
-    """Not NCCL's own records, whose warnings and traces count by themselves."""
+    """Not NCCL's own records: their warnings and traces count by themselves."""
     return (b"NCCL" in line or b"nccl" in line) and not re.search(rb"NCCL (?:INFO|WARN|TRACE|CALL) ", line)

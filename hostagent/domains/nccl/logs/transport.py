@@ -1,4 +1,4 @@
-"""Which HCAs a job of these nodes should open, and what NCCL has to be told of them: NCCL_IB_HCA, _NET, _IB_GID_INDEX and _IB_TC."""
+"""The HCAs that a job on these nodes should open, and the variables for them: NCCL_IB_HCA, _NET, _IB_GID_INDEX and _IB_TC."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -12,15 +12,15 @@ from hostagent.domains.network.tables.rdma_devices import ETHERNET, INFINIBAND, 
 
 #: From this version on NCCL chooses the GID itself.
 GID_BY_ITSELF: Version = (2, 21, 5)
-#: What counts where nobody says which NCCL the job has: the oldest that the table knows.
+#: Assumed for an unknown NCCL version: the oldest in the table.
 _OLDEST: Version = (2, 18, 1)
 _LINK_LOCAL = "fe80:"
 _DOWN = "Bring the port up, or see what 'hostagent check' says of it"
 
 
 @frozen
-class Told:
-    """A variable: its value for all nodes, or by node."""
+class Assignment:
+    """A variable with its value for all nodes, or by node."""
 
     name: str
     common: str
@@ -30,15 +30,15 @@ class Told:
 
 @frozen
 class Transport:
-    """What there is to say of the network between nodes; no variable where a refusal stands."""
+    """The variables for the network between nodes; none if there is a refusal."""
 
-    variables: tuple[Told, ...]
+    variables: tuple[Assignment, ...]
     refusals: tuple[Refusal, ...]
     notes: tuple[str, ...]
 
 
 def choose(nodes: Sequence[Node], version: "Version | None", *, has_plugin: bool) -> Transport:
-    """`version`: of the job's NCCL, None where nobody knows. `has_plugin`: another network than NCCL's own may be loaded."""
+    """`version`: of the job's NCCL, None if unknown. `has_plugin`: another network than NCCL's own may be loaded."""
     try:
         ports = {node.name: _ordered(node) for node in nodes}
     except UnreadError as error:
@@ -55,9 +55,9 @@ def choose(nodes: Sequence[Node], version: "Version | None", *, has_plugin: bool
             "NCCL_NET is left out: a network plug-in is, or may be, on the nodes; NCCL's log line 'Using network' has the name to set"
         )
     else:
-        variables.append(Told("NCCL_NET", "IB", {}, "NCCL fails where it would fall back to TCP"))
-    more, refused, told = _roce(nodes, ports, version) if _is_roce(ports) else ((), (), ())
-    return Transport((*variables, *more) if not refused else (), refused, (*notes, *told))
+        variables.append(Assignment("NCCL_NET", "IB", {}, "NCCL fails where it would fall back to TCP"))
+    more, refused, roce_notes = _roce(nodes, ports, version) if _is_roce(ports) else ((), (), ())
+    return Transport((*variables, *more) if not refused else (), refused, (*notes, *roce_notes))
 
 
 def _ordered(node: Node) -> tuple[Port, ...]:
@@ -128,17 +128,17 @@ def _value(ports: tuple[Port, ...]) -> str:
     return f"={','.join(port.name for port in ports)}"
 
 
-def _hcas(ports: Mapping[str, tuple[Port, ...]]) -> Told:
+def _hcas(ports: Mapping[str, tuple[Port, ...]]) -> Assignment:
     values = {node: _value(listed) for node, listed in ports.items()}
     if len({frozenset(port.name for port in listed) for listed in ports.values()}) == 1:  # the order in the list is no matter to NCCL
-        return Told("NCCL_IB_HCA", next(iter(values.values())), {}, "the rails, by their exact names, in the order of the GPUs")
-    return Told("NCCL_IB_HCA", "", values, "the rails, by their exact names, which differ by node")
+        return Assignment("NCCL_IB_HCA", next(iter(values.values())), {}, "the rails, by their exact names, in the order of the GPUs")
+    return Assignment("NCCL_IB_HCA", "", values, "the rails, by their exact names, which differ by node")
 
 
 def _roce(
     nodes: Sequence[Node], ports: Mapping[str, tuple[Port, ...]], version: "Version | None"
-) -> tuple[tuple[Told, ...], tuple[Refusal, ...], tuple[str, ...]]:
-    variables, refusals, notes = list[Told](), list[Refusal](), list[str]()
+) -> tuple[tuple[Assignment, ...], tuple[Refusal, ...], tuple[str, ...]]:
+    variables, refusals, notes = list[Assignment](), list[Refusal](), list[str]()
     if version is None:
         notes.append("NCCL before 2.21 needs NCCL_IB_GID_INDEX: give --nccl VERSION where the job has such a one")
     elif version < GID_BY_ITSELF:
@@ -146,7 +146,7 @@ def _roce(
         is_ipv4 = all(need(port.gid).value.startswith(IPV4) for listed in ports.values() for port in listed)
         if len(indexes) == 1 and is_ipv4:
             why = "where every rail has its RoCE v2 address; this NCCL does not look for it"
-            variables.append(Told("NCCL_IB_GID_INDEX", str(indexes.pop()), {}, why))
+            variables.append(Assignment("NCCL_IB_GID_INDEX", str(indexes.pop()), {}, why))
         else:
             text = "index of the RoCE v2 address: not the same on all rails, and NCCL before 2.21 takes one index for all"
             refusals.append(Refusal("gid_index", text, tuple(ports)))
@@ -154,9 +154,11 @@ def _roce(
     every = set[int | str]().union(*classes.values())
     if len(every) == 1 and isinstance(value := next(iter(every)), int):
         if value:
-            variables.append(Told("NCCL_IB_TC", str(value), {}, f"DSCP {value >> 2}, which leads to the lossless priority on all nodes"))
+            variables.append(
+                Assignment("NCCL_IB_TC", str(value), {}, f"DSCP {value >> 2}, which leads to the lossless priority on all nodes")
+            )
     elif all(isinstance(one, int) for one in every):
-        refusals.append(Refusal("traffic_class", f"traffic class of the lossless priority: {_told(classes)}", tuple(classes)))
+        refusals.append(Refusal("traffic_class", f"traffic class of the lossless priority: {_classes_text(classes)}", tuple(classes)))
     else:
         reason = next(one for one in every if isinstance(one, str))
         notes.append(f"NCCL_IB_TC is left out: which traffic class leads to the lossless priority is not known ({shown(reason)})")
@@ -168,5 +170,5 @@ def _class(node: Node, port: Port) -> "int | str":
     return found.detail or found.why if isinstance(found, Unread) else found
 
 
-def _told(classes: Mapping[str, "set[int | str]"]) -> str:
+def _classes_text(classes: Mapping[str, "set[int | str]"]) -> str:
     return names([f"{node} {' and '.join(sorted(map(str, values)))}" for node, values in classes.items()])

@@ -1,1 +1,1 @@
-"""What is known of NCCL's versions: variables, networks, plug-ins, faults, words of its logs."""
+"""Tables of NCCL's versions: variables, networks, plug-ins, faults, texts of its logs."""

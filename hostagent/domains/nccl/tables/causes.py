@@ -1,4 +1,4 @@
-"""What NCCL's warnings and notes mean, and what to do about them: by the text of one record.
+"""Meaning and remedy of NCCL's warnings and notes, by the text of one record.
 
 Sources (read 2026-11): NVIDIA/nccl as `hostagent.domains.nccl.tables.logs` has it, its user guide (troubleshooting, environment variables),
 and issues of NVIDIA/nccl and aws/aws-ofi-nccl in which these texts were reported.
@@ -10,7 +10,7 @@ from hostagent.core.steps import Step
 
 
 class Cause(NamedTuple):
-    """One thing that a log can say."""
+    """The cause that one text in a log shows."""
 
     code: str
     pattern: str  # searched in the text of a record

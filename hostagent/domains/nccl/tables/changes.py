@@ -1,9 +1,9 @@
-"""Since which version NCCL reads its settings and chooses its interface as it does.
+"""Versions that changed how NCCL reads its settings and chooses its interface.
 
 Sources: the libraries themselves, asked with ``ncclGetUniqueId`` in network namespaces (2.18.3, 2.21.5, 2.23.4, 2.27.3, 2.28.9, 2.30.7 and
 2.32.3 by tests/real/test_libnccl.py; 19 others from 2.18.1 to 2.31.2 once, 2026-11); NVIDIA/nccl: src/misc/{param,socket,utils}.cc,
-src/os/linux.cc, src/bootstrap.cc. What is said of HCAs, GIDs, C2C and tuning is from NVIDIA/nccl, src/transport/net_ib, src/graph/paths.cc
-and src/graph/tuning.cc, and was not asked of any library.
+src/os/linux.cc, src/bootstrap.cc. Entries about HCAs, GIDs, C2C and tuning are from NVIDIA/nccl, src/transport/net_ib, src/graph/paths.cc
+and src/graph/tuning.cc, and were not tried with a library.
 """
 
 import re
@@ -12,17 +12,17 @@ Version = tuple[int, int, int]
 
 _VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?![0-9])")
 
-#: NCCL_NET_PLUGIN may be the name of a file. Before, it is what stands between ``libnccl-net-`` and ``.so``.
+#: NCCL_NET_PLUGIN may be the name of a file. Before, it is the part between ``libnccl-net-`` and ``.so``.
 PLUGIN_FILES: Version = (2, 21, 5)
 #: It may be a list; and "none", or nothing, is none. Before, nothing is as if it were not set.
 PLUGIN_LISTS: Version = (2, 27, 3)
-#: The newest version of which this is known.
+#: The newest version in these tables.
 NEWEST: Version = (2, 32, 3)
 #: ``NCCL_CONF_FILE`` names a file that is read instead of ~/.nccl.conf.
 CONF_FILE: Version = (2, 23, 4)
 #: Home is ``$HOME``, where it was that of the user's entry in passwd; a carriage return at the end of a line is dropped.
 HOME_VARIABLE: Version = (2, 30, 3)
-#: A line that begins with # is a comment. Before, it set a variable whose name begins with #.
+#: A line that begins with # is a comment. Before, it set a variable with # in its name.
 COMMENTS: Version = (2, 26, 2)
 #: Bytes of a value that count.
 CUT = 1023
@@ -44,7 +44,7 @@ NO_WORDS: Version = (2, 32, 3)
 BLANKS_IGNORED: Version = (2, 30, 7)
 #: NCCL_ALGO and NCCL_PROTO may name functions, and what they say wrongly ends the communicator. Before, it is ignored.
 STRICT_TUNING: Version = (2, 24, 3)
-#: On hosts whose GPUs C2C joins to the CPU, a level below P2C keeps GPUDirect RDMA from their NICs.
+#: On hosts with GPUs joined to the CPU by C2C, a level below P2C disables GPUDirect RDMA with their NICs.
 C2C_BY_LEVEL: Version = (2, 29, 2)
 #: HCAs are taken in the order of their PCI addresses; before, in the order in which libibverbs lists them.
 HCAS_BY_PCI: Version = (2, 29, 7)

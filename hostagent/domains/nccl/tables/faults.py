@@ -1,7 +1,7 @@
-"""Faults of single versions of NCCL, and since which version they are gone.
+"""Faults of single versions of NCCL, and the versions that fix them.
 
-Sources stand with each (read 2026-11). A fault is listed where its maker says so, or where the library itself was seen to have it; what
-people merely measured as slower than the version before is not.
+Each has its sources (read 2026-11). A fault is listed if NVIDIA confirms it or the library showed it in a test; a version that was merely
+measured as slower is not.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from hostagent.domains.nccl.tables.changes import COMM_ID_FAULT, Version
 
 
 class Fault(NamedTuple):
-    """What a job meets with each version from `since` on, and before `fixed`."""
+    """A fault of the versions from `since` on, and before `fixed`."""
 
     code: str
     since: Version
@@ -58,7 +58,7 @@ FAULTS: tuple[Fault, ...] = (
 
 
 def faults(version: Version) -> tuple[Fault, ...]:
-    """Those of this version.
+    """The faults of this version.
 
     >>> [one.code for one in faults((2, 29, 2))], faults((2, 28, 9))
     (['hang-on-arm', 'comm-id'], ())

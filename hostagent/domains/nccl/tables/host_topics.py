@@ -1,6 +1,6 @@
-"""What a host can say about a job's log: by the code of the log's finding, the topics that explain it. Checks name theirs (`explains`).
+"""Topics of host findings that explain a job's log, by the code of the log's finding. Checks name their topics (`explains`).
 
-A topic stands where what its checks find makes NCCL write those records, not where it merely costs bandwidth (NVIDIA/nccl,
+A topic is listed if the findings of its checks make NCCL write those records, not if they merely cost bandwidth (NVIDIA/nccl,
 src/transport/net_ib, src/graph/paths.cc, src/misc/shmutils.cc; its user guide, troubleshooting; rdma-core, ibv_reg_mr and ibv_modify_qp).
 """
 
@@ -42,9 +42,9 @@ EXPLAINING: Mapping[str, tuple[Topic, ...]] = {
     "version_mismatch": ("versions",),
     "version_skew": ("versions",),
 }
-#: Of these no advice is a reason: that NCCL_NET is not set takes RDMA from no job.
+#: Topics where advice is no cause: an unset NCCL_NET does not disable RDMA.
 GRAVE: frozenset[Topic] = frozenset({"no-rdma", "no-gpudirect", "forced"})
-#: What the causes are told as the reason of; anything else they may explain.
+#: Findings of a log with a certain cause; for others a cause is only possible.
 REASONS: Mapping[str, str] = {
     "rdma_no_gdr": "GPUDirect is off because",
     "gdr_off": "GPUDirect is off because",

@@ -1,4 +1,4 @@
-"""How NCCL's log is written, from 2.4 to 2.32: which names are which kind of network, which warnings end nothing, what a status means.
+"""The form of NCCL's log, from 2.4 to 2.32: kinds of networks by name, harmless warnings, meanings of status codes.
 
 Sources (read 2026-11): NVIDIA/nccl src/{init,bootstrap,net,debug}.cc, src/transport/{net,net_ib,net_socket,p2p,shm}.cc, src/plugin/net.cc,
 src/misc/{ibvwrap,shmutils,socket,param}.cc, src/ras/, held against the texts in libnccl 2.18.3, 2.27.3 and 2.32.3; aws/aws-ofi-nccl
@@ -9,12 +9,12 @@ rdma-core libibverbs/verbs.h (ibv_wc_status).
 from collections.abc import Mapping
 from typing import Literal
 
-#: What a network is: RDMA of its own, TCP by its design, TCP because nothing else was found, one whose provider decides.
+#: Kinds of networks: own RDMA, TCP by design, TCP as the fallback, decided by the provider.
 NetKind = Literal["rdma", "tcp_plugin", "socket", "libfabric", "external"]
 
 
 def kind_of(network: str) -> NetKind:
-    """What the name says that a channel or ``Using network`` has.
+    """The kind of network by its name in a channel or ``Using network``.
 
     >>> [kind_of(name) for name in ("IB", "IBext_v8", "gIB", "AWS Libfabric", "Socket", "GPUDirectTCPX_v7", "FasTrak", "UCX")]
     ['rdma', 'rdma', 'rdma', 'libfabric', 'socket', 'tcp_plugin', 'tcp_plugin', 'external']
@@ -31,7 +31,7 @@ def kind_of(network: str) -> NetKind:
 
 #: Providers of Libfabric that are RDMA; and those that are TCP.
 RDMA_PROVIDERS, TCP_PROVIDERS = frozenset({"efa", "efa-direct"}), ("tcp", "sockets")
-#: Interfaces that containers and guests make, or that lead to nobody else: as `NCCL_SOCKET_IFNAME` would name them, by prefix.
+#: Interfaces that containers and guests make, or that do not lead to other hosts: as `NCCL_SOCKET_IFNAME` would name them, by prefix.
 VIRTUAL_INTERFACES = ("docker", "cali", "cni", "flannel", "veth", "virbr", "tailscale", "br-", "lxc")
 #: What a channel's transport may end with, in this order; an integer in parentheses is the rank that forwards (PXN).
 CHANNEL_TAIL = r"/\d+(?:\(\d+\))?(?P<gdr>/GDRDMA)?(?:\(PCI\))?(?:/Shared)?"
@@ -41,7 +41,7 @@ LAZY_SINCE = (2, 22)
 #: Settings that keep NCCL from RDMA, with a pattern of the values that do.
 FORCING: Mapping[str, str] = {"NCCL_IB_DISABLE": r"-?0*[1-9]\d*", "NCCL_NET": r"(?i:socket)"}
 
-#: Warnings that end nothing, and how each begins: a record that was cut is held against that.
+#: Harmless warnings, and how each begins: a record that was cut is held against that.
 BENIGN: Mapping[str, str] = {
     "RAS failed to establish a client listening socket": r"RAS failed to establish a client listening socket",
     "Failed to open libibverbs.so": r"Failed to open libibverbs\.so",  # up to 2.10, on every host without rdma-core
@@ -57,9 +57,9 @@ BENIGN: Mapping[str, str] = {
 BIND_FAILED = r"Call to bind failed: Address already in use"
 #: Of the plug-in for Libfabric: NCCL goes on with another network, as `Using network` then says.
 OFI_FAILED = r"NET/OFI .*(?:Initializing plugin failed|aws-ofi-nccl initialization failed)|.*aws-ofi-nccl initialization failed"
-#: Ranks of different networks meet: told as such.
+#: Ranks of different networks meet: a verdict of its own.
 WRONG_TYPE = r".*\bwrong type (\d+) != (\d+)"
-#: Files whose return traces end nothing.
+#: Files with harmless return traces.
 BENIGN_TRACES = ("ras/", "src/ras/")
 SOCKET_TYPES: Mapping[str, str] = {
     "0": "unknown", "1": "bootstrap", "2": "proxy", "3": "Socket", "4": "IB", "5": "RAS",
@@ -82,7 +82,7 @@ OTHER_LIBRARIES = ("RCCL", "HCCL", "MCCL", "oneCCL", "XCCL")
 
 
 class Status:
-    """What a completion of the HCA says; the names are those of ``ibv_wc_status`` without IBV_WC_."""
+    """A completion status of the HCA, named as in ``ibv_wc_status`` without IBV_WC_."""
 
     BY_NUMBER: Mapping[str, tuple[str, str]] = {
         "1": ("LOC_LEN_ERR", "a message is longer than its buffer"),

@@ -1,4 +1,4 @@
-"""Networks of NCCL by their names, and what plug-ins for networks are called and need.
+"""Networks of NCCL by name, and names and needed libraries of network plug-ins.
 
 Sources (read 2026-11): NVIDIA/nccl, src/plugin/{net,plugin_open}.cc; aws/aws-ofi-nccl; Mellanox/nccl-rdma-sharp-plugins.
 """

@@ -1,4 +1,4 @@
-"""Variables that plug-ins of NCCL and libfabric read, and of which variables the values are kept.
+"""Variables that plug-ins of NCCL and libfabric read, and which values are kept.
 
 Sources: aws/aws-ofi-nccl, include/nccl_ofi_param.h (and that of 1.7 for what is gone); ofiwg/libfabric, man/fi_efa.7 and man/fabric.7;
 HPE's fi_cxi.7; Mellanox/nccl-rdma-sharp-plugins, src; NVIDIA HPC-X, "NCCL-RDMA-SHARP Plugins".
@@ -8,7 +8,7 @@ from functools import cache
 
 from hostagent.domains.nccl.tables.variables import variables
 
-#: How variables begin that are told at all.
+#: Prefixes of variables that are reported at all.
 PREFIXES = ("NCCL_", "OFI_", "FI_")
 
 _OFI = """\
@@ -35,13 +35,13 @@ MR_CACHE_MAX_COUNT MR_CACHE_MAX_SIZE MR_CACHE_MONITOR MR_CUDA_CACHE_MONITOR_ENAB
 UNIVERSE_SIZE VERBS_DEVICE_NAME VERBS_IFACE
 """
 _SHARP = "NCCL_IBEXT_DISABLE NCCL_PLUGIN_P2P NCCL_SHARP_GROUP_SIZE_THRESH NCCL_SHARP_MAX_COMMS"
-#: Known, and yet their values are nobody's business: the name of a host, and what keeps strangers out of a job.
+#: Known variables with private values: the name of a host, and secrets of a job.
 _HIDDEN = frozenset({"NCCL_HOSTID", "NCCL_SOCKET_MAGIC"})
 
 
 @cache
 def names() -> frozenset[str]:
-    """Names that somebody other than NCCL itself reads.
+    """Names that a plug-in reads, not NCCL itself.
 
     >>> {"OFI_NCCL_PROTOCOL", "FI_PROVIDER", "NCCL_IBEXT_DISABLE"} <= names()
     True
@@ -59,7 +59,7 @@ def is_known(name: str) -> bool:
 
 
 def keeps_value(name: str) -> bool:
-    """Whether the value stands on a tape and in a report.
+    """Whether the value is kept in recordings and reports.
 
     >>> keeps_value("NCCL_DEBUG"), keeps_value("NCCL_HOSTID")
     (True, False)

@@ -1,4 +1,4 @@
-"""The variables that NCCL reads: since and until which version, what kind of value each takes, and what counts where it is not set.
+"""The variables that NCCL reads: first and last version, kind of value, and default.
 
 Sources: names and defaults are those in NVIDIA's own libraries (2.18.1 to 2.32.3); what is allowed is in NCCL's documentation of
 environment variables and in NVIDIA/nccl, src/graph/topo.{h,cc}, src/debug.cc, src/transport/net_ib. Versions before 2.18 count as 2.18.1.
@@ -29,7 +29,7 @@ class Variable(NamedTuple):
         return self.since <= max(version, OLDEST) and (self.until is None or version <= self.until)
 
     def default(self, version: Version) -> str:
-        """What counts where it is not set; "" where the table does not know, or where it is nothing.
+        """The default; "" where it is unknown or empty.
 
         >>> [variables()["NCCL_IB_TIMEOUT"].default(one) for one in ((2, 21, 5), (2, 28, 9))]
         ['18', '20']
@@ -37,7 +37,7 @@ class Variable(NamedTuple):
         return next((value for since, value in reversed(self.defaults) if since <= max(version, OLDEST)), "")
 
 
-#: The first version whose names the table has.
+#: The first version in the table.
 OLDEST: Version = (2, 18, 1)
 
 #: Words that a variable takes; NCCL ignores others in silence. Levels: see `levels`.
@@ -69,7 +69,7 @@ RANGES: Mapping[str, tuple[int, int]] = {
     "NCCL_P2P_DISABLE": (0, 1),
     "NCCL_SHM_DISABLE": (0, 1),
 }
-#: What begins so is read by others than NCCL: nccl-rdma-sharp-plugins, Google's plug-ins, PyTorch before 2.2 (now TORCH_NCCL_…), builds.
+#: Prefixes of other programs' variables: nccl-rdma-sharp-plugins, Google's plug-ins, PyTorch before 2.2 (now TORCH_NCCL_…), builds.
 READ_BY_OTHERS: Mapping[str, str] = {
     "NCCL_IBEXT_": "nccl-rdma-sharp-plugins",
     "NCCL_PLUGIN_P2P": "nccl-rdma-sharp-plugins",
@@ -113,7 +113,7 @@ def levels(version: Version) -> tuple[str, ...]:
 
 
 def words(name: str, version: Version) -> tuple[str, ...]:
-    """What this variable may be; () where that is no closed list.
+    """The allowed values of this variable; () where there is no closed list.
 
     >>> words("NCCL_DEBUG", (2, 32, 3))[:3], words("NCCL_SOCKET_IFNAME", (2, 32, 3))
     (('VERSION', 'WARN', 'ATTN'), ())
@@ -143,12 +143,12 @@ def known_to(version: Version) -> frozenset[str]:
 
 
 def read_by(name: str) -> str:
-    """Who else reads this name; "" where nobody is known to.
+    """The other program that reads this name; "" if none is known.
 
     >>> read_by("NCCL_IBEXT_DISABLE"), read_by("NCCL_IB_HCAS")
     ('nccl-rdma-sharp-plugins', '')
     """
-    return next((who for prefix, who in READ_BY_OTHERS.items() if name.startswith(prefix)), "")
+    return next((reader for prefix, reader in READ_BY_OTHERS.items() if name.startswith(prefix)), "")
 
 
 def parse_row(row: str) -> Variable:

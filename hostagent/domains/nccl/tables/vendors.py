@@ -1,4 +1,4 @@
-"""Networks of providers that bring their own plug-in for NCCL: what a job is given there instead of variables of NCCL.
+"""Networks of providers with their own plug-in for NCCL: what a job uses there instead of variables of NCCL.
 
 Sources (read 2026-11): Google Cloud, AI Hypercomputer documentation (NCCL/gIB: set_nccl_env.sh is sourced, /usr/local/gib/lib64 is on
 LD_LIBRARY_PATH); GoogleCloudPlatform/container-engine-accelerators, gpudirect-tcpxo (nccl-env-profile.sh) and gpudirect-tcpx, and Google
@@ -12,7 +12,7 @@ class Stack(NamedTuple):
     """One provider's network."""
 
     name: str
-    plugin: str  # what people call its plug-in
+    plugin: str  # the common name of its plug-in
     script: str  # what a shell of the job sources, "" where the plug-in needs none
     marks: tuple[str, ...]  # parts of the path of its plug-in, in small letters
     own_bootstrap: bool  # its script chooses NCCL_SOCKET_IFNAME, too
@@ -35,12 +35,12 @@ EFA_STACK = Stack(
     "EFA", "aws-ofi-nccl", "", ("-ofi", "ofi-nccl"), False,
     "Have the plug-in aws-ofi-nccl and libfabric in the job's image; it chooses the settings itself.",
 )  # fmt: skip
-#: The first whose mark is in the path of a plug-in.
+#: The first with a mark in the path of a plug-in counts.
 STACKS = (GIB, TCPXO, TCPX, EFA_STACK)
 
 
 def stack_of(path: str) -> "Stack | None":
-    """Whose plug-in this is; None of one that no provider brings.
+    """The provider's stack that has this plug-in; None if no provider has it.
 
     >>> stack_of("/usr/local/gib/lib64/libnccl-net.so").name, stack_of("/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so").name
     ('gIB', 'EFA')

@@ -19,13 +19,13 @@ class Card(NamedTuple):
 
 _CONNECTX = Card("mlx5_core", "mlx5_ib")
 _EFA = Card("efa", "efa")
-#: By vendor and device. Ethernet cards for 25 and 50 Gb/s can RDMA, too; nobody buys them for that, so they are not here.
+#: By vendor and device. Ethernet cards for 25 and 50 Gb/s are left out: they can RDMA, but are not bought for it.
 _CARDS = {
     **{(_MELLANOX, device): _CONNECTX for device in ("0x1013", "0x1017", "0x1019", "0x101b", "0x101d", "0x1021", "0x1023", "0x1025")},
     **{(_MELLANOX, device): _CONNECTX for device in ("0xa2d6", "0xa2dc")},  # BlueField-2 and -3
     **{(_AMAZON, device): _EFA for device in ("0xefa0", "0xefa1", "0xefa2", "0xefa3")},
 }
-#: Gb/s of each port, of boards whose ports have one full rate.
+#: Gb/s of each port, of boards with one full rate on all ports.
 _RATES = {"MT_0000000838": 400, "MT_0000000223": 200}
 
 

@@ -8,14 +8,14 @@ release notes of EFA 2.1 (efa_nv_peermem; the out-of-tree driver has a way of it
 
 from typing import NamedTuple
 
-#: The first kernel whose RDMA drivers take memory as DMA-BUF.
+#: The first kernel with RDMA drivers that take memory as DMA-BUF.
 DMABUF_KERNEL = (5, 12)
-#: A word in the release of kernels that take it from newer ones: RHEL 8 says 4.18 and has the RDMA drivers of 5.x.
+#: Marks the release of kernels with backports: RHEL 8 has release 4.18 and the RDMA drivers of 5.x.
 BACKPORTS = ".el8"
 #: nvidia_peermem under its names, and the module that does the same for Amazon's EFA.
 PEERMEM = ("nvidia_peermem", "nv_peer_mem")
 EFA_PEERMEM = "efa_nv_peermem"
-#: How the name of a GPU begins that NVIDIA sells without GPUDirect RDMA: it is a feature of cards for data centres and workstations.
+#: Prefixes of GPU names without GPUDirect RDMA, a feature of data centre and workstation cards.
 _CONSUMER = ("NVIDIA GeForce", "GeForce", "NVIDIA TITAN", "TITAN")
 
 

@@ -7,7 +7,7 @@ Cilium, Weave, Antrea and OVN-Kubernetes.
 
 import re
 
-#: Bytes of headers of one RoCE packet that an interface's MTU has to hold beside the payload: GRH 40, UDP 8, BTH 12, XRC 4,
+#: Bytes of headers of one RoCE packet that an interface's MTU has to hold in addition to the payload: GRH 40, UDP 8, BTH 12, XRC 4,
 #: AtomicETH 28, ICRC 4.
 ROCE_HEADERS = 96
 #: Active MTUs, in bytes, the largest first.
@@ -15,7 +15,7 @@ ACTIVE_MTUS = (4096, 2048, 1024, 512, 256)
 #: TCP ports that launchers of jobs listen on.
 JOB_PORTS = (29500,)
 
-#: Interfaces that containers, pods and virtual machines of one host talk by: nobody reaches another host through them as jobs want it.
+#: Interfaces of containers, pods and virtual machines of one host: jobs do not reach other hosts through them.
 _LOCAL_NETWORKS = re.compile(
     r"docker|podman|cni|cbr0|br-[0-9a-f]{12}$|veth|vnet|virbr|lxc|lxdbr|incusbr|tailscale"
     r"|cali|tunl|vxlan\.calico|flannel|cilium_|weave|antrea-|ovn-k8s-|kube-|nodelocaldns"
@@ -23,7 +23,7 @@ _LOCAL_NETWORKS = re.compile(
 
 
 def is_of_containers(name: str) -> bool:
-    """By an interface's name. ``br-`` and twelve digits is a network of Docker's; ``br-ex`` is a bridge that somebody made.
+    """By the interface's name. ``br-`` and twelve digits is a network of Docker's; ``br-ex`` is an administrator's bridge.
 
     >>> [is_of_containers(name) for name in ("docker0", "br-0123456789ab", "cali12ab34cd56e", "br-ex", "eth0", "tailscale0")]
     [True, True, True, False, False, True]
@@ -32,7 +32,7 @@ def is_of_containers(name: str) -> bool:
 
 
 def roce_mtu(netdev_mtu: int) -> int:
-    """The active MTU that the kernel gives a RoCE port whose interface has this MTU; 0 where it is too small for any.
+    """The active MTU that the kernel gives a RoCE port on an interface with this MTU; 0 where it is too small for any.
 
     >>> roce_mtu(9000), roce_mtu(4192), roce_mtu(4191), roce_mtu(1500), roce_mtu(300)
     (4096, 4096, 2048, 1024, 0)

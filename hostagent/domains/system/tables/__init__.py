@@ -1,1 +1,0 @@
-"""Distributions that NVIDIA publishes packages for."""
