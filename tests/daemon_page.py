@@ -90,7 +90,7 @@ _FILES = {
     "`hostagent status`, `npd` and `slurm` read it",
     statedir.SUMMARY: "the summary",
     statedir.REPORT: "the report of the last pass; it quotes logs",
-    statedir.TOLD: "what is told of each condition, and since when",
+    statedir.PUBLISHED: "what is told of each condition, and since when",
     statedir.HISTORY: "faults, lost links and loads of the driver in this boot",
     statedir.RECORD: "transitions and critical faults, over boots; in the folder of `--history-dir`",
     daemon_lock.NAME: "held by the daemon at work",
@@ -195,7 +195,7 @@ def _recorded() -> "tuple[record.Record, tuple[Transition, ...]]":
         report = replace(recorded.report_of(Path(host).name), observed_at=at, boot_id=_BOOT)
         found = measured(report, {one.id: one.family.condition for one in load([OURS])})
         told = advance(told, found, at) if told else at_once(_BOOT, found, at)
-        kept, new = record.turned(record.judged(kept, report), told.conditions, _BOOT, at)
+        kept, new = record.with_transitions(record.with_faults(kept, report), told.conditions, _BOOT, at)
         news += new if at >= _AT else ()
     return kept, news
 

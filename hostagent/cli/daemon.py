@@ -17,15 +17,15 @@ from hostagent.core.smallfile import reason
 from hostagent.daemon.settings import KEPT, RUN
 
 if TYPE_CHECKING:
-    from hostagent.daemon.loop import Listener, Load, Loop, Wake
+    from hostagent.daemon.loop import Load, Loop, Publisher, Wake
     from hostagent.daemon.notify import Notify
-    from hostagent.daemon.publisher_process import Teller
+    from hostagent.daemon.publisher_process import PublisherProcess
     from hostagent.daemon.settings import Settings
     from hostagent.engine.pipeline import Prepared
     from hostagent.outputs.log import Log
 
 _LISTEN = "127.0.0.1:9476"
-#: Seconds between two tries to take the lock of another daemon; and until a publisher that should end is killed.
+#: Seconds between two checks whether the other daemon of this state directory has ended; and for the publisher to end.
 _WAIT_S, _CLOSE_S, _ONCE_S = 1.0, 0.5, 15.0
 _EXAMPLES = examples(
     "hostagent daemon --from host.json --state-dir state --once",
@@ -165,14 +165,14 @@ def command(
 def _run(settings: "Settings") -> int:
     from hostagent.daemon.notify import Notify
     from hostagent.daemon.publisher import access_of, serve
-    from hostagent.daemon.publisher_process import Teller
+    from hostagent.daemon.publisher_process import PublisherProcess
     from hostagent.http.listening import listening
     from hostagent.outputs.log import Log
 
     if settings.dry_run:
-        from hostagent.daemon.dry_run import Shown
+        from hostagent.daemon.dry_run import DryRun
 
-        loop, wake = _loop(settings, Shown(settings, put), Log(settings.log_format, complain, once=True), Reload())
+        loop, wake = _loop(settings, DryRun(settings, put), Log(settings.log_format, complain, once=True), Reload())
         return _once(loop, wake)
     notify = Notify.of_environment()
     access = access_of(settings)  # a mistake in it is reported now
@@ -182,15 +182,15 @@ def _run(settings: "Settings") -> int:
     settings = _with_history(settings, log)
     is_served = bool(settings.listen) and not settings.once
     http = listening(settings.listen, settings.tls_cert, settings.tls_key) if is_served else None
-    teller = Teller(lambda line: serve(line, settings, access, log, http), (2, *((http.line.fileno(),) if http else ())))
+    publisher = PublisherProcess(lambda line: serve(line, settings, access, log, http), (2, *((http.line.fileno(),) if http else ())))
     try:
-        _alone(settings.state_dir, teller, notify, once=settings.once)
-        teller.look(time.monotonic())  # started before the modules of the loop are loaded, which would take memory in each process
+        _alone(settings.state_dir, publisher, notify, once=settings.once)
+        publisher.look(time.monotonic())  # started before the modules of the loop are loaded, which would take memory in each process
         reload = Reload()
-        loop, wake = _loop(settings, teller, log, reload)
+        loop, wake = _loop(settings, publisher, log, reload)
         if settings.once:
             code = _once(loop, wake)
-            teller.drain()
+            publisher.drain()
             return code
         signal.signal(signal.SIGHUP, lambda *_: reload.ask(wake))
         loop.begin()
@@ -200,7 +200,7 @@ def _run(settings: "Settings") -> int:
         raise
     finally:
         notify.stopping()
-        teller.close(_ONCE_S if settings.once else _CLOSE_S)
+        publisher.close(_ONCE_S if settings.once else _CLOSE_S)
     return 0
 
 
@@ -225,16 +225,16 @@ class Reload:
 
     def ask(self, wake: "Wake") -> None:
         self.is_asked = True
-        wake.heard("configuration")
+        wake.add_event("configuration")
 
 
-def _loop(settings: "Settings", listener: "Listener", log: "Log", reload: Reload) -> "tuple[Loop, Wake]":
+def _loop(settings: "Settings", publisher: "Publisher", log: "Log", reload: Reload) -> "tuple[Loop, Wake]":
     """Raises ``HostagentError``."""
     from hostagent.daemon.events import Events
     from hostagent.daemon.loop import Loop
 
     wake = Events(settings.evidence, settings.interval_s)
-    return Loop(settings, lambda before: _load(settings, before, reload, log), listener, log), wake
+    return Loop(settings, lambda before: _load(settings, before, reload, log), publisher, log), wake
 
 
 def _once(loop: "Loop", wake: "Wake") -> int:
@@ -244,7 +244,7 @@ def _once(loop: "Loop", wake: "Wake") -> int:
     return 0 if Asked("single_node", "not-ready").succeeds(report) else 1
 
 
-def _alone(folder: str, teller: "Teller", notify: "Notify", *, once: bool) -> int:
+def _alone(folder: str, publisher: "PublisherProcess", notify: "Notify", *, once: bool) -> int:
     """Takes the lock of the state directory and waits for it; a single pass does not wait. Raises ``HostagentError``."""
     from hostagent.engine.report import daemon_lock, state
 
@@ -254,7 +254,7 @@ def _alone(folder: str, teller: "Teller", notify: "Notify", *, once: bool) -> in
         while (lock := daemon_lock.take(folder)) is None:
             if once:
                 raise HostagentError(f"found another daemon at work in {folder}", "Stop it, or give another --state-dir")
-            teller.tell(("waiting", why), time.monotonic())
+            publisher.publish(("waiting", why), time.monotonic())
             notify.waiting(f"waiting: {why}")
             time.sleep(_WAIT_S)
     except OSError as error:

@@ -49,12 +49,12 @@ def print_unit(context: click.Context, settings: "Settings") -> int:
 def _refuse_without_cluster(settings: "Settings") -> None:
     """As the daemon itself does, which looks for a pod's service account first."""
     wants = {"--kubernetes on": settings.kubernetes == "on", "--kubernetes-events": settings.kubernetes_events}
-    if any(wants.values()) and not _tells_kubernetes(settings):
+    if any(wants.values()) and not _publishes_to_kubernetes(settings):
         named = next(name for name, is_so in wants.items() if is_so)
         raise click.UsageError(f"found {named} and no cluster that is written to, wanted --kubeconfig: a service is in no pod")
 
 
-def _tells_kubernetes(settings: "Settings") -> bool:
+def _publishes_to_kubernetes(settings: "Settings") -> bool:
     return bool(settings.kubeconfig) and settings.kubernetes != "off"
 
 
@@ -88,5 +88,5 @@ def _notes(settings: "Settings") -> list[str]:
     """The unit reaches loopback alone, and hostagent does not know which addresses a site has."""
     address = parse_address(settings.listen) if settings.listen else None
     wanted = [f"the clients of --listen {settings.listen}"] if address and not address[0].is_loopback else []
-    wanted += ["the API server of --kubeconfig"] if _tells_kubernetes(settings) else []
+    wanted += ["the API server of --kubeconfig"] if _publishes_to_kubernetes(settings) else []
     return [f"Add a line IPAddressAllow= with the addresses of {' and '.join(wanted)}: the unit reaches loopback alone."] if wanted else []

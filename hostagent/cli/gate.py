@@ -159,9 +159,9 @@ def _minimums(path: str | None) -> tuple[str, str, str]:
 def _answer(request: Request, backend: Backend, pin: Pin, given: dict[str, Any]) -> Answer:
     if backend == "reports":
         return _by_files(request, pin, given)
-    from hostagent.gate.search import Asked, search
+    from hostagent.gate.search import SearchOptions, search
 
-    asked = Asked(backend, pin, given["prefix"], given["read_all"])
+    asked = SearchOptions(backend, pin, given["prefix"], given["read_all"])
     if backend == "kubernetes":
         from hostagent.gate.backends.kubernetes import Kubernetes
 

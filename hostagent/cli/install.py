@@ -18,7 +18,7 @@ from hostagent.plan.model import Asking
 
 if TYPE_CHECKING:
     from hostagent.engine.pipeline import Prepared
-    from hostagent.install.apply import Performance
+    from hostagent.install.apply import Apply
 
 # A test runs each of them.
 _EXAMPLES = examples(
@@ -62,23 +62,23 @@ def command(
     asked, place = asked_of(only, extras, upgrade, in_use), evidence(**where, snapshot=None, deadline_s=30)
     person = Person(form_of(form, as_json=as_json), output, colour, yes=yes)
     prepared = prepared_for(place, profile_name)
-    from hostagent.install.apply import Performance, Wishes
+    from hostagent.install.apply import Apply, Wishes
     from hostagent.install.ourselves import refuse_without_ansible
-    from hostagent.install.replan import looks_at
+    from hostagent.install.replan import replan_of
     from hostagent.install.target import Target
 
     if not dry_run:
         refuse_ordinary_user()
         refuse_without_ansible()
     wishes = Wishes(prepared.loaded.profile.install, rollback=not no_rollback, dry_run=dry_run)
-    performance = Performance(Target(place), looks_at(place, with_installation(prepared), asked, told=waiting), wishes, person)
-    performed = partial(_performed, performance, place, prepared, person, remember=not profile_name)
-    outcome = outcome_of(performed, lambda: performance.began)
-    return conclude(person.concluded(outcome, performance), person.tell)
+    apply = Apply(Target(place), replan_of(place, with_installation(prepared), asked, on_progress=waiting), wishes, person)
+    performed = partial(_performed, apply, place, prepared, person, remember=not profile_name)
+    outcome = outcome_of(performed, lambda: apply.began)
+    return conclude(person.concluded(outcome, apply), person.tell)
 
 
-def _performed(performance: "Performance", place: Evidence, prepared: "Prepared", person: Person, *, remember: bool) -> Outcome:
-    outcome = performance.perform()
+def _performed(apply: "Apply", place: Evidence, prepared: "Prepared", person: Person, *, remember: bool) -> Outcome:
+    outcome = apply.perform()
     if outcome.word in ("done", "reboot") and outcome.run and place.is_this_machine:
         person.judge(_checked(place, prepared, remember=remember))
     return outcome

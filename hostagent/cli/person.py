@@ -15,7 +15,7 @@ from hostagent.core.filewrite import has_place
 from hostagent.outputs.plan import Format, render_plan
 
 if TYPE_CHECKING:
-    from hostagent.install.apply import Performance
+    from hostagent.install.apply import Apply
     from hostagent.install.outcome import Outcome
     from hostagent.plan.document import Document, ResultDocument
     from hostagent.plan.model import PlanStep
@@ -75,16 +75,16 @@ class Person:
         self._verdict = (line,)
         self.tell(line)
 
-    def concluded(self, outcome: "Outcome", performance: "Performance") -> "Outcome":
+    def concluded(self, outcome: "Outcome", apply: "Apply") -> "Outcome":
         """Writes the document, where that was not done yet, at the end of the run; a dry run has no result."""
         if not self._is_late or self._document is None:
             return outcome
-        number = outcome.run or (performance.run.number if performance.run else 0)
-        result = None if performance.wishes.dry_run else self._result(outcome, number)
+        number = outcome.run or (apply.run.number if apply.run else 0)
+        result = None if apply.wishes.dry_run else self._result(outcome, number)
         try:
             self._write(replace(self._document, result=result))
         except click.ClickException as error:
-            if not performance.began:
+            if not apply.began:
                 raise
             return replace(outcome, word="failed", message=f"{error.message}; the run itself: {outcome.word} {outcome.message}".rstrip())
         return outcome

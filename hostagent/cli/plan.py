@@ -155,10 +155,10 @@ def planned_document(place: Evidence, profile_name: str, asked: Asked) -> "tuple
 
 def documented(facts: "HostFacts", report: "Report", loaded: "Loaded", asked: Asked, place: Evidence) -> "tuple[Plan, Document]":
     """The plan of what was read at `place`."""
-    from hostagent.install.planning import planned
+    from hostagent.install.planning import plan_of
     from hostagent.plan.document import document
 
-    plan = planned(facts, loaded, asked, place, waiting)
+    plan = plan_of(facts, loaded, asked, place, waiting)
     return plan, document(plan, report)
 
 

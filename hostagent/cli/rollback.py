@@ -16,7 +16,7 @@ from hostagent.cli.streams import say
 from hostagent.engine.target import Evidence, open_host
 
 if TYPE_CHECKING:
-    from hostagent.install.rollback import Undone
+    from hostagent.install.rollback import RollbackPlan
     from hostagent.install.runs import Run
     from hostagent.plan.view import View
 
@@ -69,23 +69,23 @@ def _look(place: Evidence) -> "View":
 def _lines(run: "Run", following: int) -> Iterator[str]:
     """Number, time and end; below it what it changed, and whether it is the one that is taken back next."""
     from hostagent.engine.report.times import moment
-    from hostagent.install.history import remembered
+    from hostagent.install.history import summary_of
 
-    one, width = remembered(run), terminal_width()
+    one, width = summary_of(run), terminal_width()
     head = f"Run {one.number}, {moment(one.began)}: {one.ended}"
     yield from textwrap.wrap(head, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     what = f"{one.changes}{'; the next rollback takes it back' if one.number == following else ''}"
     yield from textwrap.wrap(what, width, initial_indent="  ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
-def _show(undone: "Undone", *, dry_run: bool) -> None:
-    packages = undone.packages
-    say(f"Run {undone.run.number} {'would be' if dry_run else 'is'} taken back:")
+def _show(plan: "RollbackPlan", *, dry_run: bool) -> None:
+    packages = plan.packages
+    say(f"Run {plan.run.number} {'would be' if dry_run else 'is'} taken back:")
     rows = [
         *(f"  {key} back to {version}" for key, version in packages.back),
         *(f"  {key} removed" for key in packages.removed),
-        *(f"  {path} as before" for path in undone.files),
-        *(f"  {one} changed since, and stays" for one in (*packages.kept, *undone.kept_files)),
+        *(f"  {path} as before" for path in plan.files),
+        *(f"  {one} changed since, and stays" for one in (*packages.kept, *plan.kept_files)),
     ]
     say(*(rows[:_SHOWN] if rows else ["  nothing differs"]))
     if len(rows) > _SHOWN:

@@ -22,7 +22,7 @@ from hostagent.setup.request import MISSING, Request
 from hostagent.setup.verdict import Verdict, verdict
 
 if TYPE_CHECKING:
-    from hostagent.install.apply import Performance
+    from hostagent.install.apply import Apply
     from hostagent.plan.document import Document
     from hostagent.plan.model import PlanStep
 
@@ -42,8 +42,8 @@ def install(request: Request, place: Evidence, profile_name: str, *, yes: bool, 
         complain("Error: found neither --yes nor a terminal to ask at. Nothing is changed.")
         return MISSING
     person = _Person(yes=yes)
-    performance = _performance(request, place, host, person)
-    outcome = outcome_of(performance.perform, lambda: performance.began)
+    apply = _performance(request, place, host, person)
+    outcome = outcome_of(apply.perform, lambda: apply.began)
     if outcome.word == "declined":
         return print_verdict(request, Verdict((Line("", ABORTED),), MISSING), host.report, as_json=as_json)
     after = read_host(request, place, profile_name)
@@ -60,17 +60,17 @@ def _again_as_root(request: Request) -> int:
     return again(program, request.variables, sys.argv[1:])
 
 
-def _performance(request: Request, place: Evidence, host: HostPass, person: "_Person") -> "Performance":
-    from hostagent.install.apply import Performance, Wishes
+def _performance(request: Request, place: Evidence, host: HostPass, person: "_Person") -> "Apply":
+    from hostagent.install.apply import Apply, Wishes
     from hostagent.install.ourselves import refuse_without_ansible
-    from hostagent.install.replan import looks_at
+    from hostagent.install.replan import replan_of
     from hostagent.install.target import Target
     from hostagent.setup.wanted import wanted
 
     refuse_without_ansible()
     made, asked = wanted(host.prepared.loaded, request, host.facts)
     prepared = with_installation(host.prepared._replace(loaded=made))
-    return Performance(Target(place), looks_at(place, prepared, asked, told=waiting), Wishes(made.profile.install), person)
+    return Apply(Target(place), replan_of(place, prepared, asked, on_progress=waiting), Wishes(made.profile.install), person)
 
 
 def _concluded(outcome: Outcome, found: Verdict, person: "_Person") -> Verdict:

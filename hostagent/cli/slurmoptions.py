@@ -113,10 +113,10 @@ def boot_id(options: Options) -> str | None:
     """Of the recording; None for this machine's. Raises ``OptionError``."""
     if not options.place.snapshot:
         return None
-    from hostagent.daemon.passes import who
+    from hostagent.daemon.passes import identity_of
 
     try:
-        return who(options.place)[0]
+        return identity_of(options.place)[0]
     except HostagentError as error:
         raise OptionError(f"--from: {error.message}", error.next_step, error.details) from error
 

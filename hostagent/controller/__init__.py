@@ -1,1 +1,1 @@
-"""The controller: one small process for a cluster. It keeps work away from nodes that are not ready, or whose agent is silent."""
+"""The controller: one process per cluster, which taints nodes that are not ready, or have a silent agent."""

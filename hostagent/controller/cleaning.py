@@ -1,4 +1,4 @@
-"""What hostagent has left on a node, and the patches that remove it. Pure."""
+"""Finds hostagent's labels, annotations, conditions and taints on a node, and builds the patches that remove them. Pure."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Contact with the API server: silence of an agent counts only while the controller would have heard it."""
+"""Contact with the API server: silence of an agent counts only while the controller could have received its heartbeat."""
 
 # Silence is the monotonic time since a heartbeat was seen to change, counted while answers are at most 10 s apart; a new term
 # starts all times again. A node without a new heartbeat in the watch is listed again, once a minute at most.

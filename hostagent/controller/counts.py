@@ -1,4 +1,4 @@
-"""What the controller counts, and its metrics. Text exposition format of Prometheus."""
+"""Counters of the controller, and its metrics. Text exposition format of Prometheus."""
 
 import threading
 from collections import Counter
@@ -16,7 +16,7 @@ class Counts:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self.is_leader = False
-        self.heard_at = 0.0  # monotonic seconds: the loop lives
+        self.alive_at = 0.0  # monotonic seconds: the loop lives
         self.reset()
         self.taints: Counter[str] = Counter()
         self.closings: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Agents in their first pass: a node whose agent has just begun gets no new taint for 2 minutes."""
+"""Agents in their first pass: their node gets no new taint for 2 minutes."""
 
 # The agent's first pass of a boot removes its summary, so such a node has no verdict and is tainted at once; the two minutes are
 # for agents that keep it.
@@ -16,7 +16,7 @@ class FirstPass:
     def __init__(self) -> None:
         self._began: dict[tuple[str, str], float] = {}  # by uid and key
 
-    def held(self, whole: Whole, wanted: frozenset[str], now: float) -> frozenset[str]:
+    def deferred(self, whole: Whole, wanted: frozenset[str], now: float) -> frozenset[str]:
         """Of the taints `wanted`, those that are not set yet."""
         node = whole.node
         for key in KEYS:
@@ -24,9 +24,9 @@ class FirstPass:
                 self._began.pop((node.uid, key), None)
         return frozenset(key for key in wanted if node.has_verdict and whole.is_first_pass(key) and self._is_new(node.uid, key, now))
 
-    def ends_at(self, uid: str, held: Iterable[str]) -> float:
-        """When the first of the taints `held` may be set."""
-        return min(self._began[uid, key] for key in held) + _FIRST_PASS_S
+    def ends_at(self, uid: str, deferred: Iterable[str]) -> float:
+        """When the first of the taints `deferred` may be set."""
+        return min(self._began[uid, key] for key in deferred) + _FIRST_PASS_S
 
     def end(self, uid: str) -> None:
         """The agent has written a verdict, or the node is gone."""

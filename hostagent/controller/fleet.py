@@ -1,4 +1,4 @@
-"""The selected nodes, as their metadata was seen last: who has a verdict, who is silent, who waits for a taint or for its end. No I/O."""
+"""The selected nodes by their last metadata: which have a verdict, are silent, or wait for a change of taints. No I/O."""
 
 import heapq
 from collections import Counter
@@ -37,7 +37,7 @@ class Fleet:
     def __init__(self, keys: tuple[str, ...] = KEYS) -> None:
         """`keys`: the taints that the controller sets."""
         self.nodes: dict[str, Node] = {}
-        self.rules: Rules | None = None  # None: who owns a taint is unknown, and none is set or removed
+        self.rules: Rules | None = None  # None: owners of taints are unknown, and none is set or removed
         self._keys = keys
         self._changed_at: dict[str, float] = {}  # when the heartbeat was seen to change last, the longest ago first
         self._returned: set[str] = set()  # closed for silence, and their heartbeat has changed since
@@ -88,7 +88,7 @@ class Fleet:
         self._turn += 1
 
     def silent(self, now: float, stale_after_s: float) -> Iterator[Node]:
-        """Nodes with a verdict whose heartbeat has not changed for so long, by their name; those that are closed already too."""
+        """Nodes with a verdict and a heartbeat that has not changed for so long, by name; also those that are closed already."""
         found = []
         for name, changed_at in self._changed_at.items():
             if now - changed_at < stale_after_s:
@@ -117,7 +117,7 @@ class Fleet:
             if node := self.nodes.get(name):
                 self.nodes[name] = node._replace(resource_version="")
 
-    def wanted(self, node: Node) -> frozenset[str]:
+    def wanted_taints(self, node: Node) -> frozenset[str]:
         """The taints that the node is to have."""
         return frozenset(key for key in self._keys if node.readiness(key) != "true")
 
@@ -134,11 +134,11 @@ class Fleet:
         owned = self.owned(node)
         if owned is None:
             return None
-        right, tainted = self.wanted(node) & owned, frozenset(node.tainted)
+        right, tainted = self.wanted_taints(node) & owned, frozenset(node.tainted)
         return Difference(right - tainted, tainted - right)
 
     def has_returned(self, node: Node) -> bool:
-        """Whether its agent was heard after the node was closed for silence."""
+        """Whether its agent sent a heartbeat after the node was closed for silence."""
         return node.is_marked and (node.name in self._returned or not node.is_closed)
 
     @property

@@ -33,7 +33,7 @@ class Lease:
         self._api, self._identity, self._clock = api, identity, clock
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._namespace = namespace
-        self._seen: tuple[Any, float] = (None, float("-inf"))  # the lease of another candidate, and since when it is so
+        self._last_lease: tuple[Any, float] = (None, float("-inf"))  # the lease of another candidate, and since when it is so
         self._held_at = float("-inf")  # when the request that was granted last began
         self.problem = ""  # of the last try
 
@@ -71,7 +71,7 @@ class Lease:
         except ApiError as error:
             if error.code != NOT_FOUND:
                 raise
-            if self._clock() - self._seen[1] <= LEASE_S:
+            if self._clock() - self._last_lease[1] <= LEASE_S:
                 return False  # it was deleted: its holder may still write
             metadata = {"name": NAME, "namespace": self._namespace}
             self._api.create(self._path, {"metadata": metadata, "spec": self._record({}, is_new=True)})
@@ -90,10 +90,10 @@ class Lease:
         the holder's last renewal, the begin of the request may be before it.
         """
         now = self._clock()
-        if self._seen[0] != found:  # its resourceVersion is another one
-            self._seen = found, now
+        if self._last_lease[0] != found:  # its resourceVersion is another one
+            self._last_lease = found, now
         duration = _spec(found).get("leaseDurationSeconds")
-        return now - self._seen[1] > min(max(LEASE_S, duration if isinstance(duration, int) else 0), _LONGEST_S)
+        return now - self._last_lease[1] > min(max(LEASE_S, duration if isinstance(duration, int) else 0), _LONGEST_S)
 
     def _record(self, before: dict[str, Any], *, is_new: bool) -> dict[str, Any]:
         at = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())

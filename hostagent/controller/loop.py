@@ -1,4 +1,4 @@
-"""The controller as a process: it waits for the lease, leads, and begins anew when it has lost it."""
+"""Main loop of the controller: waits for the lease, leads, and starts over when it has lost it."""
 
 import os
 import socket
@@ -45,7 +45,7 @@ class Controller:
             thread = threading.Thread(target=self._renew, daemon=True)
             thread.start()
         while not self._is_over.is_set():
-            self.counts.heard_at = time.monotonic()
+            self.counts.alive_at = time.monotonic()
             if self._leads():
                 self._lead()
             self._is_over.wait(0.2)
@@ -91,7 +91,7 @@ class Controller:
 
 
 class Page:
-    """What HTTP answers: /livez, /readyz and /metrics."""
+    """HTTP pages: /livez, /readyz and /metrics."""
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
@@ -105,7 +105,7 @@ class Page:
         return pages[path]()
 
     def _livez(self) -> Answer:
-        silent_s = time.monotonic() - self._counts.heard_at
+        silent_s = time.monotonic() - self._counts.alive_at
         if silent_s > _LIVES_S:
             return Answer(HTTPStatus.SERVICE_UNAVAILABLE, f"the main loop has not run for {silent_s:.0f} s\n")
         return Answer(HTTPStatus.OK, "ok\n")

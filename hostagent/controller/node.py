@@ -1,4 +1,4 @@
-"""What the controller keeps of a node, and what it reads of one before it writes."""
+"""Parses a node: the metadata that the controller caches, and the whole that it reads before a write."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, NamedTuple
@@ -15,7 +15,7 @@ SUMMARY, HEARTBEAT = "summary", "heartbeat"
 CLOSED, TAINTED, WHY = "closed", "tainted", "why"
 ANNOTATIONS = (SUMMARY, HEARTBEAT, CLOSED, TAINTED, WHY)
 SILENT = "silent"
-#: The reason of conditions whose agent is silent.
+#: The reason of conditions of a silent agent.
 AGENT_SILENT = "AgentSilent"
 #: Characters of an annotation that are looked at: each of ours is shorter.
 LONGEST = 256
@@ -61,7 +61,7 @@ class Whole(NamedTuple):
     is_cordoned: bool = False
 
     def has(self, key: str) -> bool:
-        """Whether it has the taint `key` with NoSchedule, whoever set it."""
+        """Whether it has the taint `key` with NoSchedule, set by any client."""
         return any(is_taint(one, key) for one in self.taints)
 
     def other_effects(self, key: str) -> tuple[str, ...]:

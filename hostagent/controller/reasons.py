@@ -1,4 +1,4 @@
-"""Why a node is closed, for people: the controller's reason, its taints, and what the agent says itself."""
+"""Explains why a node is closed: the controller's reason, its taints, and the agent's own conditions."""
 
 import json
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ def _agent(whole: Whole, item: Mapping[str, Any], prefix: str) -> list[str]:
 
 
 def _conditions(whole: Whole) -> list[str]:
-    """Those that are not True; what several of them say alike stands once."""
+    """Those that are not True; equal texts once."""
     kinds: dict[str, list[str]] = {}
     for kind, one in whole.conditions.items():
         if one.get("status") != "True":

@@ -1,4 +1,4 @@
-"""When each node is read and written again: after an error, and once the first pass of its agent is over."""
+"""Schedules retries of each node: after an error, and after the first pass of its agent."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Rules of node-readiness-controller: which taints are not the controller's to set.
+"""Rules of node-readiness-controller: the taints that it owns, and this controller does not set.
 
 Source: node-readiness-controller 0.5.0, ``readiness.node.x-k8s.io/v1alpha1`` NodeReadinessRule; Kubernetes, "Labels and Selectors".
 """
@@ -63,7 +63,7 @@ NONE = Rules(())
 
 
 def parse_rules(items: Iterable[Mapping[str, Any]]) -> Rules:
-    """Raises ``ValueError`` for a rule that cannot be read: who owns its nodes is then unknown."""
+    """Raises ``ValueError`` for a rule that cannot be read: the owner of its taints is then unknown."""
     try:
         parsed = [_parsed(one) for one in items]
     except (KeyError, TypeError, AttributeError) as error:

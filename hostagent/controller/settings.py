@@ -1,4 +1,4 @@
-"""What the command line of ``hostagent controller`` sets."""
+"""Options of ``hostagent controller``."""
 
 from typing import Literal
 

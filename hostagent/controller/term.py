@@ -1,4 +1,4 @@
-"""One term of leadership: what the watches report comes in by a queue, and one thread decides and writes, one node after the other."""
+"""One term of leadership: watches report into a queue, and one thread decides and writes, node by node."""
 
 # A turn writes to 20 nodes at most; a write that is refused, conflicts eight times, or succeeded a second ago makes its node
 # wait. The probe of contact has a thread of its own, because a write that hangs would be a hole in contact.
@@ -19,7 +19,7 @@ from hostagent.controller.reporter import Reporter
 from hostagent.controller.retries import Retries
 from hostagent.controller.rules import NONE, Rules
 from hostagent.controller.settings import Settings
-from hostagent.controller.watching import Changed, Listed, Message, NodeWatcher, Prober, Ruled, RuleWatcher, Watcher
+from hostagent.controller.watching import ListMark, Message, NewRules, NodeChange, NodeWatcher, Prober, RuleWatcher, Watcher
 from hostagent.controller.writer import NotLeader, Writer
 from hostagent.controller.writing import Moment, Wish, change, closing
 from hostagent.kube.api import CONFLICT, INVALID, Api, ApiError
@@ -92,7 +92,7 @@ class Term:
             one.start()
         try:
             while tools.is_on():
-                tools.counts.heard_at = self._clock()
+                tools.counts.alive_at = self._clock()
                 self._turn()
         except NotLeader:
             pass
@@ -127,14 +127,14 @@ class Term:
     def _dispatch(self, message: Message) -> None:
         if isinstance(message, Exception):
             raise message  # of a thread that watches: without it nothing is known
-        if isinstance(message, Ruled):
+        if isinstance(message, NewRules):
             self._on_rules(message)
-        elif isinstance(message, Listed):
+        elif isinstance(message, ListMark):
             self._on_list(message)
         else:
             self._on_node(message)
 
-    def _on_rules(self, message: Ruled) -> None:
+    def _on_rules(self, message: NewRules) -> None:
         self._reporter.problem("rules", f"{message.problem}: no taint is set or removed" if message.problem else "")
         if message.rules == self._fleet.rules:
             return
@@ -147,7 +147,7 @@ class Term:
         self._to_read |= dict.fromkeys(name for name, node in self._fleet.nodes.items() if node.tainted)
         self._full_read, self._full_read_at = None, float("-inf")  # all are read once more: labels that rules select by, and taints
 
-    def _on_list(self, message: Listed) -> None:
+    def _on_list(self, message: ListMark) -> None:
         if message.is_lost:
             self._contact.restart()
         if message.is_restart:
@@ -160,7 +160,7 @@ class Term:
             self._forget(name)
         self._unlisted.discard(message.selector)
 
-    def _on_node(self, message: Changed) -> None:
+    def _on_node(self, message: NodeChange) -> None:
         node = parse_node(self._writer.view(message.item), self._settings.prefix, self._labels)
         if node is None:
             return
@@ -256,7 +256,7 @@ class Term:
 
     @property
     def _is_rule_leaving(self) -> bool:
-        """Its owner takes its taints off before a deleted rule goes: each change of a node may be that, and metadata does not say."""
+        """Handle nodes of a deleted rule: its owner removes its taints first, and metadata of a node does not show that."""
         rules = self._fleet.rules
         if rules is not None and rules.is_ending:
             self._leaving_until = self._clock() + _LEAVING_S
@@ -315,8 +315,8 @@ class Term:
 
     def _wish(self, whole: Whole, *, is_turn: bool) -> Wish:
         node, fleet = whole.node, self._fleet
-        wanted = fleet.wanted(node)
-        held = self._first_pass.held(whole, wanted, self._clock())
+        wanted = fleet.wanted_taints(node)
+        held = self._first_pass.deferred(whole, wanted, self._clock())
         return Wish(wanted, fleet.owned(node), held, is_turn and not self._limits()(node), fleet.has_returned(node) or whole.is_overwritten)
 
     # -- full reads

@@ -1,4 +1,4 @@
-"""Threads that list and watch the metadata of the selected nodes, and the rules of node-readiness-controller, into one queue."""
+"""Threads that list and watch metadata of the selected nodes, and rules of node-readiness-controller, into one queue."""
 
 # A full read is as of its first page: a node that is gone since, or an older version, whatever its uid, does not count. Only a
 # list after 410, or after watches that were refused, may bring older versions: a restored etcd has them. Label selectors have no
@@ -28,7 +28,7 @@ _RULES_S, _AGAIN_S, _JITTER_S = 30.0, 1.0, 3.0
 _LONGEST_S, _PROBE_S, _REFUSED = 60.0, 5.0, 3
 
 
-class Listed(NamedTuple):
+class ListMark(NamedTuple):
     """A list of nodes begins or ends: a node of this selector that was not in it is gone. ``is_lost``: changes before it are unknown;
     ``is_restart``: its versions may be older than those before, as of a server that was restored.
     """
@@ -39,7 +39,7 @@ class Listed(NamedTuple):
     is_restart: bool = False
 
 
-class Changed(NamedTuple):
+class NodeChange(NamedTuple):
     """Metadata of one node."""
 
     selector: str
@@ -47,14 +47,14 @@ class Changed(NamedTuple):
     is_gone: bool
 
 
-class Ruled(NamedTuple):
+class NewRules(NamedTuple):
     """The rules; None: they cannot be read, for `problem`."""
 
     rules: Rules | None
     problem: str
 
 
-Message = Listed | Changed | Ruled | Exception
+Message = ListMark | NodeChange | NewRules | Exception
 
 
 class Watcher(threading.Thread):
@@ -72,7 +72,7 @@ class Watcher(threading.Thread):
             self._watch.close()
 
     def run(self) -> None:
-        """What is a bug ends the controller, by the queue: without this thread it would act on what is no longer so."""
+        """A bug ends the controller, by the queue: without this thread it would act on stale data."""
         try:
             while not self._is_over.is_set():
                 try:
@@ -128,7 +128,7 @@ class NodeWatcher(Watcher):
             if isinstance(metadata, dict):
                 self._version = str(metadata.get("resourceVersion") or self._version)
             if event.type != "BOOKMARK":
-                self._put(Changed(self._selector, _slim(event.object), event.type == "DELETED"))
+                self._put(NodeChange(self._selector, _slim(event.object), event.type == "DELETED"))
 
     def _recovered(self) -> None:
         if self._has_failed:
@@ -144,13 +144,13 @@ class NodeWatcher(Watcher):
     def _put_all(self) -> str:
         """The version that a watch begins at."""
         is_restart = self._is_lost or self._failures >= _REFUSED
-        self._put(Listed(self._selector, is_over=False, is_lost=self._is_lost, is_restart=is_restart))
+        self._put(ListMark(self._selector, is_over=False, is_lost=self._is_lost, is_restart=is_restart))
         version = ""
         for page in self._api.pages(NODES, limit=_PAGE, selector=self._selector, form="metadata"):
             version = page.resource_version
             for item in page.items:
-                self._put(Changed(self._selector, _slim(item), is_gone=False))
-        self._put(Listed(self._selector, is_over=True))
+                self._put(NodeChange(self._selector, _slim(item), is_gone=False))
+        self._put(ListMark(self._selector, is_over=True))
         self._is_lost = False
         return version
 
@@ -183,8 +183,8 @@ class RuleWatcher(Watcher):
         for page in self._api.pages(PATH, limit=_PAGE):
             version = page.resource_version
             items |= {_name(item): item for item in page.items}
-        self._tell(items)
-        with contextlib.suppress(ApiError):  # the list is what says that rules cannot be read
+        self._report(items)
+        with contextlib.suppress(ApiError):  # the list reports that rules cannot be read
             for event in self._events(PATH, version, "", int(_RULES_S)):
                 if self._is_over.is_set():
                     return
@@ -193,20 +193,20 @@ class RuleWatcher(Watcher):
                 elif event.type == "DELETED":
                     items.pop(_name(event.object), None)
                 if event.type != "BOOKMARK":
-                    self._tell(items)
+                    self._report(items)
                 if time.monotonic() > ends:
                     return
 
-    def _tell(self, items: dict[str, dict[str, Any]]) -> None:
+    def _report(self, items: dict[str, dict[str, Any]]) -> None:
         try:
-            self._put(Ruled(parse_rules(items.values()), ""))
+            self._put(NewRules(parse_rules(items.values()), ""))
         except ValueError as error:
-            self._put(Ruled(None, str(error)))
+            self._put(NewRules(None, str(error)))
 
     def _failed(self, error: ApiError) -> None:
         is_unknown_kind = error.code == NOT_FOUND
         self._put(
-            Ruled(NONE, "") if is_unknown_kind else Ruled(None, f"rules of node-readiness-controller cannot be read: {error.message}")
+            NewRules(NONE, "") if is_unknown_kind else NewRules(None, f"rules of node-readiness-controller cannot be read: {error.message}")
         )
         self._is_over.wait(_RULES_S if is_unknown_kind else max(_AGAIN_S, min(error.retry_after_s, _LONGEST_S)))
 

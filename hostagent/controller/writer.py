@@ -1,4 +1,4 @@
-"""Carries out what the controller decides: PATCHes of nodes and Events, or in a dry run nothing but a record of what they would be."""
+"""Writes the controller's decisions: PATCHes of nodes and Events; a dry run only records them."""
 
 # A dry run lays what it would write over what it reads, so that limits count as they would.
 
@@ -108,7 +108,7 @@ class Live:
 
 
 class Dry:
-    """Writes nothing. What would have been written is laid over what is read, so that limits count as they would."""
+    """Writes nothing. Its records overlay what is read, so that limits count as in a real run."""
 
     is_dry = True
 

@@ -133,7 +133,7 @@ def reason(whole: Whole, key: str, at: Moment) -> str:
 
 
 def closing(whole: Whole, at: Moment, silent_s: float) -> Mapping[str, Any]:
-    """Strategic-merge patch of the status of a node whose agent is silent: everything that the agent reported last is unknown now."""
+    """Strategic-merge patch of the status of a node with a silent agent: all that the agent reported last becomes unknown."""
     since = stamp(at.now)
     length = f"{silent_s / 60:.0f} min" if silent_s >= 120 else f"{silent_s:.0f} s"
     text = f"No heartbeat of hostagent for {length}: its last report may be outdated"

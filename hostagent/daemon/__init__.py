@@ -1,6 +1,6 @@
-"""The daemon: a host watched, and told to whoever places jobs.
+"""The daemon: it monitors one host and publishes its readiness to schedulers.
 
-Two processes. The **loop** has one thread: it hears events, forks what reads a pass, judges, and writes the state directory. The
-**teller**, forked from it, serves HTTP and writes to Kubernetes and to files of others; it gets what there is to tell by a socket, and
-is replaced when it dies. Neither waits for the other.
+Two processes. The **loop** has one thread: it waits for events, forks the collector of a pass, evaluates, and writes the state directory.
+The **publisher**, forked from it, serves HTTP and writes to Kubernetes and to files for other programs; it receives each message by a
+socket, and is restarted when it dies. Neither waits for the other.
 """

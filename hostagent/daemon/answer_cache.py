@@ -1,5 +1,5 @@
-"""What outlives a pass: answers that a program gives, or that take the unpacking of a whole kernel module, each until the files that it was
-made from change. In the steady state no program runs.
+"""Caches answers of programs, and of modinfo, which unpacks a whole kernel module, until the files behind them change. In the steady state
+no program runs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,37 +14,37 @@ _RPM, _SYSTEMCTL = "rpm", "systemctl"
 _DATABASES = ("rpmdb.sqlite", "rpmdb.sqlite-wal", "Packages.db", "Packages")
 
 
-class _Kept(NamedTuple):
+class _Entry(NamedTuple):
     answer: Any
-    marks: tuple[Mark, ...]  # of `_files`, as whoever answered may have seen them
+    marks: tuple[Mark, ...]  # of `_files`, as they were when the answer was read
 
 
-class Carried:
+class AnswerCache:
     """Answers by question, each with the marks of the files that it depends on."""
 
     def __init__(self, places: Places) -> None:
         self._places = places
-        self._kept: dict[Question, _Kept] = {}
+        self._entries: dict[Question, _Entry] = {}
 
     def keep(self, places: Places, answers: Mapping[Question, Any], since: float) -> None:
-        """Of one pass over the host at `places`; what it was not asked is forgotten. A file that changed after `since`, seconds since the
-        epoch, when it began, may not be what was read: its answer goes with the pass.
+        """The answers of one pass over the host at `places`; all others are dropped. `since`: when the pass began, seconds since the epoch;
+        an answer of a file that changed after it is not cached.
         """
         self._places = places
         asked = {question: answer for question, answer in answers.items() if question[0] in (_RUN, _MODULE)}
-        self._kept = {
-            question: _Kept(answer, tuple(places.mark(path, since) for path in _files(question)))
+        self._entries = {
+            question: _Entry(answer, tuple(places.mark(path, since) for path in _files(question)))
             for question, answer in asked.items()
             if not isinstance(answer, Unread)
         }
 
     def configuration_changed(self) -> None:
-        """What systemd says of a unit depends on no file that could be looked at."""
-        self._kept = {question: kept for question, kept in self._kept.items() if question[1] != _SYSTEMCTL}
+        """Drop answers of systemctl: they depend on no file that could be checked."""
+        self._entries = {question: kept for question, kept in self._entries.items() if question[1] != _SYSTEMCTL}
 
     def answers(self) -> dict[Question, Any]:
         marks = self._places.mark
-        return {question: kept.answer for question, kept in self._kept.items() if kept.marks == tuple(map(marks, _files(question)))}
+        return {question: kept.answer for question, kept in self._entries.items() if kept.marks == tuple(map(marks, _files(question)))}
 
 
 def _files(question: Question) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""What one pass gives the teller to say."""
+"""Builds the publish message of one pass."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from hostagent.core.unread import Unread
 from hostagent.daemon.debounce import State
 from hostagent.daemon.labels import annotations, labels, unknown_labels
-from hostagent.daemon.message import Saying, Trigger, packed
+from hostagent.daemon.message import Message, Trigger, packed
 from hostagent.engine.report import Report, Verdicts
 from hostagent.engine.report.devices import uuids
 from hostagent.engine.report.node_status import NodeWords, Transition
@@ -30,18 +30,18 @@ def metrics(report: Report, history: History) -> str:
     return text + family("xids_total", "Xids of GPUs and SXids of NVSwitches in the kernel log of this boot.", samples, "counter")
 
 
-def beside(earlier: Mapping[str, Any], told: State) -> dict[str, Any]:
-    """The summary of an earlier pass, with what is told in place of what it found."""
-    return summary_beside(earlier, told.verdicts, told.headline_beside(Verdicts(**earlier["verdict"])))
+def beside(earlier: Mapping[str, Any], published: State) -> dict[str, Any]:
+    """The summary of an earlier pass, with the published verdict in place of the measured one."""
+    return summary_beside(earlier, published.verdicts, published.headline_beside(Verdicts(**earlier["verdict"])))
 
 
-def words(told: State, summary: Mapping[str, Any], *, until: bool) -> NodeWords:
-    """What the node is said to be. `until`: with the label that says until when."""
-    return NodeWords(told.conditions, told.removed, labels(summary, told, valid_until=until), annotations(summary))
+def words(published: State, summary: Mapping[str, Any], *, until: bool) -> NodeWords:
+    """Conditions, labels and annotations of the node. `until`: with the label of the time at which the verdict expires."""
+    return NodeWords(published.conditions, published.removed, labels(summary, published, valid_until=until), annotations(summary))
 
 
 class Run(NamedTuple):
-    """How the pass went, and what the loop has counted since it began: see `Saying`."""
+    """How the pass went, and what the loop has counted since it began: see `Message`."""
 
     metrics: str
     judged_by: float
@@ -53,25 +53,25 @@ class Run(NamedTuple):
     news: tuple[Transition, ...] = ()
 
 
-def said(of_node: NodeWords, report: Report, summary: Mapping[str, Any], text: str, run: Run) -> Saying:
+def pass_message(of_node: NodeWords, report: Report, summary: Mapping[str, Any], text: str, run: Run) -> Message:
     """After a pass. `text` is the report as JSON."""
-    return Saying(report.host.node_name, of_node, summary, packed(text), observed_at=report.observed_at, **run._asdict())
+    return Message(report.host.node_name, of_node, summary, packed(text), observed_at=report.observed_at, **run._asdict())
 
 
-def first_words(told: State) -> NodeWords:
-    """Before a verdict of this boot: what stands there of the boot before is taken back."""
-    return NodeWords(told.conditions, told.removed, unknown_labels(), {"summary": None})
+def first_words(published: State) -> NodeWords:
+    """Before the first verdict of this boot: verdict, labels and summary of the boot before are withdrawn."""
+    return NodeWords(published.conditions, published.removed, unknown_labels(), {"summary": None})
 
 
-def first_said(node: str, told: State, news: tuple[Transition, ...] = ()) -> Saying:
-    """Before the first pass of a boot of which nothing has been told yet."""
-    return _without_pass(node, first_words(told), 0.0, news=news)
+def first_message(node: str, published: State, news: tuple[Transition, ...] = ()) -> Message:
+    """Before the first pass of a boot for which nothing has been published yet."""
+    return _without_pass(node, first_words(published), 0.0, news=news)
 
 
-def kept_said(node: str, told: State, observed_at: float) -> Saying:
-    """What an earlier process of this boot told, by a pass of `observed_at`."""
-    return _without_pass(node, NodeWords(told.conditions, told.removed, {}, {}), observed_at, is_kept=True)
+def kept_message(node: str, published: State, observed_at: float) -> Message:
+    """What an earlier process published in this boot, after its pass of `observed_at`."""
+    return _without_pass(node, NodeWords(published.conditions, published.removed, {}, {}), observed_at, is_kept=True)
 
 
-def _without_pass(node: str, of_node: NodeWords, observed_at: float, **more: Any) -> Saying:
-    return Saying(node, of_node, {}, b"", "", observed_at, 0.0, 0.0, "start", {}, {}, **more)
+def _without_pass(node: str, of_node: NodeWords, observed_at: float, **more: Any) -> Message:
+    return Message(node, of_node, {}, b"", "", observed_at, 0.0, 0.0, "start", {}, {}, **more)

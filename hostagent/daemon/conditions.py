@@ -1,4 +1,4 @@
-"""What one report says of each condition of its node, before anything is held back."""
+"""Measures each condition of the node from one report, before debouncing."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ TYPES: tuple[ConditionType, ...] = get_args(ConditionType)
 Measure = Verdict | Literal[""]
 #: Bytes of a message.
 LONGEST = 512
-#: Of which what to do has at most so many, and the PCI addresses of the devices at most so many.
+#: At most so many of them for the action, and so many for PCI addresses of devices.
 _ACTION, _ADDRESSES = 200, 120
 #: Devices that a condition names to programs.
 _DEVICES = 16
@@ -39,11 +39,11 @@ class Measured:
 
 def measured(report: Report, condition_of: Mapping[str, str]) -> tuple[Measured, ...]:
     """All six, in their order. `condition_of`: by check, the condition that its family declares."""
-    told, verdicts = groups(report), {"Ready": report.verdict.single_node, "MultiNodeReady": report.verdict.multi_node}
+    grouped, verdicts = groups(report), {"Ready": report.verdict.single_node, "MultiNodeReady": report.verdict.multi_node}
     own = {"Ready": [one for one in report.findings if one.scope == "node"], "MultiNodeReady": list(report.findings)}
     for one in report.findings:
         own.setdefault(condition_of.get(one.id, ""), []).append(one)
-    found = (_measured(kind, own.get(kind, []), (report, told), verdicts.get(kind)) for kind in TYPES)
+    found = (_measured(kind, own.get(kind, []), (report, grouped), verdicts.get(kind)) for kind in TYPES)
     gap = gap_word(report)
     return tuple(_with_gap(one, gap) if gap and one.type in verdicts and one.verdict in PLACEABLE else one for one in found)
 
@@ -66,8 +66,8 @@ def _measured(kind: ConditionType, own: list[Judgement], whole: tuple[Report, tu
     if found == "ready":
         return Measured(kind, found, "Ready", "Every check that counts passes")
     mine = {(one.id, one.subject) for one in own if rank_of(one) < NOTHING}
-    report, told = whole
-    causes = [group for group in told if any(_keys(group) & mine)]
+    report, grouped = whole
+    causes = [group for group in grouped if any(_keys(group) & mine)]
     first = next((group for group in causes if _rank(group, mine) == _RANK[found]), None) or next(iter(causes), None)
     if first is None:
         return Measured(kind, found, "CouldNotRead", "No check that counts could be judged")
@@ -76,13 +76,13 @@ def _measured(kind: ConditionType, own: list[Judgement], whole: tuple[Report, tu
 
 
 def _keys(group: Group) -> set[tuple[str, str]]:
-    members = {(told.finding.id, subject) for told in group.members for subject in (told.subjects or ("",))}
+    members = {(one.finding.id, subject) for one in group.members for subject in (one.subjects or ("",))}
     return members | {(one.id, one.subject) for one in group.unknown}
 
 
 def _rank(group: Group, mine: set[tuple[str, str]]) -> int:
-    """The worst that the group is for this condition: a consequence may count less than its cause, and the other way round."""
-    findings: Iterable[Judgement] = (*(told.finding for told in group.members), *group.unknown)
+    """The worst rank of the group for this condition: a consequence may count less than its cause, and the other way round."""
+    findings: Iterable[Judgement] = (*(one.finding for one in group.members), *group.unknown)
     ids = {name for name, _ in mine & _keys(group)}
     return min((rank_of(one) for one in findings if one.id in ids), default=NOTHING)
 
@@ -97,12 +97,12 @@ def _reason(verdict: Verdict, first: Group) -> str:
 def _message(report: Report, first: Group, devices: tuple[Device, ...], more: int) -> str:
     """The cause with the PCI addresses of its devices, what to do, and how many more causes there are; the same from pass to pass."""
     finding = first.cause.finding
-    said = f"Could not read what {finding.id} needs" if finding.outcome == "unknown" and not finding.headline else headline(first)
-    unnamed = [one.pci for one in devices if one.pci not in said]
+    text = f"Could not read what {finding.id} needs" if finding.outcome == "unknown" and not finding.headline else headline(first)
+    unnamed = [one.pci for one in devices if one.pci not in text]
     addresses = f" ({cut(', '.join(unnamed), _ADDRESSES)})" if unnamed else ""
     steps = visible(" ".join(step.text for step in first_steps(report, first)))
     tail = f"{addresses}{f'. {cut(steps, _ACTION)}' if steps else ''}{f' (and {more} more)' if more else ''}"
-    return f"{cut(visible(said), LONGEST - len(tail.encode()))}{tail}"
+    return f"{cut(visible(text), LONGEST - len(tail.encode()))}{tail}"
 
 
 def cut(text: str, most: int) -> str:

@@ -1,7 +1,7 @@
-"""The told verdict: what a node is said to be, which is what was measured, without noise.
+"""Debounces the measured verdict into the published one.
 
-Not ready is told at once. Unknown, and any improvement, is told once two passes in a row agree. A verdict that, as measured, changes
-more than `_MOST_CHANGES` times in `_WINDOW_S` stays at the worst of that time for `_WINDOW_S`.
+Not ready is published at once; unknown, and any improvement, once two passes in a row agree. A measured verdict that changes more than
+`_MOST_CHANGES` times in `_WINDOW_S` is flapping: the published one stays at the worst of that time for `_WINDOW_S`.
 """
 
 from collections.abc import Iterable
@@ -14,9 +14,9 @@ from hostagent.engine.report import Verdicts
 from hostagent.engine.report.node_status import Condition, ConditionType, Device
 from hostagent.engine.report.times import iso
 
-#: Seconds after a pass whose finding has to be confirmed until the one that confirms it.
+#: Seconds between a pass with a verdict to confirm and the pass that confirms it.
 CONFIRM_S = 5.0
-#: The reason of what nobody has looked at in this boot.
+#: The reason of all conditions before the first pass of a boot.
 FIRST_PASS = "FirstPass"  # noqa: S105  no password
 #: The reason of all conditions while no pass is judged.
 AGENT_STALE = "AgentStale"
@@ -35,14 +35,14 @@ class Change:
 
 
 @frozen
-class Held:
+class PublishedCondition:
     """One condition between two passes. Times are seconds since the epoch; ``flapping_until`` is 0 where it does not flap."""
 
     type: ConditionType
-    verdict: Measure  # told
+    verdict: Measure  # published
     reason: str
     message: str
-    changed_at: float  # when the told status changed last
+    changed_at: float  # when the published status changed last
     last: Measure | Literal["never"]  # measured
     changes: tuple[Change, ...] = ()
     flapping_until: float = 0
@@ -51,10 +51,10 @@ class Held:
 
 @frozen
 class State:
-    """All that is told, and what it takes to go on after a restart in the same boot."""
+    """All published conditions, with what debouncing needs after a restart in the same boot."""
 
     boot_id: str
-    held: tuple[Held, ...]
+    held: tuple[PublishedCondition, ...]
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -78,29 +78,31 @@ class State:
         return Verdicts(self.verdict("Ready") or "unknown", self.verdict("MultiNodeReady") or "unknown")
 
     def headline_beside(self, found: Verdicts) -> str:
-        """What happened, where one pass found something else than what is told; "" where that is what it found."""
-        told = self.verdicts
-        kind = "Ready" if told.single_node != found.single_node else "MultiNodeReady"
-        return "" if told == found else next(one.message for one in self.held if one.type == kind)
+        """The message of the published condition that differs from what one pass measured; "" for none."""
+        published = self.verdicts
+        kind = "Ready" if published.single_node != found.single_node else "MultiNodeReady"
+        return "" if published == found else next(one.message for one in self.held if one.type == kind)
 
     @property
     def is_settled(self) -> bool:
-        """Whether the last pass says what is told: no other one has to confirm it soon."""
+        """Whether the last pass measured what is published, so that no early pass has to confirm it."""
         return all(one.flapping_until or one.last == one.verdict for one in self.held)
 
 
 def first(boot_id: str, now: float) -> State:
     """Before the first pass of a boot."""
     text = "hostagent has not looked at this node yet"
-    return State(boot_id, tuple(Held(kind, "unknown", FIRST_PASS, text, now, "never") for kind in TYPES))
+    return State(boot_id, tuple(PublishedCondition(kind, "unknown", FIRST_PASS, text, now, "never") for kind in TYPES))
 
 
 def at_once(boot_id: str, found: tuple[Measured, ...], now: float, before: "State | None" = None) -> State:
-    """What was measured, told as it is: where there is one pass and no more. `before`: what was told in this boot, for the times."""
+    """Publishes what was measured without debouncing, where there is a single pass. `before`: the published state of this boot, for the
+    times.
+    """
     was = {one.type: one for one in before.held} if before else {}
-    told = (Held(one.type, "", "", "", now, one.verdict) if one.type not in was else was[one.type] for one in found)
-    fresh = (replace(one, last=new.verdict, changes=(), flapping_until=0.0) for one, new in zip(told, found, strict=True))
-    return State(boot_id, tuple(_telling(one, new, now) for one, new in zip(fresh, found, strict=True)))
+    published = (PublishedCondition(one.type, "", "", "", now, one.verdict) if one.type not in was else was[one.type] for one in found)
+    fresh = (replace(one, last=new.verdict, changes=(), flapping_until=0.0) for one, new in zip(published, found, strict=True))
+    return State(boot_id, tuple(_with_published(one, new, now) for one, new in zip(fresh, found, strict=True)))
 
 
 def advance(state: State, found: Iterable[Measured], now: float) -> State:
@@ -109,7 +111,7 @@ def advance(state: State, found: Iterable[Measured], now: float) -> State:
     return State(state.boot_id, tuple(_advanced(before[one.type], one, now) for one in found))
 
 
-def _advanced(held: Held, found: Measured, now: float) -> Held:
+def _advanced(held: PublishedCondition, found: Measured, now: float) -> PublishedCondition:
     changes = tuple(one for one in held.changes if now - _WINDOW_S < one.at <= now)
     is_new = held.last not in ("never", found.verdict)
     if is_new:
@@ -123,7 +125,7 @@ def _advanced(held: Held, found: Measured, now: float) -> Held:
     agrees = held.last == found.verdict
     is_worse = _BADNESS[found.verdict] > _BADNESS[held.verdict]
     if found.verdict == held.verdict or agrees or found.verdict == "not_ready" or (is_worse and found.verdict != "unknown"):
-        return _telling(after, found, now)
+        return _with_published(after, found, now)
     return after
 
 
@@ -133,7 +135,7 @@ def stale(state: State, judged_at: float, now: float) -> State:
     """
     text = stale_text(judged_at)
     unknown = {one.type: Measured(one.type, "unknown", AGENT_STALE, text) for one in state.held if one.verdict}
-    return State(state.boot_id, tuple(_telling(one, unknown[one.type], now) if one.verdict else one for one in state.held))
+    return State(state.boot_id, tuple(_with_published(one, unknown[one.type], now) if one.verdict else one for one in state.held))
 
 
 def stale_text(judged_at: float) -> str:
@@ -141,19 +143,26 @@ def stale_text(judged_at: float) -> str:
     return f"hostagent has judged no pass since {iso(judged_at)}" if judged_at else "hostagent has judged no pass since it began"
 
 
-def _flapping(after: Held, found: Measured, now: float) -> Held:
-    """At its worst: of what is told, of what is there, and of what it was within the hour."""
-    is_silent = after.reason in (AGENT_STALE, FIRST_PASS)  # what is told there was not measured
+def _flapping(after: PublishedCondition, found: Measured, now: float) -> PublishedCondition:
+    """The worst of the published verdict, the measured one, and those measured within the hour."""
+    is_silent = after.reason in (AGENT_STALE, FIRST_PASS)  # that verdict was not measured
     seen = (*(() if is_silent else (after.verdict,)), found.verdict, *(one.verdict for one in after.changes))
     worst = max(seen, key=_BADNESS.__getitem__)
     text = found.message if found.verdict == worst else f"{worst} within the hour" if is_silent else after.message
-    is_said = after.reason == "Flapping" and after.verdict == worst
-    message = after.message if is_said else cut(f"It changes again and again. At its worst: {text}", LONGEST)
+    is_published = after.reason == "Flapping" and after.verdict == worst
+    message = after.message if is_published else cut(f"It changes again and again. At its worst: {text}", LONGEST)
     devices = found.devices if found.verdict == worst else after.devices
-    return _telling(after, Measured(after.type, worst, "Flapping", message, devices), now)
+    return _with_published(after, Measured(after.type, worst, "Flapping", message, devices), now)
 
 
-def _telling(after: Held, told: Measured, now: float) -> Held:
-    is_other = not after.verdict or not told.verdict or status_of(told.verdict) != status_of(after.verdict)
+def _with_published(after: PublishedCondition, published: Measured, now: float) -> PublishedCondition:
+    is_other = not after.verdict or not published.verdict or status_of(published.verdict) != status_of(after.verdict)
     changed_at = now if is_other else after.changed_at
-    return replace(after, verdict=told.verdict, reason=told.reason, message=told.message, devices=told.devices, changed_at=changed_at)
+    return replace(
+        after,
+        verdict=published.verdict,
+        reason=published.reason,
+        message=published.message,
+        devices=published.devices,
+        changed_at=changed_at,
+    )

@@ -1,4 +1,4 @@
-"""The report and the summary of each pass. What is as it was in the pass before is not written anew: most of a host does not change."""
+"""Writes report and summary of each pass as JSON, and reuses the text of parts that did not change since the pass before."""
 
 import contextlib
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from hostagent.outputs.json import render_json
 
 
 class Documents:
-    """From one pass to the next."""
+    """Keeps the texts from one pass to the next."""
 
     def __init__(self) -> None:
         self._findings: dict[tuple[str, str, str], tuple[Judgement, str]] = {}
@@ -27,9 +27,9 @@ class Documents:
             return "{" + ",".join(f'"{one.name}":{self._text(one.name, getattr(report, one.name))}' for one in fields(report)) + "}\n"
         return render_json(shortened(report), None)
 
-    def summary(self, report: Report, told: State) -> dict[str, Any]:
-        """With what is told in place of what the pass found."""
-        instead = (told.verdicts, told.headline_beside(report.verdict))
+    def summary(self, report: Report, published: State) -> dict[str, Any]:
+        """With the published verdict in place of the measured one."""
+        instead = (published.verdicts, published.headline_beside(report.verdict))
         key = (instead, report.verdict, report.host, report.boot_id, report.security, report.findings)
         before, facts, document = self._summary
         is_same = facts is report.facts and before == key

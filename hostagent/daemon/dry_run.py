@@ -1,11 +1,11 @@
-"""What would be told, for people: the words of one pass, and the request that would carry them."""
+"""Publisher for `--dry-run`: prints conditions and labels of one pass, and the request that would set them."""
 
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from hostagent.core.escape import visible
-from hostagent.daemon.message import Saying
+from hostagent.daemon.message import Message
 from hostagent.daemon.settings import Settings
 from hostagent.engine.report.node_status import NodeWords
 from hostagent.kube.nodestatus import body
@@ -13,20 +13,20 @@ from hostagent.kube.nodestatus import body
 _WIDTHS = (15, 8, 24)
 
 
-class Shown:
-    """Stands where the teller stands, and prints."""
+class DryRun:
+    """As `hostagent.daemon.loop.Publisher`, by printing."""
 
     def __init__(self, settings: Settings, put: Callable[[str], Any]) -> None:
         self._prefix, self._put = settings.prefix, put
 
-    def tell(self, what: Saying, now: float) -> None:
+    def publish(self, what: Message, now: float) -> None:
         patch = json.dumps(body(what.words, self._prefix, what.observed_at), indent=1)
         node = visible(what.node)
         lines = (f"Node {node}", "", *_lines(what.words, self._prefix), "", f"PATCH /api/v1/nodes/{node}/status", patch)
         self._put("\n".join(lines) + "\n")
 
     def tick(self, now: float) -> None:
-        """Nobody listens."""
+        """No probe is served."""
 
 
 def _lines(words: NodeWords, prefix: str) -> Iterator[str]:

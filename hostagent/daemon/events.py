@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hostagent.core.unread import Unread
-from hostagent.daemon.answer_cache import Carried
+from hostagent.daemon.answer_cache import AnswerCache
 from hostagent.daemon.message import Trigger
 from hostagent.daemon.passes import Pass
 from hostagent.daemon.schedule import Buckets, Done, Schedule, after_pass
@@ -20,7 +20,7 @@ from hostagent.host.paths import Root
 from hostagent.host.uevents import Uevents
 from hostagent.host.watched_files import FileWatch, Places
 
-#: Seconds between two looks at what nothing announces.
+#: Seconds between two polls of sources without notification.
 _LOOK_S = 1.0
 #: Seconds from the first event to the read of all: a host with pods has events in a row, and each wake costs more than a read. Less than
 #: `GATHER_S`, which runs meanwhile.
@@ -28,17 +28,17 @@ _READ_AFTER_S = 0.4
 #: The same for so many seconds after a read in which nothing counted: a pass then begins at once, still within 2 s of its event.
 _IDLE_READ_AFTER_S, _IDLE_S = 0.9, 2.0
 _LOG = ("kernel_log",)
-#: Where configuration is, and the daemon's own word from outside; CDI directories are those that a pass read.
+#: Where configuration is, and the file of acknowledged faults; CDI directories are those that a pass read.
 _BELOW = ("/etc/", "/var/lib/kubelet/", "/var/run/cdi", "/run/cdi")
 _WORDS = "/run/hostagent/cleared.json"
 _BY_TIME = frozenset({"interval", "confirm"})
 _TRIGGERS: Mapping[News, Trigger] = {"record": "kernel-log", "link": "link"}
 _DEVICE, _DEVICES, _OTHERS = ("network", "device"), ("network", "devices"), ("network", "others")
 _NONE = Unread("not-recorded", "not asked")
-#: Where a row of the others says the interface at its other end.
+#: The column of `_OTHERS` with the interface at the other end.
 _OTHER_END = 3
 #: Signals that wait for `Events.wait`.
-_MOST_ASKED = 16
+_MOST_SIGNALS = 16
 _OF_FILES = frozenset({"read", "tail", "list", "stat", "readlink", "realpath", "state_file"})
 
 
@@ -52,10 +52,10 @@ class Events:
         self._log = KernelWatch(self._root) if is_live else None
         self._links = LinkEvents(self._root) if is_live else None
         self._devices = Uevents() if is_live else None
-        self._taken: frozenset[str] | None = None
+        self._of_readers: frozenset[str] | None = None
         self._pairs = frozenset[tuple[str, str]]()
         self._files = FileWatch()
-        self._carried = Carried(Places(self._root))
+        self._answer_cache = AnswerCache(Places(self._root))
         self._schedule = Schedule(time.monotonic(), time.monotonic())
         self._began, self._began_at = time.monotonic(), time.time()
         self._in_a_row = 0
@@ -64,32 +64,32 @@ class Events:
         self._buckets = Buckets()
         self._ready_at: float | None = None  # of the first event that was not read yet
         self._idle_until = 0.0
-        self._asked: deque[Trigger] = deque(maxlen=_MOST_ASKED)
+        self._signals: deque[Trigger] = deque(maxlen=_MOST_SIGNALS)
 
     @property
     def problem(self) -> str:
         return "; ".join(one.problem for one in (self._devices, self._links) if one and one.problem)
 
-    def heard(self, trigger: Trigger) -> None:
+    def add_event(self, trigger: Trigger) -> None:
         """An event from outside, for a signal handler: `wait` sees it within a second."""
-        self._asked.append(trigger)  # no more: the handler may interrupt any line of this class
+        self._signals.append(trigger)  # no more: the handler may interrupt any line of this class
 
-    def known(self) -> Mapping[tuple[str, ...], Any]:
-        """As `hostagent.daemon.loop.Wake`. It is asked for just before a pass: what is heard from now on is that pass' own."""
+    def cached_answers(self) -> Mapping[tuple[str, ...], Any]:
+        """As `hostagent.daemon.loop.Wake`. Called just before a pass: events from now on belong to the next one."""
         self._began, self._began_at = time.monotonic(), time.time()
-        self._hear(self._began)
+        self._read_events(self._began)
         log = self._log.answer() if self._log else None
-        return {**self._carried.answers(), **({_LOG: log} if log is not None else {})}
+        return {**self._answer_cache.answers(), **({_LOG: log} if log is not None else {})}
 
     def passed(self, done: Pass, files: tuple[str, ...]) -> None:
         if self._log:
             self._log.start_from(done.answers.get(_LOG))
         places = Places(self._root)
-        self._carried.keep(places, done.answers, self._began_at)
+        self._answer_cache.keep(places, done.answers, self._began_at)
         own = (*(one for one in files if one.startswith("/")), *((self._place.snapshot,) if self._place.snapshot else ()))
         self._files.watch(places, _paths(done.answers) if not self._place.snapshot else (), own, self._began_at)
-        pairs, taken = pairs_of(done.answers), taken_of(done.answers)
-        self._taken = None if taken is None else taken.union(name for name, _ in pairs & self._pairs)
+        pairs, taken = pairs_of(done.answers), interfaces_of_readers(done.answers)
+        self._of_readers = None if taken is None else taken.union(name for name, _ in pairs & self._pairs)
         self._pairs = pairs
         findings = tuple((one.id, one.subject, one.code, one.outcome) for one in done.report.findings)
         self._spend(is_same=findings == self._findings)
@@ -128,8 +128,8 @@ class Events:
                 tick()
                 self._look(now)
                 look_at = now + _LOOK_S
-            while self._asked:
-                self._schedule = self._schedule.heard(self._asked.popleft(), now)
+            while self._signals:
+                self._schedule = self._schedule.add_event(self._signals.popleft(), now)
             due, trigger = self._schedule.due
             if now >= due:
                 self._in_a_row = 0 if trigger in _BY_TIME else self._in_a_row + 1
@@ -143,37 +143,37 @@ class Events:
             if now < read_at:
                 time.sleep(max(0.0, min(next_at, read_at) - now))
             else:
-                self._hear_announced(self._ready_at)
+                self._read_announced(self._ready_at)
 
-    def _hear(self, now: float) -> None:
-        self._hear_announced(now)
+    def _read_events(self, now: float) -> None:
+        self._read_announced(now)
         self._look(now)
 
     def _look(self, now: float) -> None:
-        """At what nothing announces."""
+        """Poll the sources without notification."""
         if self._log and self._log.descriptor < 0:
             self._read_log(now)
         if self._files.look():
-            self._carried.configuration_changed()
-            self._schedule = self._schedule.heard("configuration", now)
+            self._answer_cache.configuration_changed()
+            self._schedule = self._schedule.add_event("configuration", now)
 
-    def _hear_announced(self, now: float) -> None:
+    def _read_announced(self, now: float) -> None:
         self._ready_at, before = None, self._schedule
         self._read_log(now)
         if self._devices and self._devices.look():
-            self._schedule = self._schedule.heard("uevent", now)
-        if self._links and self._links.look(self._taken):
-            self._schedule = self._schedule.heard("link", now)
+            self._schedule = self._schedule.add_event("uevent", now)
+        if self._links and self._links.look(self._of_readers):
+            self._schedule = self._schedule.add_event("link", now)
         self._idle_until = 0.0 if self._schedule is not before else time.monotonic() + _IDLE_S
 
     def _read_log(self, now: float) -> None:
         for one in sorted(self._log.look(now)) if self._log else ():
-            self._schedule = self._schedule.heard(_TRIGGERS[one], now)
+            self._schedule = self._schedule.add_event(_TRIGGERS[one], now)
 
 
-def taken_of(answers: Mapping[tuple[str, ...], Any]) -> "frozenset[str] | None":
-    """Interfaces that readers ask more of, those below and above them, and those with an address in a network; None where a pass could not
-    list them. Ends of pods' veths have none, or one of their own alone, or one that the kernel made.
+def interfaces_of_readers(answers: Mapping[tuple[str, ...], Any]) -> "frozenset[str] | None":
+    """Interfaces that readers query, those below and above them, and those with an address in a network; None where a pass could not list
+    them. Host ends of pods' veths have no address, a host address, or a link-local one.
     """
     if any(isinstance(answers.get(question, _NONE), Unread) for question in (_DEVICES, _OTHERS)):
         return None
@@ -198,8 +198,8 @@ def _addressed(rows: Any) -> "set[str]":
 
 
 def pairs_of(answers: Mapping[tuple[str, ...], Any]) -> "frozenset[tuple[str, str]]":
-    """Name and index of interfaces of software whose other end is here, too: those of pods have it in another network namespace. One that
-    was there in two passes is part of the host.
+    """Name and index of software interfaces with both ends in this network namespace: those of pods have one end in another. An interface
+    present in two passes is part of the host.
     """
     rows = answers.get(_OTHERS)
     words = [row.split() for row in rows if isinstance(row, str)] if isinstance(rows, list) else []
@@ -208,7 +208,7 @@ def pairs_of(answers: Mapping[tuple[str, ...], Any]) -> "frozenset[tuple[str, st
 
 
 def _paths(answers: Mapping[tuple[str, ...], Any]) -> Iterable[str]:
-    """The configuration that a pass looked for, whether it was there or not. What did not answer is left alone."""
+    """Paths of configuration that a pass looked for, present or not, without those that timed out."""
     found = {
         question[1]
         for question, answer in answers.items()

@@ -32,7 +32,7 @@ _NOT_YET = Unread("not-supported", "no pass could read it in this boot")
 
 
 @frozen
-class PortSeen:
+class PortState:
     """A port as the last pass that could read it saw it."""
 
     port: str
@@ -46,7 +46,7 @@ class Memory:
 
     boot_id: str  # "" before the first pass
     history: History
-    ports: tuple[PortSeen, ...]
+    ports: tuple[PortState, ...]
 
 
 class Loaded(NamedTuple):
@@ -77,7 +77,7 @@ def advance(memory: Memory, facts: HostFacts, now: float) -> Memory:
         link_downs=_link_downs(before, memory.ports, ports, at),
         driver_loads=before.driver_loads if log is None else _loads(_known(before.driver_loads), log),
     )
-    return Memory(boot, history, _seen(memory.ports, ports))
+    return Memory(boot, history, _port_states(memory.ports, ports))
 
 
 def with_history(facts: HostFacts, memory: Memory) -> HostFacts:
@@ -136,7 +136,7 @@ def _is_same_kind(old: Fault, new: Fault) -> bool:
 
 
 def _overlap(old: Fault, new: Fault) -> bool:
-    """The newest record that was known is one of the log's."""
+    """Whether the newest record of `old` is still in the log."""
     if not _is_same_kind(old, new):
         return False
     last, first, newest = old.xid.seconds, new.xid.first, new.xid.seconds
@@ -146,7 +146,7 @@ def _overlap(old: Fault, new: Fault) -> bool:
 
 
 def _goes_on(old: Fault, new: Fault) -> bool:
-    """The log has lost what was known of it, and its newer records belong to the same fault: nothing came between."""
+    """Whether the log's newer records belong to the same fault, though it has lost the older ones: nothing ended it in between."""
     return _is_same_kind(old, new) and not old.xid.ended_by
 
 
@@ -159,7 +159,7 @@ def _is_lost(old: Fault, log: GpuEvents) -> bool:
 
 
 def _joined(old: Fault, new: Fault) -> Fault:
-    """The log's own, with what it has lost of it."""
+    """The fault of the log, with first time and count of the records that the log has lost."""
     first, known, logged = new.first, old.xid.seconds, new.xid.first
     if not isinstance(old.first, Unread) and not isinstance(first, Unread):
         first = min(old.first, first)
@@ -169,7 +169,7 @@ def _joined(old: Fault, new: Fault) -> Fault:
 
 
 def _ended(old: Fault, ends: tuple[End, ...], cleared: tuple[Clearing, ...]) -> Xid:
-    """What the log, or an administrator, says of a fault that the log has no more."""
+    """The fault, ended by a later record of the log or by an administrator, where its own record has left the log."""
     one = old.xid
     if one.ended_by or isinstance(one.seconds, Unread):
         return one
@@ -192,13 +192,13 @@ def _loads(before: tuple[float, ...], log: GpuEvents) -> tuple[float, ...]:
 
 
 def _link_downs(
-    before: History, seen: tuple[PortSeen, ...], ports: tuple[RdmaPort, ...], at: "float | Unread"
+    before: History, last_ports: tuple[PortState, ...], ports: tuple[RdmaPort, ...], at: "float | Unread"
 ) -> "tuple[LinkDowns, ...] | Unread":
     downs = {one.port: one.times for one in _known(before.link_downs) if one.times}
     if isinstance(at, Unread):
         return before.link_downs
     started = at if isinstance(before.now, Unread) else min(before.now, at)
-    last = {one.port: one for one in seen}
+    last = {one.port: one for one in last_ports}
     for port in ports:
         times = _times(last[port.name], port, started, at) if port.name in last else ()
         if times:
@@ -207,23 +207,23 @@ def _link_downs(
     return tuple(LinkDowns(name, times) for name, times in sorted(newest))
 
 
-def _times(last: PortSeen, port: RdmaPort, started: float, at: float) -> tuple[float, ...]:
-    """When it went down since it was last seen: by the card's count spread evenly, because nobody saw when."""
+def _times(last: PortState, port: RdmaPort, started: float, at: float) -> tuple[float, ...]:
+    """When it went down since the last pass: the card's count spread evenly, since the times are not known."""
     grown = 0 if isinstance(last.downed, Unread) or isinstance(port.link_downed, Unread) else port.link_downed - last.downed
     went_down = last.up is True and not isinstance(port.state, Unread) and port.state not in UP
     count = min(max(grown, int(went_down)), DOWNS)
     return tuple(started + (at - started) * number / count for number in range(1, count + 1))
 
 
-def _seen(before: tuple[PortSeen, ...], ports: tuple[RdmaPort, ...]) -> tuple[PortSeen, ...]:
-    """A port that is gone, or could not be read now, is as it was."""
-    seen = {one.port: one for one in before}
+def _port_states(before: tuple[PortState, ...], ports: tuple[RdmaPort, ...]) -> tuple[PortState, ...]:
+    """State of each port; a port that is gone or unread keeps its last one."""
+    states = {one.port: one for one in before}
     for port in ports:
-        old = seen.pop(port.name, PortSeen(port.name, _NOT_YET, _NOT_YET))
+        old = states.pop(port.name, PortState(port.name, _NOT_YET, _NOT_YET))
         up = old.up if isinstance(port.state, Unread) else port.state in UP
         downed = old.downed if isinstance(port.link_downed, Unread) else port.link_downed
-        seen[port.name] = PortSeen(port.name, up, downed)
-    return tuple(seen.values())[-PORTS:]
+        states[port.name] = PortState(port.name, up, downed)
+    return tuple(states.values())[-PORTS:]
 
 
 def _field(facts: HostFacts, kind: type, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Labels and annotations of a node, from what is told of it. A value None is a name to be removed: nothing is said of what was not read."""
+"""Labels and annotations of a node, from its published state. A value None removes the name: what was not read has no label."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -40,7 +40,7 @@ def unknown_labels() -> dict[str, str | None]:
 
 
 def annotations(summary: Mapping[str, Any]) -> dict[str, str | None]:
-    """The summary without its times, which the heartbeat says."""
+    """The summary without its times, which the heartbeat has."""
     return {"summary": compact({name: value for name, value in summary.items() if name not in _TIMES})}
 
 

@@ -1,4 +1,4 @@
-"""What the loop gives the teller: data alone, so that it goes through a socket."""
+"""The message from the main loop to the publisher process: data alone, so that it can be pickled."""
 
 import zlib
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ Trigger = Literal["start", "interval", "kernel-log", "uevent", "link", "configur
 
 
 @frozen
-class Saying:
-    """What came of one pass; or what there is before the first one: no report and no summary."""
+class Message:
+    """The result of one pass; before the first pass without report and summary."""
 
-    node: str  # what schedulers call it
+    node: str  # its name in the scheduler
     words: NodeWords
     summary: Mapping[str, Any]
     packed_report: bytes  # by `packed`
@@ -28,7 +28,7 @@ class Saying:
     transitions: Mapping[str, int]  # by condition, since the loop began
     profile_problem: str = ""  # why the profile in force is an older one
     news: tuple[Transition, ...] = ()  # the newest transitions since the loop began
-    is_kept: bool = False  # what an earlier process of this boot wrote: it stands, and is written again only when no pass comes
+    is_kept: bool = False  # published by an earlier process of this boot: written again only when no pass comes
     is_stale: bool = False  # made by `hostagent.daemon.staleness`
 
     @property
@@ -42,5 +42,5 @@ class Saying:
 
 
 def packed(report: str) -> bytes:
-    """A tenth of its size: both processes keep it from pass to pass, and it is seldom asked for."""
+    """Compressed to a tenth: both processes keep it from pass to pass, and it is seldom requested."""
     return zlib.compress(report.encode(), 1) if report else b""

@@ -1,35 +1,35 @@
-"""What ``/metrics`` says: the report's own metrics, and those of the daemon. Text exposition format of Prometheus."""
+"""The metrics of ``/metrics``: those of the report, and the daemon's own. Text exposition format of Prometheus."""
 
 # The daemon's own use is read from /proc: psutil would take half a MiB for four numbers.
 
 from collections.abc import Iterable, Mapping
 
-from hostagent.daemon.message import Saying
+from hostagent.daemon.message import Message
 from hostagent.daemon.shared_state import Delivery
 from hostagent.outputs.prometheus import family
 
 
-def metrics(said: "Saying | None", deliveries: Mapping[str, Delivery], processes: Mapping[str, float]) -> str:
+def metrics(message: "Message | None", deliveries: Mapping[str, Delivery], processes: Mapping[str, float]) -> str:
     """`processes`: by the name behind ``process_``."""
-    parts = [of_node(said), *_of_passes(said)] if said else []
+    parts = [of_node(message), *_of_passes(message)] if message else []
     return "".join([*parts, *_of_deliveries(deliveries), *_of_processes(processes)])
 
 
-def of_node(said: Saying) -> str:
-    """The report's, which is what the last pass found, and beside it the conditions of the node as they are published."""
-    samples = [({"condition": one.type, "status": one.status, "reason": one.reason}, 1) for one in said.words.conditions]
-    return said.metrics + family("condition", "The conditions of the node as they are published, each 1.", samples)
+def of_node(message: Message) -> str:
+    """Metrics of the last report, and the published conditions of the node."""
+    samples = [({"condition": one.type, "status": one.status, "reason": one.reason}, 1) for one in message.words.conditions]
+    return message.metrics + family("condition", "The conditions of the node as they are published, each 1.", samples)
 
 
-def _of_passes(said: Saying) -> Iterable[str]:
-    passes = [({"trigger": trigger}, count) for trigger, count in sorted(said.passes.items())]
-    turned = [({"condition": name}, count) for name, count in sorted(said.transitions.items())]
+def _of_passes(message: Message) -> Iterable[str]:
+    passes = [({"trigger": trigger}, count) for trigger, count in sorted(message.passes.items())]
+    turned = [({"condition": name}, count) for name, count in sorted(message.transitions.items())]
     yield family("passes_total", "Passes by what made them begin.", passes, "counter")
-    yield family("pass_duration_seconds", "How long the last pass took.", [({}, said.took_s)] if said.has_pass else [])
+    yield family("pass_duration_seconds", "How long the last pass took.", [({}, message.took_s)] if message.has_pass else [])
     yield family(
-        "profile_loads", "Whether the profile loads; where it does not, an older one is in force.", [({}, not said.profile_problem)]
+        "profile_loads", "Whether the profile loads; where it does not, an older one is in force.", [({}, not message.profile_problem)]
     )
-    yield family("agent_stale", "Whether no pass was judged for too long, so that everything is unknown.", [({}, said.is_stale)])
+    yield family("agent_stale", "Whether no pass was judged for too long, so that everything is unknown.", [({}, message.is_stale)])
     yield family("condition_transitions_total", "How often the status of a condition changed.", turned, "counter")
 
 

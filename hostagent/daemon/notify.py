@@ -1,4 +1,4 @@
-"""What systemd is told (sd_notify(3)): nothing where nobody listens."""
+"""Notifies systemd (sd_notify(3)), where ``NOTIFY_SOCKET`` is set."""
 
 import contextlib
 import os
@@ -19,11 +19,11 @@ class Notify:
 
     @classmethod
     def of_environment(cls) -> "Notify":
-        """The variable is taken out: no child of ours answers for us."""
+        """Remove the variable from the environment, so that no child notifies in our place."""
         return cls(os.environ.pop("NOTIFY_SOCKET", ""))
 
     def ready(self, status: str) -> None:
-        """After each pass; the first one says that the start is done."""
+        """After each pass; the first one sends ``READY``."""
         words = [] if self._is_ready else ["READY=1"]
         self._is_ready = True
         self._send(*words, _status(status), "WATCHDOG=1")
@@ -45,5 +45,5 @@ class Notify:
 
 
 def _status(text: str) -> str:
-    """One line: what a host says must not be an order of its own to systemd."""
+    """On one line: text of the host must not add a variable of its own."""
     return f"STATUS={visible(text)[:_LONGEST]}"

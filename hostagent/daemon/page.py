@@ -1,4 +1,4 @@
-"""What HTTP answers: whether the daemon lives, what it says, and how it goes."""
+"""HTTP pages: health probes, metrics, report and summary."""
 
 import hmac
 import threading
@@ -11,9 +11,9 @@ from urllib.parse import parse_qs
 from hostagent.core.secret.in_use import token_in
 from hostagent.core.smallfile import read_small, reason
 from hostagent.daemon.metrics import metrics
-from hostagent.daemon.processes import used
+from hostagent.daemon.processes import usage
 from hostagent.daemon.settings import Settings
-from hostagent.daemon.shared_state import Board
+from hostagent.daemon.shared_state import SharedState
 from hostagent.engine.report.node_status import compact
 from hostagent.http.answer import JSON, METRICS, Answer, Encoded
 from hostagent.kube.config import trusted_owners
@@ -21,19 +21,19 @@ from hostagent.kube.config import trusted_owners
 _TOKEN_BYTES = 4096
 #: Seconds for which the file of the token is waited for.
 _READ_S = 1.0
-#: Seconds beyond a pass' own deadline after which a loop that is not heard does not live, and beyond the time in which a pass has to be
-#: judged: that nothing is known is published before the daemon is started again.
+#: Seconds beyond a pass' own deadline after which /livez fails where the loop sends nothing, and beyond `Settings.stale_after_s`, so that
+#: unknown is published before the daemon is restarted.
 _SLACK_S = 30.0
 
 
 class Page:
-    """Answers by path, out of what the board has. `tells_kubernetes`: whether a write is expected."""
+    """Answers by path, from the shared state. `publishes_to_kubernetes`: whether a write is expected."""
 
-    def __init__(self, settings: Settings, board: Board, *, tells_kubernetes: bool, is_loopback: bool) -> None:
-        self._settings, self._board = settings, board
-        self._tells_kubernetes, self._is_loopback = tells_kubernetes, is_loopback
+    def __init__(self, settings: Settings, shared: SharedState, *, publishes_to_kubernetes: bool, is_loopback: bool) -> None:
+        self._settings, self._shared = settings, shared
+        self._publishes_to_kubernetes, self._is_loopback = publishes_to_kubernetes, is_loopback
         self._reads: threading.Thread | None = None
-        self._made: dict[str, tuple[Any, Any, str]] = {}  # by page, from which saying and from what else it was made last, and the text
+        self._texts: dict[str, tuple[Any, Any, str]] = {}  # by page: message and other inputs of the last text, and the text
         self.encoded = Encoded()
 
     def answer(self, path: str, query: str, authorization: str) -> Answer:
@@ -49,20 +49,20 @@ class Page:
             return Answer(HTTPStatus.NOT_FOUND, f"found no such page, wanted one of {', '.join(pages)}\n")
         return pages[path]()
 
-    def _once(self, page: str, said: Any, beside: Any, make: Callable[[], str]) -> str:
-        """The text of a page, made once from the same."""
-        before = self._made.get(page)
-        if before is None or before[0] is not said or before[1] != beside:
-            before = self._made[page] = (said, beside, make())
+    def _once(self, page: str, message: Any, beside: Any, make: Callable[[], str]) -> str:
+        """The text of a page, cached while its inputs are the same."""
+        before = self._texts.get(page)
+        if before is None or before[0] is not message or before[1] != beside:
+            before = self._texts[page] = (message, beside, make())
         return before[2]
 
     def _metrics(self) -> Answer:
-        said, deliveries = self._board.look()[0], self._board.deliveries()
-        beside = deliveries, int(time.monotonic())  # what the processes use is as it was in this second
-        return Answer(HTTPStatus.OK, self._once("metrics", said, beside, lambda: metrics(said, deliveries, used())), METRICS)
+        message, deliveries = self._shared.look()[0], self._shared.deliveries()
+        beside = deliveries, int(time.monotonic())  # use of the processes is measured once a second
+        return Answer(HTTPStatus.OK, self._once("metrics", message, beside, lambda: metrics(message, deliveries, usage())), METRICS)
 
     def _livez(self) -> Answer:
-        seen, now, settings = self._board.look(), time.monotonic(), self._settings
+        seen, now, settings = self._shared.look(), time.monotonic(), self._settings
         if now - seen.alive_by > settings.evidence.deadline_s + _SLACK_S:
             return Answer(HTTPStatus.SERVICE_UNAVAILABLE, f"the loop was last heard {now - seen.alive_by:.0f} s ago\n")
         if seen.judged_by and not seen.waiting and now - seen.judged_by > settings.stale_after_s + _SLACK_S:
@@ -79,16 +79,16 @@ class Page:
         return Answer(status, f"{lines}{'ok' if is_ready else 'not ready'}\n")
 
     def _readiness(self) -> Any:
-        said, judged_by, _, waiting = self._board.look()
+        message, judged_by, _, waiting = self._shared.look()
         settings = self._settings
-        has_pass, age_s = bool(said and said.has_pass), time.monotonic() - judged_by
+        has_pass, age_s = bool(message and message.has_pass), time.monotonic() - judged_by
         is_fresh = has_pass and age_s <= settings.stale_after_s
         yield "turn", not waiting, waiting
         yield "pass", is_fresh, "" if is_fresh else f"the last pass ended {age_s:.0f} s ago" if has_pass else "no pass has ended yet"
-        if said and said.profile_problem:
-            yield "profile", True, said.profile_problem
-        if self._tells_kubernetes:
-            one = self._board.deliveries().get("kubernetes")
+        if message and message.profile_problem:
+            yield "profile", True, message.profile_problem
+        if self._publishes_to_kubernetes:
+            one = self._shared.deliveries().get("kubernetes")
             silent_s = time.monotonic() - one.succeeded_by if one and one.succeeded_at else 0.0
             is_written = bool(one and one.succeeded_at) and silent_s <= 3 * settings.heartbeat_s
             late = "" if is_written else f"the last write was {silent_s:.0f} s ago" if silent_s else "nothing was written yet"
@@ -101,15 +101,15 @@ class Page:
         return self._guarded(authorization, lambda: self._document("summary"))
 
     def _document(self, name: str) -> Answer:
-        said = self._board.look()[0]
-        if said is None or not said.summary:
+        message = self._shared.look()[0]
+        if message is None or not message.summary:
             return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "no pass has ended yet\n")
-        summary = said.summary
-        text = said.report if name == "report" else self._once(name, said, "", lambda: compact(summary) + "\n")
+        summary = message.summary
+        text = message.report if name == "report" else self._once(name, message, "", lambda: compact(summary) + "\n")
         return Answer(HTTPStatus.OK, text, JSON)
 
     def token(self) -> tuple[bytes, str]:
-        """The token that a guarded page asks for, as its file has it now, and why that cannot be used, "" where it can."""
+        """The token that a guarded page requires, read from its file now, and why it cannot be used ("" where it can)."""
         path = self._settings.auth_token_file
         try:
             return token_in(read_small(path, _TOKEN_BYTES, trusted_owners())).encode(), ""

@@ -42,12 +42,12 @@ _OF_WORKERS = (
 )
 
 
-#: Seconds for reading again what was answered once: it takes a tenth of one.
+#: Seconds for `rehearse`: it takes a tenth of one.
 _REHEARSAL_S = 2.0
 
 
 class Pass(NamedTuple):
-    """What came of it. ``answers``: every question that went to the host, with its answer."""
+    """The result of a pass. ``answers``: every question to the host, with its answer."""
 
     report: Report
     answers: Mapping[Question, Any]
@@ -55,9 +55,9 @@ class Pass(NamedTuple):
 
 
 class Between(NamedTuple):
-    """What one pass has from those before: answers by question, what is remembered, what hangs still, and what has not changed."""
+    """State between passes: cached answers, remembered facts, hung processes, and results with unchanged facts."""
 
-    known: Mapping[Question, Any]
+    cached: Mapping[Question, Any]
     remember: Remember
     stuck: Stuck
     cache: ResultCache
@@ -66,7 +66,7 @@ class Between(NamedTuple):
 def run(place: Evidence, prepared: Prepared, node_name: str, between: Between) -> Pass:
     """Read, remember, judge. Raises ``HostagentError`` where there is no such host."""
     profile, cache = prepared.loaded.profile, between.cache
-    with open_host(place, prepared.kinds, between.known, between.stuck.left(), cache.earlier(profile)) as reading:
+    with open_host(place, prepared.kinds, between.cached, between.stuck.alive(), cache.earlier(profile)) as reading:
         collected = reading.collect(policy_of(prepared))
         cache.keep(profile, collected.earlier)
         now = time.time()
@@ -83,21 +83,21 @@ def run(place: Evidence, prepared: Prepared, node_name: str, between: Between) -
 
 
 def preload(modules: Iterable[str]) -> None:
-    """What a child of a pass imported: the next ones have it from here, and need not."""
+    """Import the modules that a child of a pass imported: later children inherit them by fork."""
     for name in (*modules, *_OF_WORKERS):
         with contextlib.suppress(Exception):  # it was there a moment ago
             importlib.import_module(name)
 
 
 def rehearse(answers: Mapping[Question, Any], kind: Kind, prepared: Prepared) -> None:
-    """Read what was answered once more, in this process and from memory: what code makes when it first runs, such as compiled patterns,
-    each child then has.
+    """Run the readers once over recorded answers in this process: children then inherit what code makes on its first run, such as compiled
+    patterns.
     """
-    InProcess(_Answered(answers, kind), prepared.kinds, deadline=within(_REHEARSAL_S)).collect(policy_of(prepared))
+    InProcess(_RecordedAnswers(answers, kind), prepared.kinds, deadline=within(_REHEARSAL_S)).collect(policy_of(prepared))
 
 
-class _Answered(NamedTuple):
-    """A backend that asks nobody."""
+class _RecordedAnswers(NamedTuple):
+    """A backend that has recorded answers alone."""
 
     answers: Mapping[Question, Any]
     kind: Kind
@@ -106,7 +106,7 @@ class _Answered(NamedTuple):
         return self.answers.get(asked, Unread("not-recorded", "not asked before"))
 
 
-def who(place: Evidence) -> tuple[str, str]:
+def identity_of(place: Evidence) -> tuple[str, str]:
     """The boot that is judged and the host name, each "" where it cannot be read. Raises ``HostagentError``."""
     with open_host(place, (Identity.__name__,)) as reading:
         found = reading.collect().facts.of(Identity)
@@ -116,6 +116,6 @@ def who(place: Evidence) -> tuple[str, str]:
 
 
 def _of_now(report: Report, now: float) -> Report:
-    """A simulation: what was recorded once is what is there now."""
+    """A simulation: the recording counts as read now."""
     expires = now + report.valid_until - report.observed_at
     return replace(report, observed_at=now, observed_at_iso=iso(now), valid_until=expires, valid_until_iso=iso(expires))

@@ -1,4 +1,4 @@
-"""The teller process: it serves HTTP, writes to Kubernetes and to files of others. A thread each, so that none waits for another."""
+"""The publisher process: serves HTTP, writes to Kubernetes and to files for other programs, each in a thread of its own."""
 
 import contextlib
 import os
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from hostagent.core.errors import HostagentError
 from hostagent.core.secret.in_use import InUse
-from hostagent.daemon.file_outputs import features, written
-from hostagent.daemon.message import Saying
+from hostagent.daemon.file_outputs import features, write_file
+from hostagent.daemon.message import Message
 from hostagent.daemon.metrics import of_node
 from hostagent.daemon.settings import Settings
-from hostagent.daemon.shared_state import Board
+from hostagent.daemon.shared_state import SharedState
 from hostagent.outputs.log import Log
 from hostagent.sandbox import memory
 
@@ -27,38 +27,38 @@ if TYPE_CHECKING:
 _MAX_MESSAGE = 64 * 1024 * 1024
 #: Seconds for which an Event is of use: the API server forgets them after so long.
 _EVENT_S = 3600.0
-#: Seconds after which a thread looks again though nothing woke it.
+#: Seconds after which a thread checks again without notification.
 _LOOK_S = 5.0
 
 
 def serve(line: socket.socket, settings: Settings, access: "Access | None", log: Log, http: "Listening | None" = None) -> None:
-    """Until the loop closes the line, which takes what `publisher_process` sends. `access`: as `access_of` found it at the start:
-    a kubeconfig that cannot be used for a while costs no teller. `http`: what HTTP is served on.
+    """Run until the loop closes `line`, which carries what `publisher_process` sends. `access`: as `access_of` read it at the start: a
+    kubeconfig that cannot be used for a while ends no publisher. `http`: the listening socket.
     """
     memory.share()
     _give_up_rights(settings, access, log)
     secrets = InUse()
     log = log.through(secrets.without)
-    board = Board(settings.stale_after_s, secrets.without)
-    sinks = [*_sinks(settings, access, log, secrets), *(() if settings.once else (lambda board: _watch(board, settings, log),))]
-    threads = [threading.Thread(target=run, args=(board,), daemon=True) for run in sinks]
+    shared = SharedState(settings.stale_after_s, secrets.without)
+    sinks = [*_sinks(settings, access, log, secrets), *(() if settings.once else (lambda shared: _watch(shared, settings, log),))]
+    threads = [threading.Thread(target=run, args=(shared,), daemon=True) for run in sinks]
     if http:
         from hostagent.daemon.page import Page
         from hostagent.http.listening import is_loopback
         from hostagent.http.server import listen
 
-        board.tick(time.monotonic())
-        page = Page(settings, board, tells_kubernetes=access is not None, is_loopback=is_loopback(http.line))
+        shared.tick(time.monotonic())
+        page = Page(settings, shared, publishes_to_kubernetes=access is not None, is_loopback=is_loopback(http.line))
         listen(http.line, page, http.certificates)
         if settings.auth_token_file and (problem := page.token()[1]):
             log.problem(f"nobody is given the report: {problem}")
     for one in threads:
         one.start()
     for message in _messages(line):
-        _take(board, message)
-        if isinstance(message, Saying):
+        _take(shared, message)
+        if isinstance(message, Message):
             memory.trim()
-    board.close()
+    shared.close()
     if settings.once:  # one delivery: each sink has had its turn
         for one in threads:
             one.join()
@@ -74,13 +74,13 @@ def _give_up_rights(settings: Settings, access: "Access | None", log: Log) -> No
         log.problem("the process that publishes keeps rights that it does not need: this kernel, or a filter, lets it give up no more")
 
 
-def _take(board: Board, message: Any) -> None:
-    if isinstance(message, Saying):
-        board.say(message, time.monotonic())
+def _take(shared: SharedState, message: Any) -> None:
+    if isinstance(message, Message):
+        shared.publish(message, time.monotonic())
     elif message[0] == "waiting":
-        board.wait(message[1], time.monotonic())
+        shared.wait(message[1], time.monotonic())
     else:
-        board.tick(time.monotonic())
+        shared.tick(time.monotonic())
 
 
 def _messages(line: socket.socket) -> Any:
@@ -92,8 +92,8 @@ def _messages(line: socket.socket) -> Any:
         data = _exactly(line, size)
         if len(data) < size:
             return
-        message = pickle.loads(data)  # noqa: S301  by the loop, over a socket that nobody else has
-        del data  # until the next one comes it would be kept beside what is in it
+        message = pickle.loads(data)  # noqa: S301  from the loop, over a private socket pair
+        del data  # else it would be kept until the next message
         yield message
 
 
@@ -109,64 +109,64 @@ def _exactly(line: socket.socket, size: int) -> bytearray:
     return found
 
 
-def _sinks(settings: Settings, access: "Access | None", log: Log, secrets: InUse) -> list[Callable[[Board], None]]:
-    sinks: list[Callable[[Board], None]] = []
+def _sinks(settings: Settings, access: "Access | None", log: Log, secrets: InUse) -> list[Callable[[SharedState], None]]:
+    sinks: list[Callable[[SharedState], None]] = []
     if access:
         client = _client(settings, access, secrets)
-        sinks.append(lambda board: _kubernetes(board, settings, client, log))
+        sinks.append(lambda shared: _kubernetes(shared, settings, client, log))
         if settings.kubernetes_events:
-            sinks.append(lambda board: _events(board, settings, _client(settings, access, secrets), log))
+            sinks.append(lambda shared: _events(shared, settings, _client(settings, access, secrets), log))
     if settings.nfd_file:
-        sinks.append(lambda board: _file(board, "nfd", settings.nfd_file, lambda said: features(said, settings.prefix), log))
+        sinks.append(lambda shared: _file(shared, "nfd", settings.nfd_file, lambda message: features(message, settings.prefix), log))
     if settings.textfile:
-        sinks.append(lambda board: _file(board, "textfile", settings.textfile, of_node, log))
+        sinks.append(lambda shared: _file(shared, "textfile", settings.textfile, of_node, log))
     return sinks
 
 
-def _watch(board: Board, settings: Settings, log: Log) -> None:
-    """Until the end: when no pass is judged for too long, that nothing is known is published and written in the place of what is known."""
+def _watch(shared: SharedState, settings: Settings, log: Log) -> None:
+    """Until the end: when no pass is judged for too long, publish and write unknown."""
     from hostagent.daemon.staleness import write  # now: the disk may be what hangs then
 
-    said: Saying | None = None
+    message: Message | None = None
     is_open = True
-    known: float | None = None  # the last pass before the silence that was dealt with
+    last: float | None = None  # the last pass before the silence that was handled
     while is_open:
-        said, _, is_open = board.newest(said, _LOOK_S)
+        message, _, is_open = shared.newest(message, _LOOK_S)
         wall = time.time()
-        made = board.stale(time.monotonic(), wall)
-        if made is None or made.judged_by == known:
+        stale_message = shared.stale(time.monotonic(), wall)
+        if stale_message is None or stale_message.judged_by == last:
             continue
-        known = made.judged_by
+        last = stale_message.judged_by
         log.problem(f"no pass was judged for {settings.stale_after_s:g} s: everything that is published is unknown until one is")
         try:
-            news, problems = write(settings, made, wall)
+            news, problems = write(settings, stale_message, wall)
         except Exception as error:  # whatever is wrong with a file, this thread is what finds the next silence
             news, problems = (), (f"the files of {settings.state_dir} do not say so: {type(error).__name__}: {error}",)
-        board.turned(made, news)
+        shared.add_transitions(stale_message, news)
         for one in news:
             log.turned(one)
         for problem in problems:
             log.problem(problem)
 
 
-def _events(board: Board, settings: Settings, client: Any, log: Log) -> None:
+def _events(shared: SharedState, settings: Settings, client: Any, log: Log) -> None:
     """A core/v1 Event for each transition, in their order."""
     from hostagent.kube.nodestatus import event
     from hostagent.kube.pacing import pause
 
-    said: Saying | None = None
+    message: Message | None = None
     done: set[tuple[int, float]] = set()
     failures, problem, again_at = 0, "", 0.0
     while True:
-        said, _, is_open = board.newest(said, _LOOK_S)
+        message, _, is_open = shared.newest(message, _LOOK_S)
         oldest = time.time() - _EVENT_S
-        news = {(one.number, one.at): one for one in said.news if one.at > oldest} if said else {}
+        news = {(one.number, one.at): one for one in message.news if one.at > oldest} if message else {}
         done &= news.keys()
         waiting = [one for key, one in news.items() if key not in done]
-        while said and waiting and time.monotonic() >= again_at:
-            reply = client.create_event(event(waiting[0], said.node, settings.prefix))
+        while message and waiting and time.monotonic() >= again_at:
+            reply = client.create_event(event(waiting[0], message.node, settings.prefix))
             before, problem = problem, reply.problem
-            board.delivered("kubernetes-events", problem, time.time(), time.monotonic())
+            shared.delivered("kubernetes-events", problem, time.time(), time.monotonic())
             if problem not in ("", before):
                 log.problem(f"Kubernetes takes no Event: {problem}")
             if problem and not reply.is_refused:
@@ -179,28 +179,28 @@ def _events(board: Board, settings: Settings, client: Any, log: Log) -> None:
             return
 
 
-def _file(board: Board, sink: str, path: str, text_of: Callable[[Saying], str], log: Log) -> None:
-    """Written after each pass: a file says by its age that somebody is at work."""
-    said: Saying | None = None
+def _file(shared: SharedState, sink: str, path: str, text_of: Callable[[Message], str], log: Log) -> None:
+    """Write the file after each pass: its age shows that the daemon works."""
+    message: Message | None = None
     before, folder = "", os.path.dirname(path)
     opened = _directory(folder)
     while True:
-        said, is_new, is_open = board.newest(said, _LOOK_S)
-        if is_new and said and (said.has_pass or said.is_stale):
-            problem = written(path, text_of(said))
+        message, is_new, is_open = shared.newest(message, _LOOK_S)
+        if is_new and message and (message.has_pass or message.is_stale):
+            problem = write_file(path, text_of(message))
             if problem and _directory(folder) not in (None, opened):
                 log.problem(f"{folder} is another directory than at the start: the process that publishes begins anew, to write there")
                 os._exit(0)
             if problem not in ("", before):
                 log.problem(problem)
             before = problem
-            board.delivered(sink, problem, time.time(), time.monotonic())
+            shared.delivered(sink, problem, time.time(), time.monotonic())
         if not is_open:
             return
 
 
 def _directory(path: str) -> "tuple[int, int] | None":
-    """Which one it is; None where there is none."""
+    """Device and inode; None where there is none."""
     try:
         found = os.stat(path)
     except OSError:
@@ -209,7 +209,7 @@ def _directory(path: str) -> "tuple[int, int] | None":
 
 
 def access_of(settings: Settings) -> "Access | None":
-    """None where nobody is to be told: off, or auto without kubeconfig and service account. Raises ``HostagentError``."""
+    """None where Kubernetes is not written to: off, or auto without kubeconfig and service account. Raises ``HostagentError``."""
     if settings.kubernetes == "off":
         return None
     from hostagent.kube.config import ACCOUNT, in_cluster, kubeconfig
@@ -233,24 +233,24 @@ def _client(settings: Settings, access: "Access", secrets: InUse) -> Any:
     return PatchClient(lambda: kubeconfig(settings.kubeconfig) if settings.kubeconfig else access, f"hostagent/{__version__}", secrets)
 
 
-def _kubernetes(board: Board, settings: Settings, client: Any, log: Log) -> None:
+def _kubernetes(shared: SharedState, settings: Settings, client: Any, log: Log) -> None:
     from hostagent.kube.sink import Pace, Sink
 
     sink: Sink | None = None
-    said: Saying | None = None
+    message: Message | None = None
     while True:
         left_s = _LOOK_S if sink is None else min(sink.due(time.monotonic()), _LOOK_S)
-        said, is_new, is_open = board.newest(said, left_s)
+        message, is_new, is_open = shared.newest(message, left_s)
         if not is_open and not settings.once:  # nothing is written at the end
             return
-        if is_new and said and (said.is_stale or not said.is_kept):
-            sink = sink or Sink(client, said.node, Pace(settings.prefix, settings.heartbeat_s, random.random), time.monotonic())
-            sink.offer(said.words, said.observed_at, is_last=said.is_stale)
+        if is_new and message and (message.is_stale or not message.is_kept):
+            sink = sink or Sink(client, message.node, Pace(settings.prefix, settings.heartbeat_s, random.random), time.monotonic())
+            sink.offer(message.words, message.observed_at, is_last=message.is_stale)
         if sink and sink.due(time.monotonic()) <= 0:
             before = sink.problem
             problem = sink.write(time.monotonic(), time.time()).problem
-            if problem not in ("", before):  # each once: who reads the log of a pod asks no probe
+            if problem not in ("", before):  # each once, for readers of the pod's log
                 log.problem(f"Kubernetes is not written to: {problem}")
-            board.delivered("kubernetes", problem, time.time(), time.monotonic())
+            shared.delivered("kubernetes", problem, time.time(), time.monotonic())
         if not is_open and not (sink and not sink.written_at and not sink.problem):
             return

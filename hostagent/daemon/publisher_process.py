@@ -1,6 +1,6 @@
-"""The teller process, as the loop sees it: it takes what is newest when it can, and is replaced when it dies.
+"""The loop's side of the publisher process: sends the newest message, and restarts the process when it dies.
 
-What crosses the socket is four bytes of length and a pickle, from the loop to the teller alone: nobody else can write to it.
+Over the socket go four bytes of length and a pickle, from the loop to the publisher alone; no other process has the socket.
 """
 
 import contextlib
@@ -14,16 +14,16 @@ from typing import Any
 
 from hostagent.sandbox.child import refuse_threads, settle
 
-#: Seconds before the first new teller in the place of a dead one, and at most.
+#: Seconds before the first restart, and at most.
 _FIRST_S, _LONGEST_S = 1.0, 60.0
-#: Seconds between two words that the loop is alive: whoever asks for it waits half a minute before they take it for dead.
+#: Seconds between two ticks of the loop: /livez takes it for dead after half a minute.
 _TICK_S = 5.0
-#: A teller that lived so long is no reason to wait longer for the next one.
+#: After a publisher that lived so long the pause before a restart begins anew.
 _LIVED_S = 120.0
 
 
-class Teller:
-    """Never blocks: a teller that does not listen misses what came between."""
+class PublisherProcess:
+    """Never blocks: a publisher that does not read misses older messages."""
 
     def __init__(self, serve: Callable[[socket.socket], None], keep: tuple[int, ...] = ()) -> None:
         """`serve` is what the process does until the socket closes; `keep`: descriptors that it needs."""
@@ -37,14 +37,14 @@ class Teller:
         self._pause_s, self._again_at, self._began = _FIRST_S, 0.0, 0.0
         self._ticked_at = -_TICK_S
 
-    def tell(self, what: Any, now: float) -> None:
-        """Give this, and forget what the teller has not taken yet. `now`: monotonic seconds."""
+    def publish(self, what: Any, now: float) -> None:
+        """Send this message, in place of one that the publisher has not received yet. `now`: monotonic seconds."""
         data = pickle.dumps(what, protocol=5)
         self._newest, self._is_waiting = len(data).to_bytes(4, "little") + data, True
         self.look(now)
 
     def tick(self, now: float) -> None:
-        """Say now and then that the loop is alive, where nothing else is on its way."""
+        """Send every `_TICK_S` that the loop is alive, where nothing else is being sent."""
         self.look(now)
         if self._line and not self._rest and not self._is_waiting and now - self._ticked_at >= _TICK_S:
             self._ticked_at = now
@@ -53,7 +53,7 @@ class Teller:
             self._flush()
 
     def look(self, now: float) -> None:
-        """Whether it lives; start it where it does not, and send what it takes."""
+        """Restart the process where it has died, and send what the socket takes."""
         if self.pid and self._is_gone():
             self._lost(now)
         if not self.pid and now >= self._again_at:
@@ -61,7 +61,7 @@ class Teller:
         self._flush()
 
     def close(self, within_s: float = 0.0) -> None:
-        """Close its socket, on which it ends; kill it where it does not within that time."""
+        """Close its socket, which ends it; kill it where it does not end within that time."""
         if self._line:
             self._line.close()
             self._line = None
@@ -70,14 +70,14 @@ class Teller:
             self.pid = 0
 
     def drain(self) -> None:
-        """Wait until the teller has taken all there is, or is gone."""
+        """Wait until the publisher has received everything, or is gone."""
         if self._line:
             self._line.setblocking(True)
             self._flush()
 
     def _start(self, now: float) -> None:
         refuse_threads()
-        gc.freeze()  # what both have stays one memory: neither looks through it for garbage, which writes to each object
+        gc.freeze()  # shared memory stays shared: garbage collection would write to each object
         try:
             ours, theirs = socket.socketpair()
             parent = os.getpid()
@@ -117,7 +117,7 @@ class Teller:
                 self._rest = self._rest[self._line.send(self._rest) :]
             except BlockingIOError:
                 return
-            except OSError:  # it died: the next look sees that
+            except OSError:  # it died: the next `look` handles that
                 self._rest = memoryview(b"")
                 return
 

@@ -1,4 +1,4 @@
-"""What is kept of the past, over restarts and boots: each change of a condition's status, and when each critical fault began and ended.
+"""The record over restarts and boots: each change of a condition's status, and when each critical fault began and ended.
 
 Of each list the newest `MOST` are kept.
 """
@@ -45,7 +45,7 @@ class Fault:
 
 @frozen
 class Record:
-    """All of it. ``statuses``: what the node has been said to be last, by condition."""
+    """All of it. ``statuses``: the status published last, by condition."""
 
     transitions: tuple[Transition, ...]
     faults: tuple[Fault, ...]
@@ -63,13 +63,13 @@ class Loaded(NamedTuple):
     problem: str
 
 
-def turned(record: Record, conditions: tuple[Condition, ...], boot_id: str, now: float) -> tuple[Record, tuple[Transition, ...]]:
-    """After the node is said to be so at `now`, seconds since the epoch: the record, and what is new in it."""
-    said: dict[str, Condition] = {one.type: one for one in conditions}
-    kinds = [*said, *(kind for kind in record.statuses if kind not in said)]
+def with_transitions(record: Record, conditions: tuple[Condition, ...], boot_id: str, now: float) -> tuple[Record, tuple[Transition, ...]]:
+    """The record after these conditions were published at `now`, seconds since the epoch, and its new transitions."""
+    by_type: dict[str, Condition] = {one.type: one for one in conditions}
+    kinds = [*by_type, *(kind for kind in record.statuses if kind not in by_type)]
     news: list[Transition] = []
     for kind in kinds:
-        old, one = record.statuses.get(kind, ""), said.get(kind)
+        old, one = record.statuses.get(kind, ""), by_type.get(kind)
         new = one.status if one else ""
         if old != new:
             reason, message, devices = (one.reason, one.message, one.devices) if one else ("DoesNotApply", "", ())
@@ -82,7 +82,7 @@ def turned(record: Record, conditions: tuple[Condition, ...], boot_id: str, now:
     return replace(record, transitions=kept, statuses=statuses, count=record.count + len(news)), tuple(news)
 
 
-def judged(record: Record, report: Report) -> Record:
+def with_faults(record: Record, report: Report) -> Record:
     """After a pass: faults that began or ended with it. One ends where its check finds its subject well, or the whole host, or has looked
     and does not name a device that is still there; and with a boot. What could not be read has not ended.
     """
@@ -106,7 +106,7 @@ def judged(record: Record, report: Report) -> Record:
 
 
 def _well(report: Report, still: Mapping[tuple[str, str], Fault]) -> Iterable[tuple[str, str]]:
-    """Those of `still` that this report takes for over, where it does not find them."""
+    """Those of `still` that this report ends, where it does not find them."""
     judged = {(one.id, one.subject) for one in report.findings if one.outcome in _JUDGED}
     passed = {one.id for one in report.findings if one.outcome == "pass" and not one.subject}
     unknown = {(one.id, one.subject) for one in report.findings if one.outcome == "unknown"}
@@ -155,7 +155,7 @@ def read(folder: str) -> Loaded:
 
 
 def load(text: str) -> Loaded:
-    """What `dump` wrote. A damaged text is an empty record, and says so."""
+    """What `dump` wrote. A damaged text is an empty record with a problem."""
     kept = statedir.parsed(Record, text, "record")
     if kept.problem:
         return Loaded(EMPTY, kept.problem)

@@ -68,7 +68,7 @@ class Schedule:
     events: tuple[tuple[Trigger, float], ...] = ()
     buckets: Buckets = _FULL
 
-    def heard(self, event: Trigger, now: float) -> "Schedule":
+    def add_event(self, event: Trigger, now: float) -> "Schedule":
         """An event; of its trigger the first one since the last pass counts."""
         return self if any(known == event for known, _ in self.events) else replace(self, events=(*self.events, (event, now)))
 

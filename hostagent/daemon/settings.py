@@ -1,12 +1,11 @@
-"""What the command line of the daemon says, checked."""
+"""Options of the daemon's command line, checked."""
 
 from typing import Literal
 
 from hostagent.core.frozen import frozen
 from hostagent.engine.target import Evidence
 
-#: Where its files are, and its record, if nothing else is said. The second has nothing of an installation: its folder is closed to
-#: everybody but root.
+#: Default directories of its files and of its record. The second is not that of installations, which only root may read.
 RUN, KEPT = "/run/hostagent", "/var/lib/hostagent-daemon"
 Wish = Literal["auto", "on", "off"]
 
@@ -44,5 +43,5 @@ class Settings:
 
     @property
     def stale_after_s(self) -> float:
-        """Seconds after the last judged pass from which on nothing is known of the host."""
+        """Seconds after the last judged pass from which on the host is unknown."""
         return 2 * self.interval_s + self.evidence.deadline_s

@@ -1,4 +1,4 @@
-"""What the threads of the publisher share: what there is to publish, whether the loop lives and judges, and how deliveries went."""
+"""State shared by the publisher's threads: the newest message, whether the loop lives and judges, and the results of deliveries."""
 
 import threading
 import time
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from hostagent.daemon.message import Saying
+from hostagent.daemon.message import Message
 from hostagent.engine.report.node_status import Transition
 
 
@@ -23,38 +23,36 @@ class Delivery(NamedTuple):
 
 
 class View(NamedTuple):
-    """What the board has now. Times are monotonic seconds, 0 for never."""
+    """A copy of the state. Times are monotonic seconds, 0 for never."""
 
-    said: Saying | None
+    message: Message | None
     judged_by: float  # the last pass; where there was none since the loop's turn came, that moment
-    alive_by: float  # when the loop was heard last
+    alive_by: float  # when the loop sent something last
     waiting: str  # why the loop waits for its turn; "" where it does not
 
 
-class Board:
+class SharedState:
     """Times are monotonic seconds where no other clock is named."""
 
     def __init__(self, stale_after_s: float, clean: Callable[[str], str] = str) -> None:
-        """`stale_after_s`: seconds without a judged pass after which what there is to publish is that nothing is known. `clean`: what
-        every problem passes, so that everybody may read it.
-        """
+        """`stale_after_s`: seconds without a judged pass after which unknown is published. `clean`: removes secrets from each problem."""
         self._clean = clean
         self._changed = threading.Condition()
         self._stale_after_s = stale_after_s
-        self._said: Saying | None = None
+        self._message: Message | None = None
         self._turn_at = self._alive_at = 0.0
         self._waiting = ""
         self._is_open = True
         self._counts: Counter[tuple[str, str]] = Counter()
         self._last: dict[str, tuple[float, str, float]] = {}
 
-    def say(self, said: Saying, now: float) -> None:
-        """A pass may be old already: after a publisher that ended, and of a loop that was stopped while it wrote."""
-        if said.has_pass and now - said.judged_by > self._stale_after_s:
-            said = _stale(said, time.time())
+    def publish(self, message: Message, now: float) -> None:
+        """A pass may be old already: after a restart of the publisher, or where the loop was stopped while it wrote."""
+        if message.has_pass and now - message.judged_by > self._stale_after_s:
+            message = _stale(message, time.time())
         with self._changed:
-            self._said = said
-            self._hear(now)
+            self._message = message
+            self._mark_alive(now)
             self._changed.notify_all()
 
     def wait(self, why: str, now: float) -> None:
@@ -64,9 +62,9 @@ class Board:
 
     def tick(self, now: float) -> None:
         with self._changed:
-            self._hear(now)
+            self._mark_alive(now)
 
-    def _hear(self, now: float) -> None:
+    def _mark_alive(self, now: float) -> None:
         self._waiting, self._alive_at = "", now
         self._turn_at = self._turn_at or now
 
@@ -75,34 +73,34 @@ class Board:
             self._is_open = False
             self._changed.notify_all()
 
-    def newest(self, known: "Saying | None", within_s: float) -> "tuple[Saying | None, bool, bool]":
+    def newest(self, known: "Message | None", within_s: float) -> "tuple[Message | None, bool, bool]":
         """The newest, whether it is another one than `known`, waited for at most so long; and whether there may be more."""
         with self._changed:
-            if self._said is known and self._is_open:
+            if self._message is known and self._is_open:
                 self._changed.wait(max(0.0, within_s))
-            return self._said, self._said is not known, self._is_open
+            return self._message, self._message is not known, self._is_open
 
-    def stale(self, now: float, wall: float) -> "Saying | None":
-        """What is published when no pass was judged for too long; it takes the place of what there is, where that is so. Else None.
-        `wall`: seconds since the epoch.
+    def stale(self, now: float, wall: float) -> "Message | None":
+        """Where no pass was judged for too long: the stale message, which replaces the newest one. Else None. `wall`: seconds since the
+        epoch.
         """
         with self._changed:
-            said, is_late = self._said, self._is_late(now)
-        if said is None or said.is_stale or not is_late:
-            return said if said and said.is_stale else None
-        made = _stale(said, wall)
+            message, is_late = self._message, self._is_late(now)
+        if message is None or message.is_stale or not is_late:
+            return message if message and message.is_stale else None
+        made = _stale(message, wall)
         with self._changed:
-            if self._said is not said:  # a pass was judged meanwhile
+            if self._message is not message:  # a pass was judged meanwhile
                 return None
-            self._said = made
+            self._message = made
             self._changed.notify_all()
         return made
 
-    def turned(self, made: Saying, news: "tuple[Transition, ...]") -> None:
-        """What turned with `made`, that `stale` gave."""
+    def add_transitions(self, made: Message, news: "tuple[Transition, ...]") -> None:
+        """Add the transitions of `made`, which `stale` returned."""
         with self._changed:
-            if self._said is made:
-                self._said = replace(made, news=(*made.news, *news))
+            if self._message is made:
+                self._message = replace(made, news=(*made.news, *news))
                 self._changed.notify_all()
 
     def _is_late(self, now: float) -> bool:
@@ -112,7 +110,7 @@ class Board:
     @property
     def _judged_by(self) -> float:
         """A publisher that took the place of another one may be younger than the last pass, or older than the loop's turn."""
-        return self._said.judged_by if self._said and self._said.has_pass else self._turn_at
+        return self._message.judged_by if self._message and self._message.has_pass else self._turn_at
 
     def delivered(self, sink: str, problem: str, wall: float, now: float) -> None:
         """`wall`: seconds since the epoch."""
@@ -131,10 +129,10 @@ class Board:
 
     def look(self) -> View:
         with self._changed:
-            return View(self._said, self._judged_by, self._alive_at, self._waiting)
+            return View(self._message, self._judged_by, self._alive_at, self._waiting)
 
 
-def _stale(said: Saying, wall: float) -> Saying:
+def _stale(message: Message, wall: float) -> Message:
     from hostagent.daemon.staleness import made_stale
 
-    return made_stale(said, wall)
+    return made_stale(message, wall)

@@ -1,4 +1,4 @@
-"""What is published when no pass was judged for too long: by the publisher, because the loop may hang, be stopped, or see no host."""
+"""The stale message, for when no pass was judged for too long. The publisher makes it: the loop may hang, be stopped, or have no host."""
 
 import re
 from dataclasses import replace
@@ -8,7 +8,7 @@ from hostagent.core.typed import plain
 from hostagent.daemon import record, statedir
 from hostagent.daemon.debounce import AGENT_STALE, State, stale, stale_text
 from hostagent.daemon.labels import annotations, unknown_labels
-from hostagent.daemon.message import Saying
+from hostagent.daemon.message import Message
 from hostagent.daemon.settings import Settings
 from hostagent.engine.report import Verdicts
 from hostagent.engine.report.node_status import Condition, NodeWords, Transition
@@ -19,8 +19,8 @@ _VERDICT = re.compile(r'^(hostagent_verdict\{.*verdict="(\w+)"\}) .*$', re.MULTI
 _READY = re.compile(r"^(hostagent_ready\{.*\}) .*$", re.MULTILINE)
 
 
-def made_stale(what: Saying, now: float) -> Saying:
-    """The same with everything that says how well the node is unknown; what the node is stays. `now`: seconds since the epoch."""
+def made_stale(what: Message, now: float) -> Message:
+    """The same message with unknown verdicts; what the node is made of stays. `now`: seconds since the epoch."""
     text = stale_text(what.observed_at)
     since = {one.type: one.changed_at if one.status == "Unknown" else now for one in what.words.conditions}
     conditions = tuple(Condition(kind, "Unknown", AGENT_STALE, text, at) for kind, at in since.items())
@@ -35,10 +35,10 @@ def _metrics(text: str) -> str:
     return _READY.sub(r"\1 0", _VERDICT.sub(lambda row: f"{row[1]} {int(row[2] == 'unknown')}", text))
 
 
-def write(settings: Settings, what: Saying, now: float) -> tuple[tuple[Transition, ...], tuple[str, ...]]:
+def write(settings: Settings, what: Message, now: float) -> tuple[tuple[Transition, ...], tuple[str, ...]]:
     """Write the files that the loop writes otherwise, for their readers and for the next start of the daemon. `what`: made stale.
 
-    Returns what turned, and what could not be written. Where the loop has written of a later pass it is back: nothing is done.
+    Returns transitions, and problems of writing. Does nothing where the loop has written a later pass.
     """
     folder = settings.state_dir
     with statedir.alone(folder):
@@ -48,20 +48,20 @@ def write(settings: Settings, what: Saying, now: float) -> tuple[tuple[Transitio
             return (), ()
         boot_id = str(state.get("boot_id", ""))
         past = record.read(settings.record_dir)
-        is_known = bool(past.record.statuses)  # else all would be new: the loop says what turned once it is back
-        after, news = record.turned(past.record, what.words.conditions, boot_id, now) if is_known else (past.record, ())
+        is_known = bool(past.record.statuses)  # else all would be new: the loop finds the transitions once it is back
+        after, news = record.with_transitions(past.record, what.words.conditions, boot_id, now) if is_known else (past.record, ())
         problems = () if past.problem or not news else statedir.save(settings.record_dir, {statedir.RECORD: record.dump(after)})
-        kept = statedir.told(folder, boot_id)
+        kept = statedir.published(folder, boot_id)
         texts = _texts(what, state, kept.value and stale(kept.value, what.observed_at, now), record.last(after.transitions))
         return news, tuple(filter(None, (problem, past.problem, kept.problem, *problems, *statedir.save(folder, texts))))
 
 
-def _texts(what: Saying, state: dict[str, Any], told: "State | None", last: "Transition | None") -> dict[str, str]:
-    """The files of the state directory. `told`: None where what was told cannot be read; `last`: the newest transition."""
+def _texts(what: Message, state: dict[str, Any], published: "State | None", last: "Transition | None") -> dict[str, str]:
+    """The files of the state directory. `published`: None where it cannot be read; `last`: the newest transition."""
     texts = {statedir.SUMMARY: statedir.summary_text(what.summary)} if what.summary else {}
-    if told and state:
+    if published and state:
         verdict = {"verdict": plain(_UNKNOWN), "measured": plain(_UNKNOWN)}
-        words = {"headline": stale_text(what.observed_at), "action": "none", "todo": [], "conditions": plain(told.conditions)}
-        texts[statedir.TOLD] = statedir.told_text(told)
+        words = {"headline": stale_text(what.observed_at), "action": "none", "todo": [], "conditions": plain(published.conditions)}
+        texts[statedir.PUBLISHED] = statedir.published_text(published)
         texts[statedir.STATE] = statedir.state_text({**state, **verdict, **words, **({"last_transition": plain(last)} if last else {})})
     return texts

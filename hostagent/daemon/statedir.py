@@ -1,9 +1,9 @@
-"""The state directory of the daemon: what it tells, for everybody on the host, and what it needs after a restart.
+"""The state directory of the daemon: what it publishes, for all users of the host, and what it needs after a restart.
 
 Each file is written whole or not at all. One that cannot be written (a full disk) costs no pass: it stays as it was, and expires.
 """
 
-# A pod's state file lists no profile files: names of files in a pod say nothing on the host. What is read back has to be root's,
+# A pod's state file lists no profile files: names of files in a pod mean nothing on the host. What is read back has to be root's,
 # of this boot, and of the right shape.
 
 import contextlib
@@ -23,19 +23,26 @@ from hostagent.daemon.debounce import State
 from hostagent.engine.report import Report, state
 from hostagent.engine.report.node_status import Transition, compact
 
-STATE, SUMMARY, REPORT, TOLD, HISTORY, CLEARED = "state.json", "summary.json", "report.json", "told.json", "history.json", "cleared.json"
+STATE, SUMMARY, REPORT, PUBLISHED, HISTORY, CLEARED = (
+    "state.json",
+    "summary.json",
+    "report.json",
+    "told.json",
+    "history.json",
+    "cleared.json",
+)
 RECORD = "record.json"
 #: What the two processes of a daemon lock while one of them writes.
 LOCK = "files.lock"
-#: Mode of each file. The report quotes logs, which are root's to read; what is read back alone is nobody else's.
-MODES = {STATE: 0o644, SUMMARY: 0o644, REPORT: 0o600, TOLD: 0o600, HISTORY: 0o600, RECORD: 0o644}
+#: Mode of each file. The report quotes logs, which are root's to read; what only the daemon reads back has that mode, too.
+MODES = {STATE: 0o644, SUMMARY: 0o644, REPORT: 0o600, PUBLISHED: 0o600, HISTORY: 0o600, RECORD: 0o644}
 _MAX_BYTES = 4 * 1024 * 1024
 #: Seconds that one process waits for the other one to have written its files: a moment, unless it is stopped.
 _WAIT_S = 1.0
 MAX_TIME = 1e12  # seconds since the epoch
 
 
-class Kept(NamedTuple):
+class FileContent(NamedTuple):
     """What was read back, and why not ("" where it was, or where there is none)."""
 
     value: Any
@@ -44,8 +51,8 @@ class Kept(NamedTuple):
 
 @contextlib.contextmanager
 def alone(folder: str) -> Iterator[None]:
-    """Between the two processes of a daemon: what one reads in this block and then writes the other one does not change meanwhile. Where
-    the other one is stopped in its own block, or no file can be locked there, it goes on all the same.
+    """Excludes the daemon's other process from reading and writing in this block. Where that one is stopped in its own block, or no file
+    can be locked there, it goes on without the lock.
     """
     descriptor = -1
     with contextlib.suppress(OSError, lockfile.LockTimeoutError):
@@ -58,7 +65,7 @@ def alone(folder: str) -> Iterator[None]:
 
 
 def mark(folder: str, name: str) -> tuple[int, ...]:
-    """Which file it is: another one after each write. () where there is none."""
+    """Identity of the file, another one after each write; () where there is none."""
     try:
         found = os.stat(os.path.join(folder, name))
     except OSError:
@@ -73,7 +80,7 @@ def put_aside(folder: str, name: str) -> None:
 
 
 def is_writable(folder: str) -> bool:
-    """Whether files can be put there, where it is made if it is not there."""
+    """Whether files can be written there; the folder is made where it is missing."""
     try:
         state.make(folder)
     except OSError:
@@ -82,7 +89,7 @@ def is_writable(folder: str) -> bool:
 
 
 def save(folder: str, texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Write the files of these names. What could not be written, a sentence each."""
+    """Write the files of these names. Returns a sentence for each one that could not be written."""
     try:
         state.make(folder)
     except OSError as error:
@@ -98,13 +105,13 @@ def _saved(path: str, text: str, mode: int) -> str:
     return ""
 
 
-def texts(told: State, document: Mapping[str, Any], summary: Mapping[str, Any], report_text: str) -> dict[str, str]:
+def texts(published: State, document: Mapping[str, Any], summary: Mapping[str, Any], report_text: str) -> dict[str, str]:
     """The files after one pass, by name, but for the history. `document`: of the state file; `report_text`: the report as JSON."""
-    return {TOLD: told_text(told), REPORT: report_text, SUMMARY: summary_text(summary), STATE: state_text(document)}
+    return {PUBLISHED: published_text(published), REPORT: report_text, SUMMARY: summary_text(summary), STATE: state_text(document)}
 
 
-def told_text(told: State) -> str:
-    return json.dumps(plain(told)) + "\n"
+def published_text(published: State) -> str:
+    return json.dumps(plain(published)) + "\n"
 
 
 def summary_text(summary: Mapping[str, Any]) -> str:
@@ -115,18 +122,18 @@ def state_text(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
-def document(found: Mapping[str, Any], report: Report, told: State, last: Transition | None = None) -> dict[str, Any]:
-    """The state file: its verdict is the one that is told; what the last pass found is ``measured``. `found`: `state.document` of the
+def document(found: Mapping[str, Any], report: Report, published: State, last: Transition | None = None) -> dict[str, Any]:
+    """The state file: ``verdict`` is the published one, ``measured`` that of the last pass. `found`: `state.document` of the
     report; `last`: the newest transition.
     """
-    verdict, headline = plain(told.verdicts), told.headline_beside(report.verdict)
+    verdict, headline = plain(published.verdicts), published.headline_beside(report.verdict)
     instead = {"headline": headline, "action": "none", "todo": []} if headline else {}
     newest = {"last_transition": plain(last)} if last else {}
-    return {**found, "verdict": verdict, **instead, "measured": found["verdict"], "conditions": plain(told.conditions), **newest}
+    return {**found, "verdict": verdict, **instead, "measured": found["verdict"], "conditions": plain(published.conditions), **newest}
 
 
-def told(folder: str, boot_id: str) -> Kept:
-    """What was told last in this boot, a ``State``; None where nothing was, or where that or the boot ("") cannot be read."""
+def published(folder: str, boot_id: str) -> FileContent:
+    """The ``State`` published last in this boot; None for none, or where it or the boot ("") cannot be read."""
 
     def parsed(text: str) -> State:
         found: State = build(State, json.loads(text), "told")
@@ -137,17 +144,17 @@ def told(folder: str, boot_id: str) -> Kept:
             raise ValueError("found a time out of range")
         return found
 
-    kept = _read(os.path.join(folder, TOLD), parsed)
-    return kept if kept.value and boot_id and kept.value.boot_id == boot_id else Kept(None, kept.problem)
+    kept = _read(os.path.join(folder, PUBLISHED), parsed)
+    return kept if kept.value and boot_id and kept.value.boot_id == boot_id else FileContent(None, kept.problem)
 
 
-def text(folder: str, name: str) -> Kept:
+def text(folder: str, name: str) -> FileContent:
     """The text of a file, "" where there is none or where it cannot be read."""
     kept = _read(os.path.join(folder, name), str)
     return kept._replace(value=kept.value or "")
 
 
-def state_of(folder: str) -> Kept:
+def state_of(folder: str) -> FileContent:
     """The state file as data, {} where there is none or where it cannot be read."""
 
     def parsed(text: str) -> dict[str, Any]:
@@ -166,26 +173,26 @@ def observed_at(folder: str) -> float:
     return float(found) if isinstance(found, int | float) and 0 <= found <= MAX_TIME else 0.0
 
 
-def parsed(kind: type, text: str, where: str) -> Kept:
+def parsed(kind: type, text: str, where: str) -> FileContent:
     """JSON as an instance of `kind`; None, and why, where it is damaged. `where` names the place in messages."""
     try:
-        return Kept(build(kind, json.loads(text, parse_constant=_refuse), where))
+        return FileContent(build(kind, json.loads(text, parse_constant=_refuse), where))
     except ShapeError as error:
-        return Kept(None, f"it has another shape: {error!s:.200}")
+        return FileContent(None, f"it has another shape: {error!s:.200}")
     except (ValueError, RecursionError, OverflowError):
-        return Kept(None, "it is no JSON")
+        return FileContent(None, "it is no JSON")
 
 
 def _refuse(word: str) -> float:
     raise ValueError(f"found the number {word}")
 
 
-def _read(path: str, parsed: Callable[[str], Any]) -> Kept:
+def _read(path: str, parsed: Callable[[str], Any]) -> FileContent:
     try:
-        return Kept(parsed(read_small(path, _MAX_BYTES, {0, os.geteuid()}).decode()))
+        return FileContent(parsed(read_small(path, _MAX_BYTES, {0, os.geteuid()}).decode()))
     except FileNotFoundError:
-        return Kept(None)
+        return FileContent(None)
     except OSError as error:
-        return Kept(None, f"{path} is not read: {reason(error)}")
+        return FileContent(None, f"{path} is not read: {reason(error)}")
     except (ValueError, TypeError, RecursionError, OverflowError, ShapeError) as error:
-        return Kept(None, f"{path} is damaged: {visible(str(error)[:200])}")
+        return FileContent(None, f"{path} is damaged: {visible(str(error)[:200])}")

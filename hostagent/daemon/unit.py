@@ -48,15 +48,15 @@ def unit(program: str, options: Sequence[str] = OPTIONS, *, cache: bool = False,
     return f"{body}\n{''.join(_as_comment(line) for line in example.splitlines(keepends=True))}"
 
 
-def needs(given: Mapping[str, str]) -> list[str]:
+def needs(options: Mapping[str, str]) -> list[str]:
     """The lines of [Service] without which these options do not work: by option, with its value.
 
     >>> needs({"--textfile": "/srv/node exporter/x.prom", "--listen": "127.0.0.1:80", "--profile": "any"})
     ['ReadWritePaths="/srv/node exporter"', 'CapabilityBoundingSet=CAP_NET_BIND_SERVICE']
     """
-    folders = [os.path.dirname(given[name]) for name in ("--textfile", "--nfd-file") if given.get(name)]
-    folders += [given[name] for name in ("--state-dir", "--history-dir") if given.get(name)]
-    port = given.get("--listen", "").rpartition(":")[2]
+    folders = [os.path.dirname(options[name]) for name in ("--textfile", "--nfd-file") if options.get(name)]
+    folders += [options[name] for name in ("--state-dir", "--history-dir") if options.get(name)]
+    port = options.get("--listen", "").rpartition(":")[2]
     lines = [f"ReadWritePaths={listed(one)}" for one in dict.fromkeys(folders)]
     return [*lines, "CapabilityBoundingSet=CAP_NET_BIND_SERVICE"] if port.isascii() and port.isdigit() and int(port) < 1024 else lines
 

@@ -1,4 +1,4 @@
-"""Whether a job may be placed, on which nodes, and if not, why: a pure judgement over candidates, wherever those come from."""
+"""Decides whether a job may be placed, on which nodes, and if not, why: pure, over candidates of any backend."""
 
 from hostagent.gate.answer import Answer
 from hostagent.gate.candidate import Candidate, parse_candidate

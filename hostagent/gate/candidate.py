@@ -1,4 +1,4 @@
-"""One node as the gate sees it: the values of its summary that jobs depend on, each checked for its type and nothing else."""
+"""One candidate node of the gate: the values of its summary that jobs depend on, each checked for its type only."""
 
 import re
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ class Candidate:
     own_reasons: "tuple[Reason, ...]" = ()
     #: GPUs that no job uses; None where that was not asked.
     free_gpus: int | None = None
-    #: What a cluster says about the verdicts; "" for nothing.
+    #: The cluster's message on the verdicts; "" for none.
     single_why: str = ""
     multi_why: str = ""
     #: False: the backend knows the node, and has no summary of it.
@@ -175,7 +175,7 @@ def _text(found: Any) -> "str | Unread":
 
 
 def _unread(found: Any) -> Unread:
-    """Why there is no value of the wanted type."""
+    """The reason for a value of the wrong type."""
     if found is None:
         return _MISSING
     why = found.get("unread") if type(found) is dict else None

@@ -1,4 +1,4 @@
-"""Which of the eligible nodes a job gets. The same nodes give the same choice, in whatever order they come."""
+"""Chooses nodes for a job among the eligible ones. The choice does not depend on the order of the nodes."""
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Which nodes one job may use together: the class that each is grouped by, and what sets two of them apart."""
+"""Groups nodes that one job may use together by their class, and explains the difference between two classes."""
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -13,7 +13,7 @@ from hostagent.gate.request import Request
 from hostagent.gate.wording import NOT_THERE, predicate, shown
 
 NOT_READ = "not read"
-#: What two classes differ in where no shown input differs, and what begins a message about it.
+#: The difference of two classes without a differing shown input, and the beginning of a message about it.
 CUT_INPUT, RELEASE = "an input that was cut", "another release of hostagent"
 DIFFERS_IN_CUT, OTHER_RELEASE = f"differs in {CUT_INPUT}", f"is of {RELEASE}"
 _BEFORE = 20

@@ -1,4 +1,4 @@
-"""What each code of the gate's answer says, for its schema."""
+"""Descriptions of the codes of the gate's answer, for its schema."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What speaks against one node, whatever the others are: all reasons, none for an eligible node."""
+"""Reasons to reject one node, independent of the others: all of them, none for an eligible node."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from hostagent.gate.wording import NOT_THERE, are, names_of, predicate, shown, s
 AHEAD_S = 300
 _GOOD = ("ready", "degraded")
 
-#: Notes on nodes that are eligible, by what they say.
+#: Notes on eligible nodes.
 EXPIRED = "the summary has expired, but is no older than --max-age"
 NO_TOOLKIT = "there is no NVIDIA Container Toolkit to compare with the requirements' minimum"
 NO_NUMA = "the topology manager knows no NUMA nodes of all GPUs: it aligns nothing, and the pod's shape was not judged"
@@ -25,7 +25,7 @@ DRA = "the GPUs are handed out by DRA: the pod's shape was not judged"
 
 
 class Judge:
-    """The demands of one request, read once; `notes` gathers what is worth a warning and refuses nothing, with the nodes that have it."""
+    """The demands of one request, parsed once; `notes` collects warnings that reject nothing, with their nodes."""
 
     def __init__(self, request: Request, now: float, grouping: Grouping) -> None:
         self._request, self._now, self._grouping = request, now, grouping

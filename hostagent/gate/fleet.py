@@ -192,7 +192,7 @@ class Fleet:
 
 
 class _NodeSummary:
-    """What counts of one summary."""
+    """The parts of one summary that count."""
 
     __slots__ = (
         "class_",

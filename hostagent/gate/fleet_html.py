@@ -1,4 +1,4 @@
-"""A fleet as one page of HTML that needs nothing else: a tile per node, by class and domain, and each tile leads to its cause."""
+"""A fleet as one self-contained page of HTML: a tile per node, by class and domain, with a link to its cause."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,13 +12,13 @@ from hostagent.outputs.stylesheet import STYLE
 
 #: The second lock, behind the escaping of every text: a browser runs and fetches nothing here.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-#: What a tile shows beside its colour.
+#: The sign of a tile, next to its colour.
 SIGNS: Mapping[State, str] = {"ready": "✓", "degraded": "!", "not_ready": "✕", "unknown": "?", "stale": "~"}
 _COLOURS = {"critical": "bad", "warning": "warn", "info": "note"}
 _ONE_NODE = "not for jobs on several nodes"
 #: Files that are shown.
 _FILES = 50
-#: Beside what all pages share: small tiles in a grid, each with a sign as well as a colour.
+#: In addition to the style of all pages: small tiles in a grid, each with a sign as well as a colour.
 _STYLE = """
 body { max-width: 84rem; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fill, 1.5rem); gap: .2rem; margin: .4rem 0 .8rem; padding: 0; list-style: none; }

@@ -10,7 +10,7 @@ from hostagent.outputs.page import Page
 
 Format = Literal["text", "html", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-#: That are printed before a count of the others.
+#: Items printed before a count of the others.
 _CAUSES, _CLASSES, _DOMAINS = 30, 20, 20
 #: Letters of a name, and of a sentence: a class is any text.
 _NAME, _SENTENCE = 64, 320

@@ -1,4 +1,4 @@
-"""The words of a fleet, in text and on its page."""
+"""Texts of a fleet, for the terminal and its page."""
 
 from collections.abc import Iterator, Sequence
 
@@ -52,7 +52,7 @@ def headline_of(cause: Cause) -> str:
 
 
 def differences(one: Class, others: int) -> "list[str]":
-    """What sets a class apart from the largest one, which has `others` nodes, and what sets nodes apart inside."""
+    """Differences of a class from the largest one, which has `others` nodes, and differences of nodes inside it."""
     found = [f"{each.name} {_value(each.found)} {counted(others, 'other')} {short(each.wanted)}" for each in one.differs]
     if one.differs_hidden:
         found.append(f"differs from the largest class by {one.differs_hidden}")

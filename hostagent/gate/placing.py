@@ -28,12 +28,12 @@ def place(request: Request, candidates: Iterable[Candidate], now: float, backend
     return placing.answer(placing.choice(), Terms(backend, pin))
 
 
-#: Reasons for which a scheduler keeps pods away, too.
+#: Reasons by which a scheduler keeps pods away, too.
 _KEPT_OUT: tuple[Code, ...] = ("Cordoned", "Tainted", "NoFreeGpus", "NoFreePods", "Selector", "Dra")
 
 
 class Terms(NamedTuple):
-    """What an answer says besides the judgement. ``incomplete``: why nodes that could have served were not read, "" where all were."""
+    """Further parts of an answer. ``incomplete``: why nodes that could have served were not read, "" where all were."""
 
     backend: Backend = "reports"
     pin: Pin = "nodes"
@@ -59,7 +59,7 @@ class Placing:
         self._refused = dict[str, tuple[Reason, ...]]()
 
     def add(self, candidates: Iterable[Candidate]) -> None:
-        """Of several of a node the one that was observed last; of several of that time all: none of them is known to be the right one."""
+        """Of several of a node the one that was observed last; of several of that time all, since any may be the right one."""
         changed = dict[str, None]()
         for one in candidates:
             kept = self._nodes.get(one.node)
@@ -74,7 +74,7 @@ class Placing:
             self._judge_node(name)
 
     def replace(self, candidates: Iterable[Candidate]) -> None:
-        """More is known of these nodes now."""
+        """Update these nodes with what was read since."""
         for one in candidates:
             self._nodes[one.node] = (one,)
             self._judge_node(one.node)
@@ -91,11 +91,11 @@ class Placing:
 
     @property
     def eligible(self) -> Sequence[Candidate]:
-        """Nodes that nothing is known against."""
+        """Nodes without a known reason to reject them."""
         return tuple(self._eligible.values())
 
     def choice(self) -> Choice:
-        """By what is known now."""
+        """The choice by what is read so far."""
         return choose(self._request, self._grouping, self.eligible)
 
     def answer(self, choice: Choice, terms: Terms) -> Answer:

@@ -1,4 +1,4 @@
-"""What a job needs, as it asks the gate."""
+"""The request of a job to the gate."""
 
 import functools
 from collections.abc import Callable, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What a submitter gives the scheduler and the job for the chosen nodes: node selector, node affinity, and NCCL's environment."""
+"""Builds node selector, node affinity and NCCL's environment for the chosen nodes."""
 
 from collections.abc import Sequence
 from typing import Any

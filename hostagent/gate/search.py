@@ -1,4 +1,4 @@
-"""Asks a cluster piece by piece, until the job can be placed or every node that could serve was read."""
+"""Reads a cluster in pages, until the job can be placed or every node that could serve was read."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,12 +14,12 @@ from hostagent.gate.scheduling import PREFIX
 
 #: Nodes of which free GPUs are asked at once; twice as many each time.
 _FIRST = 8
-#: What may still refuse the job, or let it wait.
+#: Limits that are not checked, and may still reject the job or let it wait.
 _NOT_ASKED: Mapping[Backend, tuple[str, ...]] = {"kubernetes": ("ResourceQuota", "LimitRange"), "slurm": ("accounts", "QOS")}
 
 
 class Free(NamedTuple):
-    """What running jobs leave of a node. ``reasons``: why it takes no job all the same."""
+    """What running jobs leave free on a node. ``reasons``: why it takes no job all the same."""
 
     gpus: int
     reasons: tuple[Reason, ...] = ()
@@ -36,14 +36,14 @@ class Cluster(Protocol):
         """Nodes that may serve come first, then those that explain a refusal."""
 
     def free(self, candidates: Sequence[Candidate]) -> Mapping[str, Free]:
-        """Of nodes whose ``free_gpus`` are not known."""
+        """Of nodes with unknown ``free_gpus``."""
 
     def not_examined(self) -> int:
         """Nodes of the cluster that were in no page so far."""
 
 
-class Asked(NamedTuple):
-    """How a cluster is asked. ``read_all``: to the last page, also where the job can be placed before."""
+class SearchOptions(NamedTuple):
+    """Options of the search. ``read_all``: to the last page, also where the job can be placed before."""
 
     backend: Backend
     pin: Pin = "nodes"
@@ -51,7 +51,7 @@ class Asked(NamedTuple):
     read_all: bool = False
 
 
-def search(request: Request, cluster: Cluster, asked: Asked) -> Answer:
+def search(request: Request, cluster: Cluster, asked: SearchOptions) -> Answer:
     """The same pages give the same answer. Raises ``HostagentError`` where the cluster cannot be read."""
     placing = Placing(request, cluster.now)
     is_whole = True
@@ -78,7 +78,7 @@ def search(request: Request, cluster: Cluster, asked: Asked) -> Answer:
 
 
 def _known_choice(placing: Placing, cluster: Cluster) -> Choice:
-    """One whose nodes have enough free GPUs, of all nodes read so far."""
+    """A choice of nodes with enough free GPUs, of all nodes read so far."""
     number = _FIRST
     while True:
         choice = placing.choice()

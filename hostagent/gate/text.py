@@ -1,4 +1,4 @@
-"""What ``hostagent gate`` prints for people: verdict, chosen nodes, refused nodes with reasons, and what to do about the most frequent."""
+"""The text of ``hostagent gate``: verdict, chosen nodes, refused nodes with reasons, and advice on the most frequent one."""
 
 import re
 from collections import Counter, defaultdict
@@ -22,7 +22,7 @@ _INDENT, _DEEPER, _DEEPEST = "  ", "    ", "      "
 
 _CAUSES = "'hostagent fleet DIR' names the causes; on such a node run:"
 _UNREAD = "Run this as root on such a node: it says what could not be read."
-#: What to do, and the command for that where there is one: for people at a terminal and for the guide.
+#: Advice, with a command where there is one: for the terminal and for the guide.
 ADVICE: Mapping[Code, tuple[str, str]] = {
     "TooFewNodes": ("Ask for fewer nodes with --nodes, or do what the reasons of the refused nodes ask for.", ""),
     "NoCommonClass": ("Make the odd nodes equal to the largest class, or ask with --may-differ, or without --same-domain.", ""),
@@ -64,7 +64,7 @@ _NO_REPORT = "Collect each node's summary.json into the directory, under the nod
 _NO_NODES = "See that hostagent runs on the nodes with GPUs, and that --node-selector, --partition and --prefix are the right ones."
 _OF_REPORTS: tuple[Code, ...] = ("Product", "ComputeCapability", "GpuMemory", "Driver", "Cuda", "Toolkit")
 _OF_VERDICT: tuple[Code, ...] = ("NotReady", "Unknown", "MultiNodeNotReady")
-#: What to do instead, where a cluster was asked.
+#: Advice in its place, where a cluster was read.
 IN_CLUSTER: Mapping[Backend, Mapping[Code, tuple[str, str]]] = {
     "kubernetes": {
         **dict.fromkeys(_OF_VERDICT, ("This says what the agent of such a node reports.", "hostagent kubernetes why NODE")),
@@ -129,14 +129,14 @@ def _not_examined(examined: Examined) -> str:
 
 
 def _validity(answer: Answer, until: float) -> str:
-    """Until when it holds, and what was not asked."""
+    """Until when the answer holds, and what was not checked."""
     names = " and ".join(answer.not_asked)
     limits = f"limits of {names}" if answer.backend == "slurm" else f"{names} of the namespace"
     return f"holds until {instant(until)}{f'; {limits} were not asked' if names else ''}"
 
 
 def _add_settings(page: Page, answer: Answer) -> None:
-    """What the job gets, short: --emit prints each whole."""
+    """Settings of the job in short: --emit prints each whole."""
     if answer.selector:
         page.add(f"selector: {', '.join(f'{name}={value}' for name, value in answer.selector.items())}", _INDENT, _DEEPER)
     if answer.env:
@@ -174,9 +174,9 @@ def _by_code(answer: Answer) -> Mapping[Code, dict[str, list[str]]]:
     """By code and message the nodes; a verdict for jobs on several nodes only where it says more than the one for a single node."""
     found = defaultdict[Code, dict[str, list[str]]](dict)
     for one in answer.refused:
-        said = {reason.message for reason in one.reasons if reason.code in ("NotReady", "Unknown")}
+        messages = {reason.message for reason in one.reasons if reason.code in ("NotReady", "Unknown")}
         for reason in one.reasons:
-            if reason.code == "MultiNodeNotReady" and reason.message in said:
+            if reason.code == "MultiNodeNotReady" and reason.message in messages:
                 continue
             names = found[reason.code].setdefault(reason.message, [])
             if one.node not in names[-1:]:
@@ -242,7 +242,7 @@ def _of_class(answer: Answer) -> tuple[str, str]:
 
 
 def _input_of(reason: Reason) -> str:
-    """What a message begins with: the input, or what differs instead; "" where the class itself was not read."""
+    """The beginning of a message: the input, or what differs instead; "" where the class itself was not read."""
     for hidden in (DIFFERS_IN_CUT, OTHER_RELEASE):
         if reason.message.startswith(hidden):
             return hidden

@@ -1,4 +1,4 @@
-"""Tolerations of a job, and which taints of a node keep it away.
+"""Tolerations of a job, and the taints of a node that keep it away.
 
 Source: Kubernetes, "Taints and Tolerations"; ``ValidateTolerations`` of its API server, the scheduler's plug-in ``TaintToleration``.
 """
@@ -11,7 +11,7 @@ from hostagent.kube.labelsyntax import is_key, is_value
 #: Effects of a taint, and those that keep new pods away.
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _KEEPING_AWAY = ("NoSchedule", "NoExecute")
-#: What a cordon is to the scheduler, whether the node has the taint yet or not.
+#: A cordon counts as this taint for the scheduler, also before the node has it.
 UNSCHEDULABLE: Mapping[str, str] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 _FORM = "KEY, KEY=VALUE, KEY:EFFECT or KEY=VALUE:EFFECT"

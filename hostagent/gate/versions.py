@@ -1,4 +1,4 @@
-"""The order of versions, field by field as numbers, and what a request demands of one."""
+"""Compares versions field by field as numbers, and with the demand of a request."""
 
 import functools
 import re

@@ -1,4 +1,4 @@
-"""How the gate's messages put values, names and counts: on one line, short, and with nothing that does not print."""
+"""Formats values, names and counts in the gate's messages: on one line, short, printable."""
 
 import time
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What an HTTP server of hostagent answers, and the interface of whoever makes the answers."""
+"""Answers of hostagent's HTTP server, and the interface of pages that make them."""
 
 from http import HTTPStatus
 from typing import NamedTuple, Protocol
@@ -26,7 +26,7 @@ class Page(Protocol):
 
 
 class Encoded:
-    """Encodes texts once: readers that are given the same text share its bytes, because many may read slowly."""
+    """Encodes texts once: readers of the same text share its bytes, because many may read slowly."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[str, bytes]] = {}  # by media type

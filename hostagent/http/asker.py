@@ -1,4 +1,4 @@
-"""Who is at the other end of a connection: the user of a process of this machine, or the address of another machine.
+"""Identifies the peer of a connection: the user of a process of this machine, or the address of another machine.
 
 The user by sock_diag(7), which knows the user of each socket; asked of one socket by its two ends it looks through none of the others.
 """
@@ -16,7 +16,7 @@ _SOCK_DIAG, _BY_FAMILY, _REQUEST = 4, 20, 1
 _HEAD, _ASKED, _PORTS = struct.Struct("=IHHII"), struct.Struct("=BBBxI"), struct.Struct("!HH")
 _ANY_COOKIE = b"\xff" * 8
 _ALL_STATES = 0xFFFFFFFF
-#: Of struct inet_diag_msg: where the number of the user stands, behind the header.
+#: Of struct inet_diag_msg: the offset of the user's number, after the header.
 _USER, _ERROR = struct.Struct("=I"), struct.Struct("=i")
 _USER_AT = _HEAD.size + 64
 #: Of an IPv6 address, what one machine has for itself at least.
@@ -24,7 +24,7 @@ _NETWORK_BYTES = 8
 
 #: Behind the header: family, then the state of the socket, of which an established one alone has its user.
 _STATE_AT, _ESTABLISHED = _HEAD.size + 1, 1
-#: Seconds in which a kernel that does not tell is not asked again: each question may make it look for a module.
+#: Seconds before a kernel that did not answer is asked again: each question may make it look for a module.
 _AGAIN_S = 60.0
 #: Pairs of addresses that are remembered: to parse one costs as much as all else.
 _PAIRS = 256
@@ -36,7 +36,7 @@ class Askers:
     def __init__(self) -> None:
         self._line: socket.socket | None = None
         self._again_at = 0.0  # monotonic seconds
-        self._has_told = False  # so that it has what it takes
+        self._has_answered = False  # so that it has what it takes
 
     def of(self, line: socket.socket, address: "tuple[object, ...]") -> object:
         """`address`: as accept(2) says it. "" for a process of this machine where the kernel does not know its user."""
@@ -63,16 +63,16 @@ class Askers:
         answer = self._line.recv(4096)
         if _HEAD.unpack_from(answer)[1] != _BY_FAMILY:  # an error: a number below 0
             number = -_ERROR.unpack_from(answer, _HEAD.size)[0]
-            if number == errno.ENOENT and self._has_told:
+            if number == errno.ENOENT and self._has_answered:
                 return None
             raise OSError(number, os.strerror(number))
-        self._has_told = True
+        self._has_answered = True
         return int(_USER.unpack_from(answer, _USER_AT)[0]) if answer[_STATE_AT] == _ESTABLISHED else None
 
 
 @functools.lru_cache(maxsize=_PAIRS)
 def _between(there: str, here: str) -> tuple[object, int, bytes]:
-    """Who is there by the address alone; and where that is this machine, the family of addresses and both, as sock_diag wants them."""
+    """The peer by its address alone; and where that is this machine, the family of addresses and both, as sock_diag wants them."""
     one, own = _plain(there), _plain(here)
     if not (one.is_loopback or one == own):
         return (one if one.version == 4 else one.packed[:_NETWORK_BYTES]), 0, b""

@@ -48,7 +48,7 @@ class Connection:
                 if self._is_answered and not self._is_over:  # closed with something unread, the answer would be lost on its way
                     self.line.shutdown(socket.SHUT_WR)
                     self._is_over, self._left = True, _MOST_DISCARDED
-                if not self._hear(self.line.recv(_MOST_BYTES), now):
+                if not self._receive(self.line.recv(_MOST_BYTES), now):
                     return 0
         except BlockingIOError:
             return select.EPOLLOUT if self._unsent else select.EPOLLIN
@@ -68,7 +68,7 @@ class Connection:
             self._unsent = piece
         return bool(self._unsent)
 
-    def _hear(self, piece: bytes, now: float) -> bool:
+    def _receive(self, piece: bytes, now: float) -> bool:
         """What came, and what is to be sent then. Whether the connection goes on."""
         self._left -= len(piece)
         if not piece or (self._is_over and self._left < 0):

@@ -1,4 +1,4 @@
-"""The socket that HTTP is served on: made once, before the teller is, so that every teller has the same one."""
+"""The listening socket of HTTP: made once, before the publisher, so that every publisher inherits the same one."""
 
 import ipaddress
 import socket
@@ -15,14 +15,14 @@ _BACKLOG = 1024
 
 
 class Listening(NamedTuple):
-    """The socket, and what it shows who connects; None where it is no HTTPS."""
+    """The socket, and its certificates; None where it is no HTTPS."""
 
     line: socket.socket
     certificates: "Certificates | None"
 
 
 def listening(address: str, cert: str, key: str) -> Listening:
-    """Raises ``HostagentError``: a certificate that cannot be used is told now, not to who connects."""
+    """Raises ``HostagentError``: a certificate that cannot be used is reported at the start, not to clients."""
     line = opened(address)
     if not cert:
         return Listening(line, None)

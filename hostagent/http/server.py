@@ -26,7 +26,7 @@ from hostagent.http.asker import Askers
 from hostagent.http.connection import Connection
 from hostagent.kube.config import trusted_owners
 
-#: Connections at once; of so many who asks is not looked for.
+#: Connections at once; with so many askers are not looked up.
 _MOST, _FEW = 64, 16
 #: Seconds that each has before it makes room for others; that one turn takes; between two looks at who is late; of rest in each turn.
 _LEAST_S, _TURN_S, _LOOK_S, _REST_S = 0.016, 0.008, 1.0, 0.0005
@@ -54,7 +54,7 @@ class _Server:
             time.sleep(max(time.thread_time() - began_s, _REST_S))
 
     def _turn(self, ready: list[int], now: float) -> None:
-        """Close who is late, take who waits, and go on with those that are `ready`: who is not reached is ready in the next turn."""
+        """Close late connections, accept waiting ones, and serve those that are `ready`; those not reached are ready in the next turn."""
         ends_s = time.thread_time() + _TURN_S
         for number in [number for number, one in self._open.items() if one.is_late(now)]:
             self._close(number)
@@ -65,7 +65,7 @@ class _Server:
                 break
 
     def _accepted(self, now: float, ends_s: float) -> list[int]:
-        """Their descriptors. Half of the turn is for those who are there."""
+        """Descriptors of accepted connections. Half of the turn is for existing ones."""
         taken = list[int]()
         with contextlib.suppress(OSError):  # the queue is empty, or there is no descriptor for another connection
             while time.thread_time() < ends_s - _TURN_S / 2:
@@ -80,8 +80,8 @@ class _Server:
         return taken
 
     def _has_room(self, asker: object, now: float) -> bool:
-        """For one more of `asker`, "" where that is not known. The oldest connection of whoever has most makes it; for the same one only
-        where that had its time: so a flood of one is taken from the kernel's queue, in which others wait behind it.
+        """Whether there is room for one more of `asker`, "" where that is not known. The oldest connection of the asker with the most is
+        closed for it; for the same asker only after its least time, so that the kernel's queue, in which others wait, is emptied.
         """
         if len(self._open) < self._most:
             return True
@@ -112,7 +112,7 @@ def _in_turns(ready: "Iterable[tuple[int, Connection]]") -> Iterator[int]:
 
 
 def _slots(descriptors: int) -> int:
-    """Connections at once where a process may have so many descriptors, -1 for any number: most are left to who writes to Kubernetes.
+    """Connections at once where a process may have so many descriptors, -1 for any number: most are left for writes to Kubernetes.
 
     >>> _slots(1024), _slots(64), _slots(3), _slots(-1)
     (64, 16, 1, 64)
@@ -130,7 +130,7 @@ class Certificates:
     """The certificate and its key, as they are now: read again when one of them changes."""
 
     def __init__(self, cert: str, key: str) -> None:
-        """Raises ``OSError`` where they cannot be used, or where somebody else may write them."""
+        """Raises ``OSError`` where they cannot be used, or where other users may write them."""
         self._paths = (cert, key)
         self._guard = threading.Lock()
         self._marks: Any = None
@@ -140,19 +140,19 @@ class Certificates:
         """Where half of the pair is new, or one is away for a moment, the last that could be used."""
         with self._guard:
             with contextlib.suppress(OSError):
-                if self._marks != self._seen():
+                if self._marks != self._file_marks():
                     self._context = self._loaded()
             return self._context
 
-    def _seen(self) -> Any:
+    def _file_marks(self) -> Any:
         return [(found.st_ino, found.st_mtime_ns, found.st_size) for found in map(os.stat, self._paths)]
 
     def _loaded(self) -> ssl.SSLContext:
-        marks = self._seen()
+        marks = self._file_marks()
         for path in self._paths:
             refuse_others(path, trusted_owners())
         fresh = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         fresh.minimum_version = ssl.TLSVersion.TLSv1_2
-        fresh.load_cert_chain(*self._paths, password=b"")  # nobody is asked for one
+        fresh.load_cert_chain(*self._paths, password=b"")  # no prompt for one
         self._marks = marks
         return fresh

@@ -1,1 +1,1 @@
-"""The only code that writes to a host: it carries out a plan, proves each part by a new pass, and takes it back."""
+"""The only code that writes to a host: it applies a plan, verifies each part by a new pass, and rolls back."""

@@ -1,4 +1,4 @@
-"""One call of ansible-runner: the steps of one part, by the playbook. In the process that owns the mounts, and nowhere else."""
+"""One call of ansible-runner: applies the steps of one part by the playbook, in the process that owns the mounts."""
 
 # ansible-runner leaves variables, environment and the command on the disk, so it gets a private directory in memory.
 # `ansible-playbook -e @file` trusts the file: Jinja in a text is computed ({{ 1+1 }}, measured), so texts with its marks go as
@@ -20,25 +20,25 @@ from hostagent.core.secret.names import without_secrets
 from hostagent.install.playbooks import playbooks_path
 from hostagent.install.target import PATH
 
-#: Hears of each operation: what it is about as a dictionary, see `hostagent.install.worker`.
-Tell = Callable[[Mapping[str, Any]], None]
+#: Gets an event of each operation, see `hostagent.install.worker`.
+OnEvent = Callable[[Mapping[str, Any]], None]
 Log = Callable[[str], None]
-#: Of what the caller's environment says, what programs of a run see: how they reach the network.
+#: Variables of the caller's environment that programs of a run get.
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "ftp_proxy", "all_proxy")
-#: Characters of an output that the parent hears of; all is in the log.
-_TOLD = 20_000
-#: What dpkg counts while it reads its database.
+#: Characters of an output in an event; the log has all.
+_REPORTED = 20_000
+#: dpkg's progress while it reads its database.
 _PROGRESS = re.compile(r"\(Reading database \.\.\. (?:\d+%)?\r?\n")
 _INVENTORY = "localhost ansible_connection=local ansible_python_interpreter={}\n"
-#: How Ansible and Python begin the line that says why they end: ``[ERROR]: …``, ``ERROR! …``, ``ModuleNotFoundError: …``.
+#: How Ansible and Python begin the line with the reason of their end: ``[ERROR]: …``, ``ERROR! …``, ``ModuleNotFoundError: …``.
 _REASON = re.compile(r"(?:\[?ERROR\]?[:!]|fatal:|[A-Za-z_.]*(?:Error|Exception):)\s*(.*\S)")
-#: Characters of what Ansible says outside of any operation that are kept, and those of the sentence.
-_SAID, _SENTENCE = 20_000, 300
+#: Characters kept of Ansible's output outside of any operation, and of the sentence made from it.
+_OUTPUT, _SENTENCE = 20_000, 300
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-#: Its own script names the Python that it was installed for, which may have moved since, and a single file and a package have none.
+#: Ansible's own script names the Python that it was installed for, which may have moved; a single file and a package have no script.
 _START = "#!{python}\nimport sys\nsys.path[:0] = {paths}\nfrom ansible.cli.playbook import main\nsys.exit(main())\n"
-#: What runs a module, which comes on standard input with a copy of Ansible's sources in it. Where those of this very Ansible are
-#: loaded before it, none is compiled: half the time of a program.
+#: Runs a module, which comes on standard input with a copy of Ansible's sources in it. With those of this Ansible loaded before it, none
+#: is compiled: half the time of a program.
 _MODULE = """#!{python}
 import sys
 sys.path[:0] = {paths}
@@ -47,32 +47,32 @@ exec(compile(sys.stdin.buffer.read(), "module", "exec"), {{"__name__": "__main__
 """
 
 
-class Played(NamedTuple):
-    """`failed`: the operation that failed, as it was told; `status` is ansible-runner's word."""
+class PlayResult(NamedTuple):
+    """`status`: as ansible-runner has it; `failed`: the event of the operation that failed."""
 
     status: str
     failed: "Mapping[str, Any] | None"
 
 
-def environment(given: Mapping[str, str]) -> dict[str, str]:
-    """What programs of a run have in their environment."""
+def environment(caller_environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a run's programs."""
     names = {*_PROXIES, *(name.upper() for name in _PROXIES)}
     return {
-        **{name: value for name, value in given.items() if name in names},
+        **{name: value for name, value in caller_environment.items() if name in names},
         "PATH": PATH,
         "HOME": "/root",
         "LC_ALL": "C.UTF-8",
         "DEBIAN_FRONTEND": "noninteractive",
-        "NEEDRESTART_SUSPEND": "1",  # it restarts the services of whoever uses a library that changed
+        "NEEDRESTART_SUSPEND": "1",  # it restarts services that use a changed library
         "NEEDRESTART_MODE": "l",
     }
 
 
-def play(place: str, job: Mapping[str, Any], variables: Mapping[str, str], tell: Tell, log: Log) -> Played:
-    """`place` is an empty directory that goes away with this process; `variables` the whole environment."""
+def play(place: str, job: Mapping[str, Any], variables: Mapping[str, str], on_event: OnEvent, log: Log) -> PlayResult:
+    """Run the playbook. `place`: an empty directory that goes away with this process; `variables`: the whole environment."""
     import ansible_runner
 
-    _lay(place, job)
+    _prepare(place, job)
     own = {
         "PATH": f"{place}/bin:{variables['PATH']}",
         "ANSIBLE_CONFIG": f"{place}/ansible.cfg",
@@ -86,24 +86,24 @@ def play(place: str, job: Mapping[str, Any], variables: Mapping[str, str], tell:
     }
     os.environ.clear()
     os.environ.update({**variables, **own})
-    listener = Listener(tell, log)
+    handler = EventHandler(on_event, log)
     done = ansible_runner.run(
         private_data_dir=f"{place}/runner",
         playbook=f"{playbooks_path()}/apply.yaml",
         inventory=f"{place}/hosts",
         cmdline=f"-e @{shlex.quote(f'{place}/job.json')}",
         settings={"suppress_ansible_output": True, "suppress_output_file": True, "idle_timeout": 0, "job_timeout": 0},
-        event_handler=listener.hear,
+        event_handler=handler.handle,
         quiet=True,
     )
-    failed = listener.failed
+    failed = handler.failed
     if failed is None and done.status != "successful":
-        failed = {"message": unexplained(listener.said, done.rc)}
-    return Played(str(done.status), failed)
+        failed = {"message": unexplained(handler.output, done.rc)}
+    return PlayResult(str(done.status), failed)
 
 
-def unexplained(said: str, rc: "int | None") -> str:
-    r"""Why Ansible ended though no operation failed, in one sentence: `said` is what it wrote outside of them.
+def unexplained(output: str, rc: "int | None") -> str:
+    r"""Why Ansible ended though no operation failed, in one sentence. `output`: what it wrote outside of operations.
 
     >>> unexplained("Traceback (most recent call last):\n  File x\nModuleNotFoundError: No module named 'ansible'\n", 1)
     "Ansible did not run: No module named 'ansible'"
@@ -112,15 +112,15 @@ def unexplained(said: str, rc: "int | None") -> str:
     >>> unexplained("", 137)
     'Ansible did not run: it ended with exit code 137 and said nothing'
     """
-    lines = [_COLOUR.sub("", line) for line in without_secrets(said).splitlines()]
+    lines = [_COLOUR.sub("", line) for line in without_secrets(output).splitlines()]
     reasons = [found[1] for found in map(_REASON.match, lines) if found]
-    told = [line.strip() for line in lines if line.strip() and not line.startswith((" ", "Traceback"))]
+    others = [line.strip() for line in lines if line.strip() and not line.startswith((" ", "Traceback"))]
     ended = f"it ended with exit code {rc}" if isinstance(rc, int) else "it ended without an exit code"
-    sentence = visible(f"Ansible did not run: {(reasons or told or [f'{ended} and said nothing'])[-1]}")
+    sentence = visible(f"Ansible did not run: {(reasons or others or [f'{ended} and said nothing'])[-1]}")
     return cut(sentence, _SENTENCE)
 
 
-def _lay(place: str, job: Mapping[str, Any]) -> None:
+def _prepare(place: str, job: Mapping[str, Any]) -> None:
     for name in ("bin", "runner", "home"):
         os.mkdir(f"{place}/{name}", 0o700)
     _write(f"{place}/job.json", json.dumps(job), 0o600)
@@ -136,17 +136,17 @@ def _write(path: str, text: str, mode: int) -> None:
         stream.write(text)
 
 
-class Listener:
-    """ansible-runner's events, as operations of steps."""
+class EventHandler:
+    """Turns ansible-runner's events into events of operations."""
 
-    def __init__(self, tell: Tell, log: Log) -> None:
+    def __init__(self, on_event: OnEvent, log: Log) -> None:
         self.failed: Mapping[str, Any] | None = None
-        self.said = ""  # outside of any operation
-        self._tell, self._log = tell, log
+        self.output = ""  # outside of any operation
+        self._on_event, self._log = on_event, log
         self._now: tuple[str, int] | None = None
         self._began = time.monotonic()
 
-    def hear(self, event: Mapping[str, Any]) -> bool:
+    def handle(self, event: Mapping[str, Any]) -> bool:
         """False: ansible-runner need not keep the event."""
         data = event.get("event_data") or {}
         match event.get("event"):
@@ -162,7 +162,7 @@ class Listener:
             text = text.replace("\r\n", "\n")
             self._log(without_secrets(text))
             if event.get("event") == "verbose":
-                self.said = f"{self.said}{text}\n"[-_SAID:]
+                self.output = f"{self.output}{text}\n"[-_OUTPUT:]
         return False
 
     def _start(self, task: str) -> None:
@@ -173,7 +173,7 @@ class Listener:
         if now != self._now:
             self._began = time.monotonic()
             if now:
-                self._tell({"event": "start", "step": now[0], "number": now[1]})
+                self._on_event({"event": "start", "step": now[0], "number": now[1]})
         self._now = now
 
     def _end(self, result: Mapping[str, Any], *, failed: bool) -> None:
@@ -183,16 +183,16 @@ class Listener:
         for text in (f"+ {shlex.join(map(str, result['cmd']))}" if isinstance(result.get("cmd"), Sequence) else "", out, err):
             if text:
                 self._log(without_secrets(_PROGRESS.sub("", text)))
-        told = {
+        event = {
             "event": "failed" if failed else "ok",
             "step": self._now[0],
             "number": self._now[1],
             "seconds": round(time.monotonic() - self._began, 1),
             "rc": result.get("rc"),
-            "stdout": out[-_TOLD:],
-            "stderr": err[-_TOLD:],
+            "stdout": out[-_REPORTED:],
+            "stderr": err[-_REPORTED:],
             "message": without_secrets(str(result.get("msg") or "")),
         }
         if failed:
-            self.failed = told
-        self._tell(told)
+            self.failed = event
+        self._on_event(event)

@@ -1,7 +1,7 @@
-"""One run: the plan is made, shown, agreed to, carried out part by part, and proved by a new pass after each.
+"""One run: makes, shows and confirms the plan, then applies it part by part, each verified by a new pass.
 
-It has two halves. All that can refuse a run is in the first, `Performance._ready`, whose errors are its refusals. The profile's own
-programs (``install.before``) and each change of the host are in the second, where nothing is refused any more.
+`Apply._ready` has all that can refuse a run, by its errors. After it come the profile's own programs (``install.before``) and the changes
+of the host, where nothing is refused any more.
 """
 
 import errno
@@ -19,27 +19,27 @@ from hostagent.install.jobs import Job, places, programs_of, refuse_untrusted, w
 from hostagent.install.keys import keys_of
 from hostagent.install.leftovers import clear_half_written
 from hostagent.install.lock import Busy, Lock, take
-from hostagent.install.outcome import Outcome, Person, RefusedError
+from hostagent.install.outcome import Outcome, RefusedError, UserInterface
 from hostagent.install.packagelock import wait_until_free
 from hostagent.install.playbooks import playbooks_path
 from hostagent.install.retained import retain
 from hostagent.install.target import StrayLinkError, Target
-from hostagent.install.worker import Progress, Speaker, Worker
+from hostagent.install.worker import Progress, Reporter, Worker
 from hostagent.plan.document import Document
 from hostagent.plan.model import Part, Plan, PlanStep
 from hostagent.plan.view import View
 from hostagent.profiles.install import InstallPolicy
 
-#: Their end is that of the packages that they serve: their exit code is judged, not their probe.
+#: Steps without a probe of their own: judged by exit code.
 _MEANS = ("refresh", "download")
-#: What the system says where nothing can be written down: a run that has changed nothing by then is refused.
+#: Errors of a disk that takes no more: a run that has changed nothing by then is refused.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _BEFORE = "before.json"
 _FREE = "Free space there: package caches, old kernels, container images, the journal."
 
 
-class Looks(NamedTuple):
-    """How the host is looked at: a new pass each time."""
+class Replan(NamedTuple):
+    """A new plan of the host, or a new view of it, each by a new pass."""
 
     plan: Callable[[], tuple[Plan, Document]]
     view: Callable[[], View]
@@ -53,7 +53,7 @@ class Wishes:
 
 
 class _Ready(NamedTuple):
-    """What nothing refuses any more, with all that it takes to carry it out and to go back."""
+    """A run that passed all refusals, with what it needs to apply and to roll back."""
 
     plan: Plan
     document: Document
@@ -61,17 +61,17 @@ class _Ready(NamedTuple):
     keys: Mapping[str, bytes]
     run: runs.Run
     before: dict[str, Any]  # packages and files, as `_state_before` gives them
-    continued: bool  # a run that did not end goes on
+    continued: bool  # of a run that did not end
 
 
 @dataclass
-class Performance:
+class Apply:
     """One `hostagent install`. `began`: whether something may have been changed, however this ends."""
 
     target: Target
-    looks: Looks
+    replan: Replan
     wishes: Wishes
-    person: Person
+    person: UserInterface
     began: bool = False
     run: "runs.Run | None" = None
     _done: int = field(default=0, init=False)
@@ -98,12 +98,12 @@ class Performance:
             return self._carry_out(ready)
 
     def _ready(self, held: ExitStack) -> "_Ready | Outcome":
-        """All that can refuse a run. `held` keeps the lock, and a new run that does not begin goes with it."""
+        """Everything that can refuse a run. `held` has the lock, and removes a new run that does not begin."""
         if self.wishes.dry_run:
-            return self._planned(self.looks.plan())
+            return self._outcome_of(self.replan.plan())
         with self._lock(make=False):
-            made = self.looks.plan()
-            outcome = self._planned(made)
+            made = self.replan.plan()
+            outcome = self._outcome_of(made)
             self._close(made[0], outcome)
         if outcome.word != "done":
             return outcome
@@ -112,12 +112,12 @@ class Performance:
         lock = held.enter_context(self._lock(make=True))
         assert lock is not None
         if lock.waited:  # another run ended meanwhile
-            made = self.looks.plan()
-            outcome = self._planned(made)
+            made = self.replan.plan()
+            outcome = self._outcome_of(made)
         return self._prepared(made, lock, held) if outcome.word == "done" else outcome
 
     def _prepared(self, made: tuple[Plan, Document], lock: Lock, held: ExitStack) -> _Ready:
-        """Raises what refuses a plan that was agreed to."""
+        """Prepare the confirmed plan. Raises where it is refused."""
         plan, document = made
         keys = keys_of(plan.todo)
         places(plan.todo, self.target)
@@ -144,8 +144,8 @@ class Performance:
             if lock is not None:
                 lock.close(changed=self.began or not make)
 
-    def _planned(self, made: tuple[Plan, Document]) -> Outcome:
-        """What the plan comes to; ``done`` where there is something to do."""
+    def _outcome_of(self, made: tuple[Plan, Document]) -> Outcome:
+        """Show the plan; the outcome where it has nothing to apply, else ``done``."""
         plan, document = made
         self.person.show(document)
         if plan.refusals:
@@ -157,14 +157,14 @@ class Performance:
         return Outcome("done")
 
     def _close(self, plan: Plan, outcome: Outcome) -> None:
-        """A run that was ended after its last step ends now: it needs no copies of what did not change."""
+        """End a run that was killed after its last step: it needs no copies of what did not change."""
         run = runs.to_continue(self.target)
         if run is not None and run.state != "undoing" and outcome.word in ("nothing", "reboot") and os.geteuid() == 0:
             self.run, self.began = run, True
             self._remember(plan, "reboot" if outcome.word == "reboot" else "done", "")
 
     def _carry_out(self, ready: _Ready) -> Outcome:
-        """The profile's own programs, then the parts of the plan. Whatever goes wrong behind those programs is a failed run."""
+        """Run the profile's own programs, then apply the parts of the plan. Every problem after those programs is a failed run."""
         if problem := hooks.run_before(self.wishes.policy.before):
             return Outcome("refused", problem, notes=("Fix that, or take it out of the profile's install.before",))
         self.began = True
@@ -175,7 +175,7 @@ class Performance:
         return self._end(ready.plan, problem)
 
     def _state_before(self, run: runs.Run, plan: Plan, *, continued: bool) -> dict[str, Any]:
-        """Packages and files, and copies of these in the run: what it takes to go back."""
+        """Packages and files for a rollback, with copies of the files in the run."""
         paths = written_paths(plan.todo)
         if not continued:
             files = state.files_of(self.target, paths)
@@ -188,7 +188,7 @@ class Performance:
         return {**before, "files": {**before["files"], **state.as_json(new)}}
 
     def _begin(self, ready: _Ready, before: dict[str, Any]) -> runs.Run:
-        """From here on it is a run that has to be continued, or taken back."""
+        """Record the run: from here on it has to be continued or rolled back."""
         run = ready.run
         run.save(_BEFORE, before)
         if ready.continued:
@@ -202,28 +202,28 @@ class Performance:
         return run
 
     def _part(self, part: Part, steps: tuple[PlanStep, ...], keys: Mapping[str, bytes], lock: Lock, of: int) -> str:
-        """Carry it out and prove it; what went wrong, "" where nothing did."""
+        """Apply and verify one part; the problem, "" for none."""
         assert self.run is not None
         self.run.note("part", part=part, steps=[step.id for step in steps])
         where = places(steps, self.target)
         job = Job(steps, {path: data for path, data in keys.items() if path in where}, where)
 
-        def work(place: str, variables: dict[str, str], speaker: Speaker) -> ansible.Played:
-            return ansible.play(place, job.laid(self.target, place), variables, speaker.tell, speaker.log)
+        def work(place: str, variables: dict[str, str], reporter: Reporter) -> ansible.PlayResult:
+            return ansible.play(place, job.for_playbook(self.target, place), variables, reporter.report, reporter.log)
 
         old = state.files_of(self.target, written_paths(steps), tree=False)
         state.keep(self.target, old, self.run)
         progress = Progress(self.person, steps, self._done, of)
         worker = Worker(self.target, self.run, lock)
-        done = worker.carry_out(work, progress.hear, self._hold_lane if job.unloads else lambda: None)
+        done = worker.carry_out(work, progress.update, self._hold_lane if job.unloads else lambda: None)
         self._done += len(steps)
-        problem = progress.finished(done) or _unproved(steps, self.looks.view())
+        problem = progress.finished(done) or _unverified(steps, self.replan.view())
         if problem and part == "runtime":  # a runtime that does not take its file would not start again
             restoring.put_back(self.target, self.run, old)
         return problem
 
     def _hold_lane(self) -> "Unread | None":
-        """In the worker: nobody asks the driver anything while its module is taken out."""
+        """In the worker: lock out queries to the driver while its module is unloaded."""
         import time
 
         from hostagent.host.worker_locks import hold
@@ -231,9 +231,9 @@ class Performance:
         return hold("nvidia", "nvidia", self.target.root, time.monotonic() + self.wishes.policy.lock_timeout_s)
 
     def _end(self, plan: Plan, problem: str) -> Outcome:
-        """Judged by a new plan: it has nothing left to do."""
+        """Verify by a new plan, which must have nothing left to do."""
         assert self.run is not None
-        after, _ = self.looks.plan()
+        after, _ = self.replan.plan()
         left = [] if problem or after.refusals else [step for step in after.todo if step.kind not in _MEANS]
         if left:
             problem = f"{left[0].id}: it is to do again: wanted {left[0].probe.words}"
@@ -249,7 +249,7 @@ class Performance:
         return Outcome("reboot" if needed else "done", " ".join((after if not after.refusals else plan).reboot.why), self.run.number)
 
     def _remember(self, after: Plan, word: str, problem: str) -> None:
-        """What the run left, so that a rollback knows what others changed since."""
+        """Save the state after the run, so that a rollback can distinguish later changes by others."""
         assert self.run is not None
         before = state.from_json(remembered.state_of(self.run, _BEFORE)["files"])
         files = state.files_of(self.target, [path for path in before if not path.startswith(f"{state.TREE}/")])
@@ -266,12 +266,12 @@ class Performance:
 
 
 def _parts(steps: tuple[PlanStep, ...]) -> Iterator[tuple[Part, tuple[PlanStep, ...]]]:
-    """What is proved before the next begins: the parts, and before a restart the files that it reads."""
+    """The units of verification: each part, split before a restart with files that are verified first."""
     for (part, _), several in itertools.groupby(steps, key=lambda step: (step.part, step.kind == "restart")):
         yield part, tuple(several)
 
 
-def _unproved(steps: tuple[PlanStep, ...], view: View) -> str:
+def _unverified(steps: tuple[PlanStep, ...], view: View) -> str:
     for step in steps:
         if step.kind not in _MEANS and not step.probe.done(view):
             return f"{step.id}: its programs told of no failure, but it is not done: wanted {step.probe.words}"

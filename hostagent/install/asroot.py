@@ -1,4 +1,4 @@
-"""The same command again as root, where sudo asks for no password."""
+"""Runs the same command again as root, where sudo needs no password."""
 
 import os
 import shutil
@@ -11,9 +11,9 @@ from hostagent.core.errors import HostagentError
 from hostagent.core.smallfile import reason
 from hostagent.install.ourselves import words
 
-#: Says to the second of us that it is the second: a sudo that makes nobody root is asked once.
+#: Marks the second process, so that a sudo that does not switch to root is tried once.
 _AGAIN = "HOSTAGENT_SETUP_BY_SUDO"
-#: Variables beside the script's own that the lines depend on.
+#: Further variables that the output depends on.
 _KEPT = ("KUBECONFIG", "DOCKER_HOST", "NODE_NAME", "HOSTAGENT_PROFILE")
 _ENV = "/usr/bin/env"
 _ASKED_S = 30
@@ -24,7 +24,7 @@ def is_root() -> bool:
 
 
 def sudo() -> str:
-    """Of the caller's PATH, where it asks for no password; else "". Raises ``HostagentError`` where it was asked already."""
+    """The sudo of the caller's PATH, where it needs no password; else "". Raises ``HostagentError`` where it was tried already."""
     if os.environ.get(_AGAIN):
         raise HostagentError(f"found user {os.geteuid()} behind sudo, wanted root: this changes the host", "Run it again as root")
     found = shutil.which("sudo")
@@ -41,10 +41,10 @@ def _asks_nothing(program: str) -> bool:
 
 
 def again(program: str, variables: Mapping[str, str], arguments: Sequence[str]) -> NoReturn:
-    """Put hostagent itself in the place of this process, with these variables: sudo keeps none."""
+    """Replace this process by hostagent as root, with these variables: sudo keeps none."""
     kept = {name: os.environ[name] for name in _KEPT if os.environ.get(name)}
-    said = [f"{name}={value}" for name, value in {**kept, **variables, _AGAIN: "1"}.items()]
-    argv = [program, "-n", "-u", "root", "--", _ENV, *said, *words(), *arguments]
+    assignments = [f"{name}={value}" for name, value in {**kept, **variables, _AGAIN: "1"}.items()]
+    argv = [program, "-n", "-u", "root", "--", _ENV, *assignments, *words(), *arguments]
     sys.stdout.flush()
     sys.stderr.flush()
     try:

@@ -1,4 +1,4 @@
-"""The three places of a skill bank where TAO's script is looked for, as they are now. No link below the bank's root is followed."""
+"""State of the three places of a skill bank where TAO's script is looked up. No link below the bank's root is followed."""
 
 import contextlib
 import errno
@@ -20,7 +20,7 @@ NEW, OLD = f".{NAME}.hostagent-new", f".{NAME}.hostagent-old"
 
 
 class Place(NamedTuple):
-    """`found`: what stands there. `before`: what a shim there says, or has to say."""
+    """`found`: what is there. `before`: what a shim records of the file before it."""
 
     folder: str  # below the root
     found: Literal["nothing", "shim", "another file"]
@@ -34,38 +34,38 @@ def folder(root: str, below: str, made: int = 0) -> Iterator[int]:
     parts = [part for part in below.split("/") if part]
     try:
         for number, part in enumerate(parts):
-            is_new = number >= len(parts) - made and _made(part, descriptor)
+            is_new = number >= len(parts) - made and _make_folder(part, descriptor)
             inside = os.open(part, _FOLDER, dir_fd=descriptor)
             os.close(descriptor)
             descriptor = inside
             if is_new:
-                os.fchmod(descriptor, 0o755)  # whatever the umask: everybody calls the script
+                os.fchmod(descriptor, 0o755)  # whatever the umask: all users call the script
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _made(part: str, above: int) -> bool:
+def _make_folder(part: str, above: int) -> bool:
     with contextlib.suppress(FileExistsError):
         os.mkdir(part, dir_fd=above)
         return True
     return False
 
 
-def looked_at(root: str) -> tuple[Place, ...]:
+def check_places(root: str) -> tuple[Place, ...]:
     """Raises ``HostagentError`` where something is in the way; nothing is changed."""
     planned = set[str]()
     return tuple(_place(root, one, planned) for one in FOLDERS)
 
 
 def shims_at(root: str) -> tuple[Place, ...]:
-    """The places where a shim stands; what is behind a link is none of ours. Raises ``HostagentError``; nothing is changed."""
+    """The places with a shim, without those behind a link. Raises ``HostagentError``; nothing is changed."""
     found = list[Place]()
     for below in FOLDERS:
         try:
             with folder(root, below) as inside:
                 if before := before_of(inside, NAME):
-                    found.append(_file(os.path.join(root, below), below, inside)._replace(before=_known(before, inside)))
+                    found.append(_file(os.path.join(root, below), below, inside)._replace(before=_restorable(before, inside)))
         except OSError as error:
             if error.errno not in ELSEWHERE:
                 raise HostagentError(
@@ -74,8 +74,8 @@ def shims_at(root: str) -> tuple[Place, ...]:
     return tuple(found)
 
 
-def _known(before: Before, inside: int) -> Before:
-    """What there is to put back: the other file may have gone."""
+def _restorable(before: Before, inside: int) -> Before:
+    """What can be put back: the other file may have gone."""
     return before if not before.kept or found_at(inside, KEPT) else Before(kept=False)
 
 
@@ -114,7 +114,7 @@ def _is_missing(root: str, below: str) -> bool:
 
 
 def _file(name: str, below: str, inside: int) -> Place:
-    """What stands in the folder that `inside` is."""
+    """What is in the folder of the descriptor `inside`."""
     _refuse_without_right(name, inside)
     here, kept = found_at(inside, NAME), found_at(inside, KEPT)
     for one, what in ((NAME, here), (KEPT, kept)):
@@ -138,7 +138,7 @@ def found_at(inside: int, name: str) -> os.stat_result | None:
 
 
 def before_of(inside: int, name: str) -> Before | None:
-    """What a shim of that name says; None where there is none."""
+    """What a shim of that name records; None where there is none."""
     here = found_at(inside, name)
     if here is None or not stat.S_ISREG(here.st_mode):
         return None

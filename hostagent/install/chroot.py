@@ -1,6 +1,6 @@
-"""What programs find in an image that is not running: the kernel's file systems, a few devices, the way to name servers.
+"""Mounts for programs in an image that is not running: the kernel's file systems, a few devices, the name servers.
 
-For a process with mounts of its own (`hostagent.sandbox.namespaces.own_mounts`): nobody else sees them, and they go with it.
+For a process with mounts of its own (`hostagent.sandbox.namespaces.own_mounts`), which end with it.
 """
 
 # An image's resolv.conf is of where it will run, or a link into an empty /run, so this machine's is mounted over it. An image
@@ -41,7 +41,7 @@ def furnish(root: Root) -> None:
 
 
 def _make_devices(directory: str) -> None:
-    """Nodes that exist are shown there: to make new ones a container may be refused."""
+    """Bind existing nodes: a container may not make new ones."""
     for name in _DEVICES:
         if os.path.exists(f"/dev/{name}"):
             os.close(os.open(f"{directory}/{name}", os.O_CREAT | os.O_EXCL | os.O_CLOEXEC))
@@ -55,7 +55,7 @@ def _make_devices(directory: str) -> None:
 
 
 def _name_servers(root: Root) -> None:
-    """Those of this machine: an image's own are of where it will run, or a link into /run, where nothing is yet."""
+    """Mount this machine's resolv.conf: an image's own is for where it will run, or a link into an empty /run."""
     try:
         text = read_small(_RESOLVER, _MAX_RESOLVER)
     except OSError:
@@ -80,7 +80,7 @@ def _name_servers(root: Root) -> None:
 
 
 def _make_target(root: Root, text: bytes) -> None:
-    """A link that leads into /run gets what it leads to. Where there is no link at all, or it leads elsewhere, nothing can be mounted."""
+    """Write the target of a resolv.conf that links into /run. With no link, or one that leads elsewhere, nothing can be mounted."""
     link = root.open(_RESOLVER, os.O_PATH, follow=False)
     try:
         target = os.path.normpath(os.path.join("/etc", os.readlink("", dir_fd=link)))
@@ -98,7 +98,7 @@ def _make_target(root: Root, text: bytes) -> None:
 
 @contextlib.contextmanager
 def _place(root: Root, path: str) -> Iterator[str]:
-    """A name of the directory that only this process can change the meaning of."""
+    """A path of the directory through its descriptor, which only this process can redirect."""
     descriptor = root.open(path, os.O_PATH | os.O_DIRECTORY)
     try:
         yield at(descriptor)

@@ -1,4 +1,4 @@
-"""An administrator's word on the faults of a boot, written where every pass reads it: `hostagent.domains.gpu.read_cleared`."""
+"""Writes an administrator's acknowledgement of faults of this boot, which every pass reads: `hostagent.domains.gpu.read_cleared`."""
 
 import contextlib
 import json
@@ -18,19 +18,19 @@ from hostagent.install.target import Target
 
 _LIMIT = 64 * 1024
 _OTHERS_WRITE = 0o022
-#: Beside the file.
+#: In the same directory.
 LOCK = "events.lock"
 
 
-def add(target: Target, boot_id: str, word: Clearing, ends: float) -> None:
-    """Beside what was said before in this boot. Whole or not at all, readable by everybody.
+def add(target: Target, boot_id: str, clearing: Clearing, ends: float) -> None:
+    """Add it to those of this boot, atomically, readable by all users.
 
     Raises ``HostagentError``, also where another process that does the same has not ended by `ends` on the monotonic clock.
     """
     path = target.inside(PATH)
     try:
-        with _alone(os.path.dirname(path), ends):
-            words = (*_kept(_before(path, boot_id), word), word)
+        with _exclusive(os.path.dirname(path), ends):
+            words = (*_within_limit(_before(path, boot_id), clearing), clearing)
             if len(words) > MOST:
                 found = f"found {len(words) - 1} clearings of this boot, wanted fewer than {MOST}"
                 raise HostagentError(found, "Clear all at once, without --subject")
@@ -41,11 +41,11 @@ def add(target: Target, boot_id: str, word: Clearing, ends: float) -> None:
 
 
 @contextlib.contextmanager
-def _alone(folder: str, ends: float) -> Iterator[None]:
-    """In the state directory, which root alone may write: else no pass believes the file. One writer at a time."""
+def _exclusive(folder: str, ends: float) -> Iterator[None]:
+    """One writer at a time in the state directory, which only root may write: else no pass trusts the file."""
     if not os.path.isdir(folder):
         os.makedirs(folder)
-        os.chmod(folder, 0o755)  # noqa: S103  everybody may know what was cleared
+        os.chmod(folder, 0o755)  # noqa: S103  all users may read what was cleared
     for place in (os.path.dirname(folder), folder):
         found = os.stat(place)
         if found.st_uid != 0 or found.st_mode & _OTHERS_WRITE:
@@ -66,19 +66,19 @@ def _alone(folder: str, ends: float) -> Iterator[None]:
 
 
 def _before(path: str, boot_id: str) -> Cleared:
-    """What was said in this boot; what nobody believes, or nobody can read, goes."""
+    """Those of this boot; a file that is not trusted, or cannot be read, is dropped."""
     try:
         found = os.lstat(path)
         if not stat.S_ISREG(found.st_mode) or found.st_uid != 0 or found.st_mode & _OTHERS_WRITE:
             return ()
-        said = parse_cleared(read_small(path, _LIMIT).decode("utf-8", "replace"))
+        cleared = parse_cleared(read_small(path, _LIMIT).decode("utf-8", "replace"))
     except OSError:
         return ()
-    return () if isinstance(said, Unread) or said[0] != boot_id else said[1]
+    return () if isinstance(cleared, Unread) or cleared[0] != boot_id else cleared[1]
 
 
-def _kept(words: Cleared, word: Clearing) -> Cleared:
-    """Where there is no room any more, what the new word says, too, makes it."""
+def _within_limit(words: Cleared, clearing: Clearing) -> Cleared:
+    """Those before; at the limit without those that the new one covers."""
     if len(words) < MOST:
         return words
-    return tuple(one for one in words if word.subject not in ("", one.subject) or one.upto > word.upto)
+    return tuple(one for one in words if clearing.subject not in ("", one.subject) or one.upto > clearing.upto)

@@ -1,4 +1,4 @@
-"""A small file by HTTPS or HTTP, as this machine reaches it: proxies come from the environment."""
+"""Downloads a small file by HTTPS or HTTP, with the proxies of the environment."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,12 +13,12 @@ from hostagent.host.runner import serve
 from hostagent.sandbox.child import Send
 from hostagent.sandbox.least_privileges import fetcher
 
-#: Seconds for all of it, and for one step. A name that does not resolve takes as long as the resolver is told to.
+#: Seconds for all of it, and for one step. A name that does not resolve takes the resolver's own timeout.
 _WHOLE_S, _STEP_S = 30.0, 10.0
 _PIECE = 64 * 1024
 
 
-def fetched(url: str, limit: int) -> "bytes | Unread":
+def fetch(url: str, limit: int) -> "bytes | Unread":
     """What `url` names, of at most `limit` bytes. In a process of its own: looking up a name is one call that cannot be stopped."""
     try:
         process = Runner(_live)
@@ -35,16 +35,16 @@ def fetched(url: str, limit: int) -> "bytes | Unread":
 
 def _live(send: Send, tasks: int) -> None:
     fetcher()
-    serve(send, tasks, lambda _, task: _fetched(*task))
+    serve(send, tasks, lambda _, task: _fetch(*task))
 
 
-def _fetched(url: str, limit: int) -> Answer:
+def _fetch(url: str, limit: int) -> Answer:
     import requests
 
     if not url.startswith(("https://", "http://")):
         return Unread("error", "wanted an address that starts with https:// or http://")
     try:
-        with requests.get(url, timeout=_STEP_S, stream=True, auth=_nobody) as response:
+        with requests.get(url, timeout=_STEP_S, stream=True, auth=_without_credentials) as response:
             if not response.ok:
                 return Unread("error", f"the server answers {response.status_code}")
             return _read(response.iter_content(_PIECE), limit, within(_WHOLE_S))
@@ -55,7 +55,7 @@ def _fetched(url: str, limit: int) -> Answer:
 
 
 def _secrets(url: str) -> InUse:
-    """Users and passwords of the address and of the environment's proxies: who cannot parse one quotes it."""
+    """Users and passwords of the address and of the environment's proxies: parse errors quote them."""
     from urllib.request import getproxies
 
     found = InUse()
@@ -64,8 +64,8 @@ def _secrets(url: str) -> InUse:
     return found
 
 
-def _nobody(request: Any) -> Any:
-    """No name and password of a .netrc: whoever serves a keyring need not know who asks."""
+def _without_credentials(request: Any) -> Any:
+    """Send no name and password of a .netrc: a keyring's server needs none."""
     return request
 
 
@@ -81,7 +81,7 @@ def _read(pieces: Iterable[bytes], limit: int, deadline: Deadline) -> Answer:
 
 
 def _innermost(error: BaseException) -> str:
-    """The system's own words: what wraps them names objects of the library."""
+    """The innermost error, that of the system: errors around it name objects of the library."""
     while (cause := next((one for one in (error.__cause__, error.__context__) if one is not None), None)) is not None:
         error = cause
     return reason(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"

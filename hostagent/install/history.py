@@ -1,4 +1,4 @@
-"""What a run that a host remembers did, in a few words."""
+"""Summary of a recorded run: its outcome and changes."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from hostagent.plan.document import version_of
 _ENDS = {"begun": "did not end", "undoing": "its rollback did not end", "undone": "taken back", "reboot": "done, a reboot was due"}
 
 
-class Remembered(NamedTuple):
+class RunSummary(NamedTuple):
     """`began` in seconds since 1970; `ended` and `changes` for people."""
 
     number: int
@@ -22,8 +22,8 @@ class Remembered(NamedTuple):
     changes: str
 
 
-def remembered(run: Run) -> Remembered:
-    """Of a run that somebody damaged what is left of it."""
+def summary_of(run: Run) -> RunSummary:
+    """Of a damaged run, what can be read."""
     journal = run.journal()
     began = next((moment(one.get("at")) for one in journal if one.get("event") == "begin"), 0.0)
     end: Mapping[str, Any] = next((one for one in reversed(journal) if one.get("event") == "end"), {})
@@ -31,21 +31,21 @@ def remembered(run: Run) -> Remembered:
     why = f": {end['message']}" if state == "failed" and end.get("message") else ""
     did = {str(one.get("step")) for one in journal if one.get("event") == "operation" and one.get("ok")}
     try:
-        changes = f"changed {changed(plans(run), did)}"
+        changes = f"changed {changes_text(plans(run), did)}"
     except (HostagentError, KeyError, TypeError, AttributeError):
         changes = "its plan cannot be read"
-    return Remembered(run.number, began, f"{_ENDS.get(state, state)}{why}", changes)
+    return RunSummary(run.number, began, f"{_ENDS.get(state, state)}{why}", changes)
 
 
-def changed(documents: Iterable[Mapping[str, Any]], did: Iterable[str]) -> str:
+def changes_text(documents: Iterable[Mapping[str, Any]], did: Iterable[str]) -> str:
     """By the plans of a run and the steps that it carried out.
 
     >>> package = {"name": "libcuda1", "part": "driver", "from": None, "to": "580.142-1"}
     >>> step = {"id": "driver.packages", "part": "driver", "kind": "packages", "do": [{"run": {}}]}
     >>> written = {"id": "driver.nouveau", "part": "driver", "kind": "file", "do": [{"write": {"path": "/etc/a"}}]}
-    >>> changed([{"packages": [package], "steps": [step, written]}], ["driver.packages", "driver.nouveau"])
+    >>> changes_text([{"packages": [package], "steps": [step, written]}], ["driver.packages", "driver.nouveau"])
     'driver 580.142-1, 1 package, 1 file'
-    >>> changed([{"packages": [package], "steps": [step, written]}], [])
+    >>> changes_text([{"packages": [package], "steps": [step, written]}], [])
     'nothing'
     """
     found, whole = set(did), tuple(documents)
@@ -59,10 +59,10 @@ def changed(documents: Iterable[Mapping[str, Any]], did: Iterable[str]) -> str:
     ]
     files = {what["path"] for step in steps for one in step["do"] for what in one.values() if "path" in what}
     units = [step for step in steps if step["kind"] in ("unit", "load", "restart")]
-    said = (
+    texts = (
         *versions,
         counted(len(rows), "package") if rows else "",
         counted(len(files), "file") if files else "",
         "services" if units else "",
     )
-    return ", ".join(filter(None, said)) or ("marks and modules" if steps else "nothing")
+    return ", ".join(filter(None, texts)) or ("marks and modules" if steps else "nothing")

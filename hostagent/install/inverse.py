@@ -1,4 +1,4 @@
-"""The one transaction that takes packages back to how they were: from kept files, without a network. Pure."""
+"""The package transaction of a rollback: from retained files, without a network. Pure."""
 
 # An apt without sources asks no repository: a version that left every mirror comes back from the kept files.
 
@@ -20,7 +20,7 @@ _OPEN = ("unpacked", "half-configured", "triggers-awaited", "triggers-pending")
 
 @dataclass(frozen=True)
 class Inverse:
-    """`back`: (name, version) that come back; `removed`: names that go; `kept`: what somebody changed since, and stays."""
+    """`back`: (name, version) to restore; `removed`: names to remove; `kept`: names changed since the run, which stay."""
 
     back: tuple[tuple[str, str], ...]
     removed: tuple[str, ...]
@@ -32,7 +32,7 @@ class Inverse:
 
 
 def inverse(before: Packages, after: "Packages | None", now: Packages) -> Inverse:
-    """`after` None: the run did not end, whatever differs is its own."""
+    """`after`: None where the run did not end, so that every difference counts as its own."""
     back, removed, kept = list[tuple[str, str]](), list[str](), list[str]()
     for key in sorted({*before, *now}):
         was, found = before.get(key), now.get(key)
@@ -49,7 +49,7 @@ def inverse(before: Packages, after: "Packages | None", now: Packages) -> Invers
 
 
 def _same(one: "Mapping[str, Any] | None", other: "Mapping[str, Any] | None") -> bool:
-    """A hold or a mark is no difference here. What is not there, and left nothing, is as if it had never been."""
+    """Whether version and state are the same; holds and marks do not count, and purged is the same as never installed."""
     first, second = (
         None if found is None or found["state"] == "not-installed" else (found["version"], found["state"]) for found in (one, other)
     )
@@ -57,7 +57,7 @@ def _same(one: "Mapping[str, Any] | None", other: "Mapping[str, Any] | None") ->
 
 
 def _is_configured_by_dpkg(was: "Mapping[str, Any] | None", found: "Mapping[str, Any] | None") -> bool:
-    """At its version, and a script of it did not end: ``dpkg --configure -a`` is all it takes."""
+    """Whether ``dpkg --configure -a`` suffices: the version is the same, a script did not end."""
     return was is not None and found is not None and was["version"] == found["version"] and found["state"] in _OPEN
 
 
@@ -70,7 +70,7 @@ def argv(files: Iterable[str], removed: Iterable[str], lock_timeout_s: int) -> t
 
 
 def apt_name(key: str) -> str:
-    """As apt takes it, which knows no architecture called all.
+    """The name for apt, which has no architecture called all.
 
     >>> apt_name("dkms:all"), apt_name("libc6:i386")
     ('dkms', 'libc6:i386')
@@ -79,7 +79,7 @@ def apt_name(key: str) -> str:
 
 
 def marks(before: Packages, now: Packages) -> tuple[tuple[str, ...], ...]:
-    """What apt-mark has to be told so that every package has the marks that it had."""
+    """Calls of apt-mark that restore the marks of every package."""
     found: dict[str, list[str]] = {"auto": [], "manual": [], "hold": [], "unhold": []}
     for key, was in before.items():
         there = now.get(key)

@@ -1,4 +1,4 @@
-"""Steps as the playbook takes them: with the places of files for this process, and the words that lead a program into the target."""
+"""Steps as the playbook takes them: with the paths of files for this process, and the command that runs a program in the target."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from hostagent.core.errors import HostagentError
 from hostagent.install.target import Target
 from hostagent.plan.model import Key, Operation, PlanStep, Remove, Run, Write, plain_operation
 
-#: What Jinja would take for its own.
+#: The beginning of a Jinja template.
 _TEMPLATE = re.compile(r"\{[{%#]")
 _KEY_MODE = 0o644
 _UNLOADING = re.compile(r"(?:^|/)(?:rmmod|modprobe)$")
@@ -25,8 +25,8 @@ class Job:
     keys: Mapping[str, bytes]
     places: Mapping[str, str]  # of files, by their path in the target: looked up where its own /dev and /run are seen
 
-    def laid(self, target: Target, place: str) -> dict[str, Any]:
-        """For the playbook; what files get is laid below `place`."""
+    def for_playbook(self, target: Target, place: str) -> dict[str, Any]:
+        """Variables of the playbook; contents of files are written below `place`."""
         listed = [
             {"id": step.id, "part": step.part, "state": "to-do", "do": [self._operation(one, target, place) for one in step.do]}
             for step in self.steps
@@ -40,23 +40,23 @@ class Job:
                 where = {"where_at": target.path.rstrip("/") + one.where} if one.where else {}
                 what |= {"enter": target.enter(one.timeout_s), **where}
             case Key():
-                what |= {"at": self.places[one.path], "source": _laid(place, self.keys[one.path], _KEY_MODE)}
+                what |= {"at": self.places[one.path], "source": _temporary_file(place, self.keys[one.path], _KEY_MODE)}
             case Write():
                 del what["content"]
-                what |= {"at": self.places[one.path], "source": _laid(place, one.content.encode(), one.mode)}
+                what |= {"at": self.places[one.path], "source": _temporary_file(place, one.content.encode(), one.mode)}
             case Remove():
                 what |= {"at": self.places[one.path]}
         return {kind: what}
 
     @property
     def unloads(self) -> bool:
-        """Whether a module is taken out of the kernel: nobody may ask the driver anything meanwhile."""
+        """Whether a kernel module is unloaded, during which the driver must not be queried."""
         runs = [one.argv for step in self.steps for one in step.do if isinstance(one, Run)]
         return any(_UNLOADING.search(argv[0]) and (argv[0].endswith("rmmod") or "-r" in argv or "--remove" in argv) for argv in runs)
 
 
-def _laid(place: str, data: bytes, mode: int) -> str:
-    """With the mode that the file gets: the copy takes its name with it, so that a kill in between leaves none that others cannot read."""
+def _temporary_file(place: str, data: bytes, mode: int) -> str:
+    """A temporary file with the final mode: a copy that is killed half-way then has no wrong mode."""
     descriptor, path = tempfile.mkstemp(dir=place)
     with open(descriptor, "wb") as stream:
         stream.write(data)
@@ -65,7 +65,7 @@ def _laid(place: str, data: bytes, mode: int) -> str:
 
 
 def _untemplated(value: Any) -> Any:
-    """A text of the plan is no template, whatever is in it."""
+    """Mark texts of the plan as unsafe, so that Ansible evaluates no template in them."""
     if isinstance(value, dict):
         return {key: _untemplated(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -74,7 +74,7 @@ def _untemplated(value: Any) -> Any:
 
 
 def written_paths(steps: Iterable[PlanStep]) -> tuple[str, ...]:
-    """What the steps write, or remove, themselves."""
+    """Paths that the steps write or remove themselves."""
     return tuple(dict.fromkeys(one.path for step in steps for one in step.do if isinstance(one, Write | Key | Remove)))
 
 

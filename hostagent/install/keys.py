@@ -1,4 +1,4 @@
-"""The bytes of a keyring that a plan puts in its place: of a file of this machine, or fetched and compared with what is known of it."""
+"""The bytes of a keyring that a plan installs: from a file of this machine, or downloaded and compared with its known SHA-256."""
 
 import io
 import sys
@@ -10,7 +10,7 @@ from hostagent.core.smallfile import read_small, reason
 from hostagent.core.unread import UnreadError, need
 from hostagent.domains.packages.openpgp import dearmour
 from hostagent.domains.packages.read_repositories import plain_url
-from hostagent.install.fetching import fetched
+from hostagent.install.fetching import fetch
 from hostagent.install.outcome import RefusedError
 from hostagent.plan.model import Key, PlanStep
 from hostagent.plan.offers import RefreshFault
@@ -20,7 +20,7 @@ _DATA = ("data.tar", "data.tar.gz", "data.tar.xz", "data.tar.bz2", "data.tar.zst
 
 
 def key_bytes(key: Key) -> "bytes | RefreshFault":
-    """What goes to `key.path`; without its armour where that is a .gpg, which is how apt tells them apart."""
+    """The content of `key.path`; without armour for a .gpg, since apt distinguishes them by the suffix."""
     try:
         data = _of_file(key) if key.source else _of_url(key)
         if key.member:
@@ -35,7 +35,7 @@ def key_bytes(key: Key) -> "bytes | RefreshFault":
 
 
 def keys_of(steps: Iterable[PlanStep]) -> dict[str, bytes]:
-    """All that the steps put in their places, by path: had before anything is changed. Raises ``RefusedError``."""
+    """All keyrings of the steps by path, read before anything is changed. Raises ``RefusedError``."""
     found: dict[str, bytes] = {}
     for one in (one for step in steps for one in step.do if isinstance(one, Key)):
         data = key_bytes(one)
@@ -46,7 +46,7 @@ def keys_of(steps: Iterable[PlanStep]) -> dict[str, bytes]:
 
 
 def _of_file(key: Key) -> bytes:
-    """Root alone may have written it: whoever has the key is root on every host. Raises ``OSError``."""
+    """Only root may have written the file: the owner of the key can become root on every host. Raises ``OSError``."""
     data = read_small(key.source, _MAX_KEY, owners=(0,))
     _compare(data, key.sha256)
     return data
@@ -56,7 +56,7 @@ def _of_url(key: Key) -> bytes:
     """Raises ``UnreadError``, ``ValueError``."""
     if not key.sha256:
         raise ValueError("nothing is known to compare it with (its SHA-256): name a keyring file in the profile")
-    data = need(fetched(key.url, _MAX_FETCHED))
+    data = need(fetch(key.url, _MAX_FETCHED))
     _compare(data, key.sha256)
     return data
 
@@ -94,7 +94,7 @@ def _ar(data: bytes) -> "list[tuple[str, bytes]]":
 
 
 def _decompressed(name: str, data: bytes) -> bytes:
-    """The others are known to tarfile itself."""
+    """Python's tarfile itself reads the other compressions."""
     if not name.endswith(".zst"):
         return data
     if sys.version_info >= (3, 14):

@@ -1,4 +1,4 @@
-"""What a program of a run that was killed left half done, which no other run would ever look at."""
+"""Removes half-written files of a killed run, which no other run would check."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from hostagent.install.remembered import moment, plans
 from hostagent.install.runs import Run
 from hostagent.install.target import StrayLinkError, Target
 
-#: Ansible fills a file of this name beside the one that it is for (tempfile.mkstemp), and gives it that one's name.
+#: Ansible's temporary file next to its destination (tempfile.mkstemp), to be renamed.
 _HALF_WRITTEN = re.compile(r"tmp[a-z0-9_]{8}|\.ansible_tmp[a-z0-9_]{8}.*")
 
 
@@ -21,17 +21,17 @@ def todo(documents: Iterable[Mapping[str, Any]]) -> "list[Mapping[str, Any]]":
     return [step for plan in documents for step in plan["steps"] if step["state"] == "to-do"]
 
 
-def written(documents: Iterable[Mapping[str, Any]]) -> set[str]:
+def written_files(documents: Iterable[Mapping[str, Any]]) -> set[str]:
     """The files of these steps."""
     return {what["path"] for step in todo(documents) for one in step["do"] for what in one.values() if "path" in what}
 
 
 def clear_half_written(target: Target, run: Run) -> None:
-    """Beside the files of its plans, what is younger than the run. Nothing of it may be at work any more."""
+    """Remove temporary files next to the files of its plans that are younger than the run. No process of it may still run."""
     began, folders = 0.0, set[str]()
-    with contextlib.suppress(StopIteration, HostagentError):  # a run that somebody damaged
+    with contextlib.suppress(StopIteration, HostagentError):  # a damaged run
         began = next(moment(one.get("at")) for one in run.journal() if one.get("event") == "begin")
-        folders = {os.path.dirname(path) for path in written(plans(run))}
+        folders = {os.path.dirname(path) for path in written_files(plans(run))}
     for folder in sorted(folders):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError, StrayLinkError):
             place = target.directory(folder)

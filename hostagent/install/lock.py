@@ -1,4 +1,4 @@
-"""One run at a time on one host: a lock on a file of the host, and what a killed run left under way."""
+"""One run at a time on one host: a lock on a file of the host, and a wait for processes of a killed run."""
 
 # The token is random and 0600, so no mark that an ordinary user can set, or learn as `_apt`, stops a run; what writes neither to
 # a pipe nor to a terminal is a service that a package started, and is not waited for.
@@ -16,19 +16,19 @@ from hostagent.core.errors import HostagentError
 from hostagent.install.runs import folder, runs
 from hostagent.install.target import Target
 
-#: Every program that a run starts has it in its environment: the run's token.
+#: The run's token in the environment of every program that it starts.
 VARIABLE = "HOSTAGENT_RUN"
 _TRY_S = 0.1
-#: How often the folders are made again where other first runs, which changed nothing, have removed them meanwhile.
+#: How often the folders are made again where other first runs, which changed nothing, have removed them.
 _MAX_ROUNDS = 100
-#: What the system says where no file can be made.
+#: Errors of a disk that takes no more.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
-#: Of getauxval(3): the real user who started a program. The kernel keeps pairs of words, type and value.
+#: Of getauxval(3): the real user that started a program. The kernel keeps pairs of words, type and value.
 _AT_UID, _PAIR = 11, struct.Struct("@LL")
 
 
 class Busy(Exception):  # noqa: N818  it is no error: another run is at work
-    """Another run is under way, or what it started."""
+    """Another run, or a process that it started, still runs."""
 
 
 class Lock:
@@ -38,10 +38,10 @@ class Lock:
         self.descriptor = descriptor
         self.waited = waited
         self._path = path
-        self._made = made  # what was not there before, outermost last
+        self._made = made  # paths that were created for the lock, outermost last
 
     def close(self, *, changed: bool) -> None:
-        """`changed` False: what was made for the lock goes again, for nothing else was done to the host."""
+        """`changed` False: what was created for the lock is removed, since nothing else was changed."""
         if not changed:
             _unmake(self._path, self._made)
         os.close(self.descriptor)
@@ -56,7 +56,7 @@ def take(target: Target, timeout_s: float, *, make: bool) -> "Lock | None":
     place, made = folder(target), list[str]()
     path = f"{place}/lock"
     try:
-        held = _held(path, ends, made, make=make)
+        held = _take_file(path, ends, made, make=make)
     except BaseException:
         _unmake(path, tuple(made))
         raise
@@ -72,8 +72,8 @@ def take(target: Target, timeout_s: float, *, make: bool) -> "Lock | None":
     return lock
 
 
-def _held(path: str, ends: float, made: list[str], *, make: bool) -> "lockfile.Lock | None":
-    """`made` hears of each folder that was made for it."""
+def _take_file(path: str, ends: float, made: list[str], *, make: bool) -> "lockfile.Lock | None":
+    """Take the lock file; folders created for it are added to `made`."""
     for _ in range(_MAX_ROUNDS):
         try:
             return lockfile.take(path, ends, make=make)
@@ -92,7 +92,7 @@ def _held(path: str, ends: float, made: list[str], *, make: bool) -> "lockfile.L
 
 
 def _make_folders(place: str, made: list[str]) -> None:
-    """What another run has made meanwhile is its own, and what it has removed the next round makes again."""
+    """Folders that another run makes meanwhile are its own; those that it removes are made in the next round."""
     missing, above = list[str](), place
     while not os.path.isdir(above):
         missing.append(above)
@@ -121,37 +121,37 @@ def _refused(path: str, why: str) -> HostagentError:
 
 
 def _all_ended(target: Target, ends: float) -> bool:
-    """Whether something had to be waited for."""
+    """Wait for processes of earlier runs; whether there were any."""
     waited = False
-    while left := left_over(target):
+    while remaining := leftover_processes(target):
         if time.monotonic() > ends:
-            told = ", ".join(map(lockfile.process_label, left[:5]))
-            raise Busy(f"a run that was ended has left programs that still work: {told}")
+            names = ", ".join(map(lockfile.process_label, remaining[:5]))
+            raise Busy(f"a run that was ended has left programs that still work: {names}")
         waited = True
         time.sleep(_TRY_S)
     return waited
 
 
-def left_over(target: Target) -> tuple[int, ...]:
+def leftover_processes(target: Target) -> tuple[int, ...]:
     """The processes that an earlier run of this target started and that still work, by number.
 
-    Those of this user that have in their environment the token of a run which did not see their end. Everybody else's say of themselves
-    what they like, and so may a program of root's that somebody else has started: of these nothing is read, and nothing believed. A
-    service that a package started has the token too, and stays: it neither writes to the run's terminal nor to a pipe of it.
+    Those of this user with the token of an unfinished run in their environment. Processes of other users, and programs of root that
+    another user started, can forge it: they are not read. A service that a package started has the token, too, and is not counted: it
+    writes neither to the run's terminal nor to a pipe of it.
     """
     tokens = [one.token.encode() for one in runs(target) if one.token]
     others = filter(str.isdecimal, os.listdir("/proc")) if tokens else ()
-    return tuple(sorted(int(name) for name in others if int(name) != os.getpid() and _is_left(name, tokens)))
+    return tuple(sorted(int(name) for name in others if int(name) != os.getpid() and _is_leftover(name, tokens)))
 
 
-def _is_left(pid: str, tokens: list[bytes]) -> bool:
+def _is_leftover(pid: str, tokens: list[bytes]) -> bool:
     with contextlib.suppress(OSError):
-        return _is_of(pid, os.geteuid()) and _has(pid, tokens) and _speaks(pid)
+        return _is_of(pid, os.geteuid()) and _has(pid, tokens) and _has_output_open(pid)
     return False
 
 
 def _is_of(pid: str, user: int) -> bool:
-    """Whether its real user is that one, and was when the program was started: whoever starts one with the set-user-ID bit is neither."""
+    """Whether its real user is that one, now and when the program was started, which excludes programs with the set-user-ID bit."""
     with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as lines:
         if not any(line.split()[:2] == ["Uid:", str(user)] for line in lines):
             return False
@@ -163,10 +163,10 @@ def _is_of(pid: str, user: int) -> bool:
 
 def _has(pid: str, tokens: list[bytes]) -> bool:
     with open(f"/proc/{pid}/environ", "rb") as stream:
-        said = [value for name, _, value in (one.partition(b"=") for one in stream.read().split(b"\0")) if name == VARIABLE.encode()]
-    return any(compare_digest(one, token) for one in said for token in tokens)
+        values = [value for name, _, value in (one.partition(b"=") for one in stream.read().split(b"\0")) if name == VARIABLE.encode()]
+    return any(compare_digest(one, token) for one in values for token in tokens)
 
 
-def _speaks(pid: str) -> bool:
+def _has_output_open(pid: str) -> bool:
     ends = [os.readlink(f"/proc/{pid}/fd/{number}") for number in (1, 2) if os.path.lexists(f"/proc/{pid}/fd/{number}")]
     return any(one.startswith(("pipe:", "/dev/pts/")) for one in ends)

@@ -1,6 +1,6 @@
-"""Where the programs of a run work: mounts that nobody else sees, and that go with the last of them.
+"""Mounts for the programs of a run, private to them, which end with the last of them.
 
-Of a live host nothing is mounted but a directory in memory for Ansible's files, which have variables and environment in them. An image
+On a live host only a directory in memory is mounted, for Ansible's files, which contain variables and environment. An image
 gets /proc, /sys, /dev and /run of its own, process numbers of its own, and a policy-rc.d that lets no package start a service.
 """
 
@@ -18,16 +18,16 @@ from hostagent.install.target import Target
 from hostagent.sandbox import mounting
 from hostagent.sandbox.namespaces import own_mounts
 
-#: On the machine that runs hostagent, and for this alone: who takes away a directory takes along what others have mounted there.
+#: On the machine that runs hostagent, and for this alone: removing a directory would remove other mounts in it.
 _PRIVATE_PLACE = "/run/hostagent-install"
 _POLICY_PATH = "/usr/sbin/policy-rc.d"
 _POLICY = "#!/bin/sh\n# Made by hostagent while it installs: no service starts in an image.\nexit 101\n"
-#: Of /proc, what is this machine's: a package that sets kernel parameters must not set them here.
+#: Parts of /proc that belong to this machine: a package that sets kernel parameters must not set them here.
 _KERNELS = ("sys", "sysrq-trigger", "irq", "bus", "fs")
 
 
 def move_in(target: Target) -> str:
-    """For a process of its own: make the mounts; the answer is an empty directory that only this process and its children see.
+    """Make the mounts, in a process of its own. Returns an empty directory that only this process and its children see.
 
     Raises ``OSError``.
     """
@@ -43,7 +43,7 @@ def move_in(target: Target) -> str:
 
 
 def move_out() -> None:
-    """A service that a package started may keep the mounts: nothing of the run stays in them."""
+    """Empty the private directory: a service that a package started may keep the mounts."""
     for name in os.listdir(_PRIVATE_PLACE):
         shutil.rmtree(f"{_PRIVATE_PLACE}/{name}", ignore_errors=True)
         with contextlib.suppress(OSError):
@@ -51,7 +51,7 @@ def move_out() -> None:
 
 
 def _show(target: Target, path: str) -> None:
-    """To read alone."""
+    """Mount read-only."""
     for change in (lambda place: mounting.bind(place, place), mounting.only_to_read):
         descriptor = target.root.open(path, os.O_PATH)
         try:
@@ -62,7 +62,7 @@ def _show(target: Target, path: str) -> None:
 
 @contextlib.contextmanager
 def no_services(target: Target) -> Iterator[None]:
-    """In an image no package starts a service meanwhile. A policy that is there already stays as it is."""
+    """Prevents packages from starting services in an image. An existing policy stays."""
     if target.kind != "image":
         yield
         return

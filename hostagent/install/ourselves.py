@@ -1,4 +1,4 @@
-"""The hostagent that runs: the words that start it from any directory, with any environment, and what adds an extra to it."""
+"""The running hostagent: the command that starts it from any directory, with any environment, and the command that adds an extra."""
 
 import os
 import shlex
@@ -23,7 +23,7 @@ main()
 
 
 def words() -> tuple[str, ...]:
-    """Program and first arguments; the command line comes behind them."""
+    """Program and first arguments, before those of the command line."""
     way, program = installation.this()
     if way in ("pyz", "package"):
         if not os.access(program, os.X_OK):
@@ -43,7 +43,7 @@ def gone() -> str:
 
 
 def _paths() -> list[str]:
-    """What an isolated Python leaves out of its path, where this hostagent stands there: PYTHONPATH, and the user's own packages."""
+    """PYTHONPATH and the user's own packages, which an isolated Python leaves out, where this hostagent is in one of them."""
     named = os.environ.get("PYTHONPATH", "").split(os.pathsep) if not sys.flags.ignore_environment else []
     left = [os.path.abspath(one) for one in named if one]
     if site.ENABLE_USER_SITE:
@@ -65,7 +65,7 @@ def refuse_without_ansible() -> None:
 
 
 def extra_step(extra: str) -> str:
-    """What adds an extra to this installation: its own pip, with what is pinned beside the source, else from where it was installed.
+    """The command that adds an extra to this installation: its own pip, with the pins next to the source, else from its origin.
 
     hostagent is on no package index. A single file and a package have every extra.
     """

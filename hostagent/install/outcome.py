@@ -1,4 +1,4 @@
-"""How a run ends: exit codes are a contract."""
+"""Outcome of a run with its exit code, which is a contract."""
 
 # An `install` that could not begin (2, or 5 before there is a plan) writes no JSON. `rollback` never exits 3: a driver that is
 # still loaded is found by the next check. What goes wrong in the check after a live run is exit 1 of the run.
@@ -27,8 +27,8 @@ class Outcome:
         return CODES[self.word]
 
 
-class Person(Protocol):
-    """Who looks on."""
+class UserInterface(Protocol):
+    """User-interface callbacks."""
 
     def show(self, document: Document) -> None:
         """The plan, before it is carried out."""

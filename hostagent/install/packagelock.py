@@ -1,4 +1,4 @@
-"""The package manager's own locks: nothing is begun while somebody else has one."""
+"""Waits for the package manager's own locks before a run begins."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ _TRY_S = 0.2
 
 
 def wait_until_free(target: Target, timeout_s: float) -> None:
-    """Raises ``RefusedError`` where somebody still has one after that time."""
+    """Raises ``RefusedError`` where one is still held after that time."""
     ends = time.monotonic() + timeout_s
     while holder := _holder(target):
         if time.monotonic() > ends:
@@ -28,7 +28,7 @@ def wait_until_free(target: Target, timeout_s: float) -> None:
 
 
 def _holder(target: Target) -> str:
-    """Who has one of them, as in "apt-get (pid 123)"; "" where all are free or not there."""
+    """The process that holds one of them, as in "apt-get (pid 123)"; "" where all are free or not there."""
     for path in _FILES:
         with contextlib.suppress(OSError):
             descriptor = target.root.open(path, os.O_RDONLY | os.O_NONBLOCK)

@@ -1,4 +1,4 @@
-"""Where the playbooks are that carry out a plan: in a wheel beside this package's modules, in a checkout at its top."""
+"""Locates the playbooks that apply a plan: in a wheel next to this package's modules, in a checkout at its top."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from hostagent.core.installation import damaged_step
 from hostagent.core.smallfile import reason
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-#: In this order: an installed hostagent never takes a directory that happens to stand beside it.
+#: In this order: an installed hostagent never takes an unrelated directory next to it.
 _PLACES = (os.path.join(_PACKAGE, "_playbooks"), os.path.join(os.path.dirname(_PACKAGE), "playbooks"))
 _MAIN = "apply.yaml"
 

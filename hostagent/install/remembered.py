@@ -1,7 +1,7 @@
-"""What a run wrote into its folder, read back: each value by its shape, before one becomes a path or a word of a program.
+"""Reads the files of a run back, and validates each value before it becomes a path or an argument of a program.
 
-The folder of an image, or of a root that somebody else had, may hold anything. Programs of a plan are not judged here: they run inside that
-root, whose programs whoever installs into it trusts.
+The folder of an image, or of a root from elsewhere, may hold anything. Programs of a plan are not checked here: they run inside that root,
+and to install into it is to trust its programs.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 #: A version, and a package with its architecture: no option, and no path.
 _VERSION = re.compile(r"(?!-)[^\s/\0-\x1f\x7f]{1,400}")
 _PACKAGE = re.compile(r"(?!-)[^\s/:\0-\x1f\x7f]{1,300}:[^\s/:\0-\x1f\x7f]{0,100}")
-#: A run writes no packages into it where they could not be read at its end.
+#: Without packages where they could not be read at the end of the run.
 _AFTER = "after.json"
 _PLAN = re.compile(r"plan(?:-([0-9]{1,9}))?\.json")
 _KINDS = frozenset({"file", "link", "directory", "other", "none"})
@@ -51,7 +51,7 @@ class _State:
 
 
 @frozen
-class _Kept:
+class _KeptItems:
     packages: tuple[str, ...]
     files: tuple[str, ...]
 
@@ -111,7 +111,7 @@ def kept_of(run: Run, name: str) -> Any:
     """``undo.json``, as it was written. Raises ``HostagentError``."""
 
     def check(found: Any) -> None:
-        kept: _Kept = build(_Kept, found, name, unknown=_more)
+        kept: _KeptItems = build(_KeptItems, found, name, unknown=_more)
         for key in kept.packages:
             _want_package(key, f"{name}.packages")
         for path in kept.files:
@@ -126,14 +126,14 @@ def plans(run: Run) -> tuple[Mapping[str, Any], ...]:
 
 
 class Unfinished(NamedTuple):
-    """What a run that did not end leaves to the next: the steps that it had planned, and the packages that were held before it."""
+    """Steps that an unfinished run had planned, and packages that were held before it."""
 
     steps: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
 
 
 def unfinished(place: Evidence) -> Unfinished:
-    """Nothing where there is no such run, or what it wrote cannot be read."""
+    """Empty where there is no such run, or its files cannot be read."""
     if place.snapshot:
         return Unfinished()
     with contextlib.suppress(OSError, HostagentError):
@@ -204,8 +204,8 @@ def _read(run: Run, name: str, check: Callable[[Any], None]) -> Any:
     except OSError as error:
         raise HostagentError(f"{path} cannot be read: {reason(error)}", _next(run)) from error
     except (ValueError, RecursionError) as error:
-        told = f"{error}" if isinstance(error, ShapeError) else "it is no JSON that a run of hostagent wrote"
-        raise HostagentError(f"{path} cannot be used: {told}", _next(run)) from error
+        why = f"{error}" if isinstance(error, ShapeError) else "it is no JSON that a run of hostagent wrote"
+        raise HostagentError(f"{path} cannot be used: {why}", _next(run)) from error
     return found
 
 
@@ -214,7 +214,7 @@ def _next(run: Run) -> str:
 
 
 def _more(path: tuple[Any, ...]) -> None:
-    """What this version does not read a newer one may have written."""
+    """Ignore fields that a newer version may have written."""
 
 
 def _want_package(key: str, where: str) -> None:

@@ -1,4 +1,4 @@
-"""Files as they were before a run."""
+"""Restores files to their state before a run."""
 
 import contextlib
 import os
@@ -16,14 +16,14 @@ _NONE = Entry("none")
 
 
 class Difference(NamedTuple):
-    """`back`: what goes back to how it was; `kept`: what somebody changed since the run, which stays as it is."""
+    """`back`: paths to restore; `kept`: paths changed since the run, which stay."""
 
     back: tuple[str, ...]
     kept: tuple[str, ...]
 
 
 def difference(before: Files, after: "Files | None", now: Files) -> Difference:
-    """`after` None: the run did not end, and nobody knows what else changed.
+    """`after`: None where the run did not end, and other changes are not known.
 
     >>> old, new, mine = (Entry("file", 420, 0, 0, "", name) for name in ("old", "new", "mine"))
     >>> difference({"/etc/a": old, "/etc/b": old}, {"/etc/a": new, "/etc/b": new}, {"/etc/a": new, "/etc/b": mine})
@@ -39,9 +39,9 @@ def difference(before: Files, after: "Files | None", now: Files) -> Difference:
 
 
 def restore(target: Target, run: Run, before: Files, kept: Iterable[str], paths: Iterable[str]) -> tuple[str, ...]:
-    """Everything as `before` has it, but `kept`; the paths that could not be, each with the reason."""
+    """Restore everything to `before`, except `kept`. Returns paths that could not be restored, each with the reason."""
     now, left = state.files_of(target, paths), set(kept)
-    return _restored(
+    return _restore(
         target,
         run,
         {path: entry for path, entry in before.items() if path not in left},
@@ -50,23 +50,23 @@ def restore(target: Target, run: Run, before: Files, kept: Iterable[str], paths:
 
 
 def put_back(target: Target, run: Run, before: Files) -> tuple[str, ...]:
-    """The paths of `before` alone."""
-    return _restored(target, run, before, state.files_of(target, before, tree=False))
+    """Restore only the paths of `before`."""
+    return _restore(target, run, before, state.files_of(target, before, tree=False))
 
 
-def _restored(target: Target, run: Run, before: Files, now: Files) -> tuple[str, ...]:
+def _restore(target: Target, run: Run, before: Files, now: Files) -> tuple[str, ...]:
     problems = list[str]()
     changed = [path for path in {*before, *now} if not now.get(path, _NONE).same(before.get(path, _NONE))]
     gone = [path for path in changed if before.get(path, _NONE).kind != now.get(path, _NONE).kind]
-    for path in sorted(gone, reverse=True):  # what is in a directory before it
-        _tried(problems, path, partial(_remove, target, path))
+    for path in sorted(gone, reverse=True):  # contents before their directory
+        _try(problems, path, partial(_remove, target, path))
     for path in sorted(changed):
         if (entry := before.get(path, _NONE)).kind != "none":
-            _tried(problems, path, partial(_put, target, path, entry, f"{run.path}/copies/{entry.digest}"))
+            _try(problems, path, partial(_put, target, path, entry, f"{run.path}/copies/{entry.digest}"))
     return tuple(problems)
 
 
-def _tried(problems: list[str], path: str, work: Callable[[], None]) -> None:
+def _try(problems: list[str], path: str, work: Callable[[], None]) -> None:
     try:
         work()
     except OSError as error:
@@ -78,7 +78,7 @@ def _place(target: Target, path: str) -> str:
 
 
 def _remove(target: Target, path: str) -> None:
-    """A directory that somebody has put something into stays."""
+    """A directory that is not empty stays."""
     place = _place(target, path)
     with contextlib.suppress(FileNotFoundError):
         if os.path.isdir(place) and not os.path.islink(place):
@@ -111,5 +111,5 @@ def _put(target: Target, path: str, entry: Entry, copy: str) -> None:
             os.fchmod(descriptor, entry.mode)
         os.utime(temporary, ns=(entry.mtime_ns, entry.mtime_ns))
     else:
-        return  # a device or a pipe in /etc: nobody makes one
+        return  # a device or a pipe in /etc: it is not made
     os.rename(temporary, place)

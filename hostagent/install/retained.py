@@ -1,4 +1,4 @@
-"""Old packages that a run keeps, so that it can be undone without a network."""
+"""Retains old packages in a run, so that it can be rolled back without a network."""
 
 import os
 import shutil
@@ -17,12 +17,12 @@ from hostagent.plan.offers import NOT_ASKED
 from hostagent.plan.repositories import laid
 
 _ARCHIVES = "/var/cache/apt/archives"
-#: Of a package as a file: how it begins, the bytes of a member's head and where its size is in it, the members that each has.
+#: Of a .deb file: its magic, bytes of a member's header with the position of the size, and the number of members.
 _MAGIC, _HEAD, _SIZE_AT, _SIZE_LONG, _MEMBERS = b"!<arch>\n", 60, 48, 10, 3
 
 
 def retain(target: Target, run: Run, plan: Plan, *, required: bool) -> None:
-    """Keep the packages that the plan replaces or removes. Raises ``RefusedError`` for one that cannot be had, where that is required."""
+    """Retain the packages that the plan replaces or removes. Raises ``RefusedError`` for one that is not available, where `required`."""
     folder = f"{run.path}/packages"
     os.makedirs(folder, mode=0o700, exist_ok=True)
     wanted = tuple((one.name, one.before) for one in plan.packages if one.before is not None)
@@ -31,22 +31,22 @@ def retain(target: Target, run: Run, plan: Plan, *, required: bool) -> None:
         why = _fetch(target, plan, missing, folder)
         missing = tuple(pair for pair in missing if not file_of(folder, *pair))
     if missing and required:
-        told = ", ".join(f"{name} {version}" for name, version in missing[:5])
+        names = ", ".join(f"{name} {version}" for name, version in missing[:5])
         raise RefusedError(
-            f"found no package file of {told}, wanted it to be able to go back{f': {why}' if why else ''}",
+            f"found no package file of {names}, wanted it to be able to go back{f': {why}' if why else ''}",
             "Enable the repository that has it, or give --no-rollback: what is replaced can then not be restored",
         )
 
 
 def file_of(folder: str, name: str, version: str) -> str:
-    """The name of the kept file; "" where there is none, or a piece of it. A package manager writes a colon as %3a."""
+    """The name of the retained file; "" for none, or an incomplete one. A package manager writes a colon as %3a."""
     start = f"{name.partition(':')[0]}_{quote(version, safe='+~.-').lower() if ':' in version else version}_"
     named = (one for one in sorted(os.listdir(folder)) if one.startswith(start) and one.endswith(".deb"))
     return next((one for one in named if _is_whole(f"{folder}/{one}")), "")
 
 
 def _is_whole(path: str) -> bool:
-    """Whether all members of the archive of ar(1) are there that a package has (deb(5)): who copied it may have been killed."""
+    """Whether the ar(1) archive has all members of a package (deb(5)): a copy may have been killed."""
     members, at = 0, len(_MAGIC)
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
         found = os.fstat(stream.fileno())
@@ -72,7 +72,7 @@ def _from_cache(target: Target, folder: str, name: str, version: str) -> bool:
 
 
 def _fetch(target: Target, plan: Plan, packages: tuple[tuple[str, str], ...], folder: str) -> str:
-    """Why they cannot be had; "" where each that a repository has is in `folder` afterwards."""
+    """Fetch them into `folder`. Returns why that failed, "" where each that a repository has was fetched."""
     seen = plan.view
     host = Host(target.path, seen.kind, program_of(seen.packages, seen.os), plan.profile.install.lock_timeout_s)
     problem = fetch(host, laid(Given(seen, plan.profile, plan.asked, NOT_ASKED), plan.choices), packages, folder)

@@ -1,4 +1,4 @@
-"""The runs that a host remembers: ``/var/lib/hostagent/runs/N`` with plan, state before, copies, kept packages, journal and log.
+"""The recorded runs of a host: ``/var/lib/hostagent/runs/N`` with plan, state before, copies, retained packages, journal and log.
 
 A journal has one JSON object a line, each on the disk before the next thing happens:
 
@@ -31,25 +31,25 @@ from hostagent.install.target import Target
 
 #: On the host: the lock, and the runs.
 FOLDER = "/var/lib/hostagent"
-#: Of a run: what the programs that it starts have in their environment, so that the next run knows those that are still at work.
+#: The run's token, in the environment of the programs that it starts, so that the next run finds those that still run.
 TOKEN = "token.json"  # noqa: S105  the name of the file
 _TOKEN_FORM = re.compile(r"[0-9a-f]{32}")
 _NEW = ".new"
 _JOURNAL = "journal.jsonl"
-#: What a run makes.
+#: What a run writes.
 _WRITTEN = ("a directory", "a file")
 #: Bytes: a journal of 28,000 operations has four million.
 _MAX_JOURNAL_BYTES, _MAX_TOKEN_BYTES = 4 * 1024 * 1024, 256
 
 
 def folder(target: Target) -> str:
-    """Where the lock and the runs are for this process; it may not be there."""
+    """The folder of the lock and the runs, as a path of this process; it may not exist."""
     return target.directory(FOLDER)
 
 
 @contextlib.contextmanager
 def named(path: str) -> Iterator[None]:
-    """A write that finds no space raises ``OSError`` without the file's name; a person has to hear it."""
+    """Adds the file's name to an ``OSError`` without one, as a write without space raises it."""
     try:
         yield
     except OSError as error:
@@ -59,14 +59,14 @@ def named(path: str) -> Iterator[None]:
 
 
 class Run:
-    """One of them, at `path` of this process."""
+    """One run, at `path` of this process."""
 
     def __init__(self, number: int, path: str) -> None:
         self.number = number
         self.path = path
 
     def note(self, event: str, **what: Any) -> None:
-        """One line of the journal, behind a piece of one that found no space. Raises ``OSError``."""
+        """Append a line to the journal, on a new line where the last one is incomplete. Raises ``OSError``."""
         line = json.dumps({"event": event, "at": round(time.time(), 3), **what}) + "\n"
         path = f"{self.path}/{_JOURNAL}"
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -116,7 +116,7 @@ class Run:
         return state
 
     def save(self, name: str, value: Any) -> None:
-        """A JSON file of it, whole or not at all, 0600. Raises ``OSError``."""
+        """Write a JSON file of the run atomically, 0600. Raises ``OSError``."""
         from hostagent.core.filewrite import deliver
 
         with named(f"{self.path}/{name}"):
@@ -127,14 +127,14 @@ class Run:
             os.unlink(f"{self.path}/{name}")
 
     def new_token(self) -> str:
-        """At random, in the place of the last one, and 0600: nobody but root knows it. Raises ``OSError``."""
+        """Replace the token by a new random one, 0600, so that only root can read it. Raises ``OSError``."""
         token = secrets.token_hex(16)
         self.save(TOKEN, token)
         return token
 
     @property
     def token(self) -> str:
-        """Empty where what it started has ended, where somebody damaged it, and in a run of an older hostagent, which had none."""
+        """Empty where all started programs have ended, where the file is damaged, and in a run of an older hostagent, which had none."""
         with contextlib.suppress(OSError, ValueError, RecursionError):
             found = json.loads(read_small(f"{self.path}/{TOKEN}", _MAX_TOKEN_BYTES))
             return found if isinstance(found, str) and _TOKEN_FORM.fullmatch(found) else ""
@@ -146,9 +146,9 @@ class Run:
 
 
 def runs(target: Target) -> tuple[Run, ...]:
-    """All that the host remembers, oldest first.
+    """All recorded runs, oldest first.
 
-    Raises ``HostagentError`` where a link in them could lead out of the host's root, and where they are not what a run makes.
+    Raises ``HostagentError`` where a link in them could lead out of the host's root, and where they are not what a run writes.
     """
     place = f"{folder(target)}/runs"
     _refuse_others(place)
@@ -158,11 +158,11 @@ def runs(target: Target) -> tuple[Run, ...]:
 
 
 def _refuse_others(place: str) -> None:
-    """Directories and files are all that a run makes: whoever gives a root to another machine may have made links and pipes."""
+    """Refuse anything but directories and files: a root from elsewhere may have links and pipes there."""
     inside = (os.path.join(above, name) for above, folders, files in os.walk(place) for name in (*folders, *files))
     for path in (os.path.dirname(place), place, *inside):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            found, wanted = _kind(os.lstat(path).st_mode), _wanted(path, place)
+            found, wanted = _kind(os.lstat(path).st_mode), _allowed_kinds(path, place)
             if found not in wanted:
                 raise HostagentError(f"{path}: found {found}, wanted {' or '.join(wanted)} of a run", "Look who made it, then remove it")
 
@@ -172,8 +172,8 @@ def _kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "no file")
 
 
-def _wanted(path: str, place: str) -> tuple[str, ...]:
-    """What may stand at `path`, which is the folder above the runs, or `place`, where they are, or inside."""
+def _allowed_kinds(path: str, place: str) -> tuple[str, ...]:
+    """What may be at `path`, which is the folder above the runs, or `place`, where they are, or inside."""
     name, _, rest = path[len(place) + 1 :].partition("/")
     if not rest and (name in ("", _NEW) or name.isdecimal()):
         return ("a directory",)
@@ -185,19 +185,19 @@ def newest(target: Target) -> "Run | None":
 
 
 def to_continue(target: Target) -> "Run | None":
-    """The newest run, where it did not end well and was not undone: its state before is the one to go back to."""
+    """The newest run, where it failed or did not end, and was not rolled back: its state before is the one to restore."""
     found = newest(target)
     return found if found is not None and found.state in ("begun", "failed", "undoing") else None
 
 
 def to_undo(target: Target) -> "Run | None":
-    """What a rollback takes back: the newest run that was not."""
+    """The newest run that was not rolled back."""
     return next((one for one in reversed(runs(target)) if one.state != "undone"), None)
 
 
 @contextlib.contextmanager
 def opened(target: Target) -> Iterator[Run]:
-    """A new run, to be filled and then to `begin`. Of one that did not begin nothing stays; one that was killed meanwhile never counts."""
+    """A new run, to be filled and then to `begin`. One that did not begin is removed, and one that was killed before it is ignored."""
     place, last = f"{folder(target)}/runs", newest(target)
     run = Run(last.number + 1 if last else 1, f"{place}/{_NEW}")
     try:
@@ -213,7 +213,7 @@ def opened(target: Target) -> Iterator[Run]:
 
 
 def begin(run: Run) -> None:
-    """Give it its number: from here on it is one that has to be continued, or taken back."""
+    """Give it its number: from here on it has to be continued or rolled back."""
     run.note("begin", tool=__version__)
     path = f"{os.path.dirname(run.path)}/{run.number}"
     os.rename(run.path, path)

@@ -1,7 +1,7 @@
-"""hostagent in the place of TAO's script, in the three places of a skill bank.
+"""Puts hostagent in place of TAO's script, in the three places of a skill bank.
 
-Each file takes its name by one rename, so each place is whole at any time. A change that fails is taken back. What a killed call left,
-the next call of either kind removes first.
+Each file takes its name by one rename, so each place is whole at any time. A failed change is rolled back. The next call removes what a
+killed call left.
 """
 
 import contextlib
@@ -14,16 +14,16 @@ from hostagent.core import lockfile
 from hostagent.core.errors import HostagentError
 from hostagent.core.smallfile import NotOwnError, reason
 from hostagent.install import ourselves
-from hostagent.install.bank import ELSEWHERE, NEW, OLD, Place, before_of, folder, found_at, looked_at, shims_at
+from hostagent.install.bank import ELSEWHERE, NEW, OLD, Place, before_of, check_places, folder, found_at, shims_at
 from hostagent.setup.shimtext import FOLDERS, KEPT, NAME, shim
 
 _LOCK_S = 10.0
-#: In the root of a skill bank, as long as somebody changes it.
+#: In the root of a skill bank, while it is changed.
 LOCK = f".{NAME}.hostagent-lock"
 
 
 class Shim(NamedTuple):
-    """`kept`: whether another file is beside it, or was put back."""
+    """`kept`: whether the file before it was kept next to it, or was put back."""
 
     path: str
     kept: bool
@@ -34,7 +34,7 @@ def write_shims(directory: str, *, exact: bool) -> tuple[Shim, ...]:
     root, words, gone = os.path.realpath(directory), ourselves.words(), ourselves.gone()
     with _locked(root):
         _clear(root)
-        places = looked_at(root)
+        places = check_places(root)
         try:
             for place in places:
                 _prepare(root, place, shim(words, gone, place.before, exact=exact))
@@ -78,7 +78,7 @@ def _locked(root: str) -> Iterator[None]:
 
 
 def _lock(root: str, path: str) -> int:
-    """-1 where the caller may not write, which is said of each place, or where the file system has no locks."""
+    """-1 where the caller may not write, which each place reports, or where the file system has no locks."""
     try:
         os.stat(os.path.join(root, "."))
     except OSError as error:
@@ -99,7 +99,7 @@ def _clear(root: str) -> None:
     for below in reversed(FOLDERS):
         try:
             with folder(root, below) as inside:
-                made = _cleared(inside)
+                made = _clear_folder(inside)
         except OSError as error:
             if error.errno not in ELSEWHERE:
                 raise
@@ -107,7 +107,7 @@ def _clear(root: str) -> None:
             _drop_folders(root, below, made)
 
 
-def _cleared(inside: int) -> int:
+def _clear_folder(inside: int) -> int:
     """How many directories were made for a file that never got its name."""
     new = before_of(inside, NEW)
     if not found_at(inside, NAME):  # of a file system without links
@@ -148,12 +148,12 @@ def _keep(inside: int) -> None:
         os.link(NAME, KEPT, src_dir_fd=inside, dst_dir_fd=inside, follow_symlinks=False)
     except FileExistsError:
         raise
-    except OSError:  # a file system without links, or somebody else's file
+    except OSError:  # a file system without links, or a file of another user
         os.rename(NAME, KEPT, src_dir_fd=inside, dst_dir_fd=inside)
 
 
 def _take_back(root: str, places: tuple[Place, ...]) -> None:
-    """After a failure. An older shim may have got its new text already: it is as whole with that one."""
+    """Roll back after a failure. An older shim may keep its new text: it is complete as well."""
     older = {place.folder for place in places if place.found == "shim"}
     with contextlib.suppress(OSError, HostagentError):
         for place in reversed(shims_at(root)):

@@ -1,4 +1,4 @@
-"""What a host has before a run, so that a rollback can restore it: files, links and directories with mode and owner, and packages."""
+"""State of a host before a run, for a rollback: files, links and directories with mode and owner, and packages."""
 
 # Left out because others write them while a run works: ld.so.cache, resolv.conf, mtab, adjtime, /etc/kubernetes, cni, rancher,
 # NetworkManager, netplan, lvm's archives. Maintainer scripts change files that no plan names (passwd, alternatives, enabled
@@ -17,9 +17,9 @@ from hostagent.facts.installation import Installation
 from hostagent.install.runs import Run, named
 from hostagent.install.target import Target
 
-#: What packages and programs of a run change beside the files of its plan.
+#: What packages and programs of a run change besides the files of its plan.
 TREE = "/etc"
-#: What others write while a run works, or what is made of other files.
+#: Paths that others write during a run, or that are generated from other files.
 _OTHERS = (
     *("/etc/ld.so.cache", "/etc/mtab", "/etc/resolv.conf", "/etc/adjtime", "/etc/.pwd.lock", "/etc/.updated"),
     *("/etc/kubernetes", "/etc/cni", "/etc/rancher", "/etc/NetworkManager", "/etc/netplan", "/etc/lvm/archive", "/etc/lvm/backup"),
@@ -43,14 +43,14 @@ class Entry(NamedTuple):
     mtime_ns: int = 0
 
     def same(self, other: "Entry") -> bool:
-        """But for the time."""
+        """Equal but for the time."""
         return self[:-1] == other[:-1]
 
 
 Files = dict[str, Entry]
 
 
-def looked_at(place: str) -> Entry:
+def entry_at(place: str) -> Entry:
     """What is at `place` of this process. Raises ``OSError``."""
     try:
         found = os.lstat(place)
@@ -87,7 +87,7 @@ def files_of(target: Target, paths: Iterable[str], *, tree: bool = True) -> File
         _walk(target.directory(TREE), TREE, found)
     for path in paths:
         while path not in found and path != "/":
-            found[path] = looked_at(target.directory(os.path.dirname(path)) + "/" + os.path.basename(path))
+            found[path] = entry_at(target.directory(os.path.dirname(path)) + "/" + os.path.basename(path))
             if found[path].kind != "none":
                 break
             path = os.path.dirname(path)  # noqa: PLW2901  upwards
@@ -97,14 +97,14 @@ def files_of(target: Target, paths: Iterable[str], *, tree: bool = True) -> File
 def _walk(place: str, path: str, found: Files) -> None:
     if path in _OTHERS:
         return
-    found[path] = looked_at(place)
+    found[path] = entry_at(place)
     if found[path].kind == "directory":
         for name in sorted(os.listdir(place)):
             _walk(f"{place}/{name}", f"{path}/{name}", found)
 
 
 def keep(target: Target, files: Files, run: Run) -> tuple[str, ...]:
-    """Copies of all files, in the run's folder; the paths of those that are too large for it."""
+    """Copy all files into the run's folder. Returns the paths of those that are too large."""
     folder, total, large = f"{run.path}/copies", 0, list[str]()
     os.makedirs(folder, mode=0o700, exist_ok=True)
     for path, entry in files.items():
@@ -125,13 +125,13 @@ def keep(target: Target, files: Files, run: Run) -> tuple[str, ...]:
 
 
 def unchanged(target: Target, before: Files) -> Files:
-    """What is as it was: the copies of a run that was killed while it ended may be gone, and are made again."""
+    """Files that did not change: copies that a killed run dropped at its end are made again."""
     now = files_of(target, before)
     return {path: entry for path, entry in before.items() if entry.same(now.get(path, Entry("none")))}
 
 
 def drop_copies(run: Run, needed: Iterable[str]) -> None:
-    """Of files that did not change: what is secret in them is kept nowhere else."""
+    """Drop copies of files that did not change: their secrets are not stored twice."""
     kept = set(needed)
     folder = f"{run.path}/copies"
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
@@ -146,7 +146,7 @@ def packages_of(installation: "Installation | Unread") -> Packages:
 
 
 def is_there(package: "Mapping[str, Any] | None") -> bool:
-    """Whether it is installed, in whatever state: more than its configuration files is."""
+    """Whether it is installed, in any state but that of configuration files alone."""
     return package is not None and package["state"] not in ("config-files", "not-installed")
 
 

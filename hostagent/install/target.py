@@ -1,4 +1,4 @@
-"""The host that is changed: where its files are for this process, and how a program is run in it."""
+"""The host that is changed: paths of its files for this process, and the command that runs a program in it."""
 
 import contextlib
 import os
@@ -14,14 +14,14 @@ from hostagent.host.paths import Root
 
 #: Where the host's programs are looked for, whatever the caller's PATH.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#: Seconds after which a program that was told to end is killed.
+#: Seconds between SIGTERM and SIGKILL.
 _KILL_AFTER_S = 30
-#: How often a path is resolved where what was not there is there a moment later: another run makes and removes the same directories.
+#: How often a path is resolved again: another run makes and removes the same directories.
 _MAX_ROUNDS = 10
 
 
 class StrayLinkError(HostagentError):
-    """A link on the way that leads nowhere in the host's root: outside it may lead somewhere."""
+    """A link that leads nowhere in the host's root: outside it may lead somewhere."""
 
 
 class Target:
@@ -40,18 +40,18 @@ class Target:
         self.id = f"{found.st_dev:x}.{found.st_ino:x}"
 
     def directory(self, path: str) -> str:
-        """As `inside`, for what files are looked for in: it may not be there, but is no link that leads nowhere in the host's root."""
+        """As `inside`, for a directory that may not exist but must be no link that leads nowhere in the host's root."""
         return self.inside(f"{path.rstrip('/')}/.").removesuffix("/.")
 
     def inside(self, path: str) -> str:
-        """Where `path` of the host is for this process: every link on the way is resolved in the host's root, what is not there stays.
+        """The path of this process for `path` of the host: every link is resolved in the host's root, missing names stay.
 
         Raises ``StrayLinkError`` where a directory on the way is a link that leads nowhere, or no directory.
         """
         if self.path == "/":
             return os.path.realpath(path)
         for _ in range(_MAX_ROUNDS):
-            there, missing = self._resolved(path)
+            there, missing = self._resolve(path)
             found = self.path + there
             first = os.path.join(found, missing[0]) if len(missing) > 1 else ""
             if os.path.islink(first):
@@ -60,7 +60,7 @@ class Target:
                 return os.path.join(found.rstrip("/") or "/", *missing)
         raise StrayLinkError(f"{path}: found {os.path.join(there, missing[0])}, wanted a directory that can be opened", "Look what it is")
 
-    def _resolved(self, path: str) -> tuple[str, list[str]]:
+    def _resolve(self, path: str) -> tuple[str, list[str]]:
         """Of the host: the part of `path` that is there, with every link on the way resolved, and the names behind it."""
         there, missing = path, list[str]()
         while True:
@@ -71,12 +71,12 @@ class Target:
             there = there or "/"
 
     def refused_program(self, name: str) -> str:
-        """Why a program of the host must not be run: others than root may write it; "" where they may not, or it is not there yet."""
+        """Why a program of the host is not run: users other than root may write it; "" where they may not, or it is missing."""
         found = program(self.root, name)
         return found.detail if isinstance(found, Unread) and found.why != "absent" else ""
 
     def enter(self, timeout_s: float) -> tuple[str, ...]:
-        """The words in front of a program that runs in the host, and is ended after `timeout_s`."""
+        """The command prefix that runs a program in the host, with `timeout_s`."""
         limit = (_ours("timeout"), f"--kill-after={_KILL_AFTER_S}", f"{timeout_s:g}")
         if self.kind == "live":
             return limit
@@ -90,14 +90,14 @@ class Target:
         return (*limit, _ours("chroot"), self.path)
 
     def _is_of_first_process(self) -> bool:
-        """Whether the root is that of its process 1, whose namespaces then are the host's: in them systemctl works."""
+        """Whether the root is that of its process 1, with namespaces that are then the host's: in them systemctl works."""
         with contextlib.suppress(OSError):
             return os.path.samefile(f"{self.path}/proc/1/root", self.path)
         return False
 
 
 def _ours(name: str) -> str:
-    """A program of the machine that this runs on."""
+    """A program of the machine that runs hostagent."""
     found = shutil.which(name, path=PATH)
     if found is None:
         raise HostagentError(f"found no program {name}, wanted it to run programs of another root", f"Install {name}")

@@ -1,4 +1,4 @@
-"""What a rollback does, for a person who looks on. Pure."""
+"""Titles of the steps of a rollback. Pure."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _SHOWN = 2
 
 
 def packages_title(wanted: Inverse) -> str:
-    """What the transaction does.
+    """Title of the package transaction.
 
     >>> packages_title(Inverse((("a:amd64", "1"), ("b:amd64", "1")), ("c:amd64",), ()))
     'Restore 2 packages and remove 1'
@@ -29,7 +29,7 @@ def packages_title(wanted: Inverse) -> str:
 
 
 def files_title(paths: Sequence[str]) -> str:
-    """Which paths are put back.
+    """Title of the restore of files.
 
     >>> files_title(["/etc/a"]), files_title(["/etc/a", "/etc/b", "/etc/c"]), files_title([])
     ('Restore /etc/a', 'Restore /etc/a, /etc/b and 1 more', 'Look for files that differ')
@@ -38,7 +38,7 @@ def files_title(paths: Sequence[str]) -> str:
 
 
 def program_title(words: Sequence[str]) -> str:
-    """What a program is run for.
+    """Title of a program.
 
     >>> program_title(("apt-mark", "hold", "a", "b")), program_title(("ldconfig",)), program_title(("depmod", "-a", "6.1.0"))
     ('Hold 2 packages again', 'Renew the cache of the linker', 'Run depmod -a 6.1.0')

@@ -1,7 +1,6 @@
-"""The process in which a part of a plan is carried out. It outlives the one that started it, has the lock for as long as it works, and
-leaves nothing behind: with it go its mounts.
+"""The process that applies a part of a plan. It outlives its parent, holds the lock while it works, and its mounts end with it.
 
-It tells, a JSON object a line: ``{"event": "start", "step", "number"}``, ``{"event": "ok" | "failed", "step", "number", "seconds", "rc",
+It reports, a JSON object a line: ``{"event": "start", "step", "number"}``, ``{"event": "ok" | "failed", "step", "number", "seconds", "rc",
 "stdout", "stderr", "message"}``, and at the end ``{"event": "end", "status", "failed", "crash"}``.
 """
 
@@ -19,38 +18,38 @@ from hostagent.core.unread import Unread
 from hostagent.install import ansible, mounts
 from hostagent.install.error_text import failure
 from hostagent.install.lock import VARIABLE, Lock
-from hostagent.install.outcome import Person
+from hostagent.install.outcome import UserInterface
 from hostagent.install.runs import TOKEN, Run
 from hostagent.install.target import Target
 from hostagent.plan.model import PlanStep
 from hostagent.sandbox.child import refuse_threads
 from hostagent.sandbox.namespaces import first_of_its_numbers
 
-Hear = Callable[[Mapping[str, Any]], None]
-Work = Callable[[str, dict[str, str], "Speaker"], ansible.Played]
+OnEvent = Callable[[Mapping[str, Any]], None]
+Work = Callable[[str, dict[str, str], "Reporter"], ansible.PlayResult]
 
 
 class Done(NamedTuple):
-    """``status`` successful, or what went wrong; `failed` the operation that did."""
+    """``status``: successful, or what went wrong; `failed`: the event of the operation that failed."""
 
     status: str
     failed: "Mapping[str, Any] | None" = None
     crash: str = ""
 
 
-class Speaker:
-    """The worker's mouth: the parent may be gone, the journal and the log stay."""
+class Reporter:
+    """Reports to the parent, which may be gone, and to the journal and the log."""
 
     def __init__(self, pipe: int, run: Run) -> None:
         self._pipe, self._run = pipe, run
         self._log = os.open(f"{run.path}/log", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
-    def tell(self, told: Mapping[str, Any]) -> None:
-        if told["event"] in ("ok", "failed"):
+    def report(self, event: Mapping[str, Any]) -> None:
+        if event["event"] in ("ok", "failed"):
             with contextlib.suppress(OSError):  # no space left: the run goes on, or fails by itself
-                self._run.note("operation", **{key: told[key] for key in ("step", "number", "seconds", "rc")}, ok=told["event"] == "ok")
+                self._run.note("operation", **{key: event[key] for key in ("step", "number", "seconds", "rc")}, ok=event["event"] == "ok")
         with contextlib.suppress(OSError):
-            data = json.dumps(told).encode() + b"\n"
+            data = json.dumps(event).encode() + b"\n"
             while data:
                 data = data[os.write(self._pipe, data) :]
 
@@ -61,13 +60,13 @@ class Speaker:
 
 @dataclass(frozen=True)
 class Worker:
-    """What a process of its own is started with."""
+    """Starts the worker process."""
 
     target: Target
     run: Run
     lock: Lock
 
-    def carry_out(self, work: Work, hear: Hear, before: "Callable[[], Unread | None]" = lambda: None) -> Done:
+    def carry_out(self, work: Work, on_event: OnEvent, before: "Callable[[], Unread | None]" = lambda: None) -> Done:
         """`work` with an empty private directory and an environment; `before` it, what has to be held.
 
         Raises ``OSError`` where no process can be started, ``RuntimeError`` in a process with threads.
@@ -85,11 +84,11 @@ class Worker:
         last: Mapping[str, Any] = {}
         with open(ours, encoding="utf-8", errors="replace") as lines:
             for line in lines:
-                told = json.loads(line)
-                if told["event"] == "end":
-                    last = told
+                event = json.loads(line)
+                if event["event"] == "end":
+                    last = event
                 else:
-                    hear(told)
+                    on_event(event)
         _, status = os.waitpid(pid, 0)
         if not last:
             how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit code {os.waitstatus_to_exitcode(status)}"
@@ -97,20 +96,20 @@ class Worker:
         return Done(str(last["status"]), last["failed"], str(last["crash"]))
 
     def _live(self, work: Work, pipe: int, before: "Callable[[], Unread | None]", token: str) -> NoReturn:
-        """The whole life of the process."""
+        """Main function of the process."""
         code = 1
         try:
             os.setsid()
             for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
                 signal.signal(number, signal.SIG_IGN if number == signal.SIGPIPE else signal.SIG_DFL)
-            speaker = Speaker(pipe, self.run)
+            reporter = Reporter(pipe, self.run)
             _leave_streams()
-            speaker.tell({"event": "end", **self._done(work, speaker, before, token)._asdict()})
+            reporter.report({"event": "end", **self._done(work, reporter, before, token)._asdict()})
             code = 0
         finally:
             os._exit(code)
 
-    def _done(self, work: Work, speaker: Speaker, before: "Callable[[], Unread | None]", token: str) -> Done:
+    def _done(self, work: Work, reporter: Reporter, before: "Callable[[], Unread | None]", token: str) -> Done:
         try:
             if (held := before()) is not None:
                 return Done(held.detail)
@@ -118,36 +117,36 @@ class Worker:
             place = mounts.move_in(self.target)
             try:
                 with mounts.no_services(self.target):
-                    played = work(place, variables, speaker)
+                    played = work(place, variables, reporter)
             finally:
                 mounts.move_out()
-            if played.status == "successful":  # what it started has ended, but for services, which nobody waits for
+            if played.status == "successful":  # its processes have ended, but for services, which are not waited for
                 with contextlib.suppress(OSError):
                     self.run.forget(TOKEN)
-        except Exception as error:  # whatever it is, the parent has to say it
-            told = "\n".join(crash_lines(error))
-            speaker.log(told)
-            return Done(crash_text(error), None, told)
+        except Exception as error:  # the parent has to report every error
+            event = "\n".join(crash_lines(error))
+            reporter.log(event)
+            return Done(crash_text(error), None, event)
         return Done(played.status, played.failed)
 
 
 class Progress:
-    """A worker's words, as steps of the whole run."""
+    """Turns a worker's events into steps of the whole run."""
 
-    def __init__(self, person: Person, steps: tuple[PlanStep, ...], before: int, of: int) -> None:
+    def __init__(self, person: UserInterface, steps: tuple[PlanStep, ...], before: int, of: int) -> None:
         self._person, self._of = person, of
         self._steps = {step.id: (before + number, step) for number, step in enumerate(steps, 1)}
         self._now = ""
         self._seconds = 0.0
 
-    def hear(self, told: Mapping[str, Any]) -> None:
-        if told["event"] == "start" and told["step"] != self._now:
+    def update(self, event: Mapping[str, Any]) -> None:
+        if event["event"] == "start" and event["step"] != self._now:
             self.finish()
-            self._now, self._seconds = str(told["step"]), 0.0
+            self._now, self._seconds = str(event["step"]), 0.0
             number, step = self._steps[self._now]
             self._person.begin(number, self._of, step)
-        elif told["event"] in ("ok", "failed"):
-            self._seconds += float(told["seconds"])
+        elif event["event"] in ("ok", "failed"):
+            self._seconds += float(event["seconds"])
 
     def finish(self, problem: str = "") -> None:
         if self._now:
@@ -155,14 +154,14 @@ class Progress:
         self._now = ""
 
     def finished(self, done: Done) -> str:
-        """What went wrong, "" where nothing did."""
+        """The problem, "" for none."""
         if done.status == "successful":
             self.finish()
             return ""
-        told = failure(done.failed) if done.failed else done.status
+        event = failure(done.failed) if done.failed else done.status
         step = str((done.failed or {}).get("step") or self._now)
-        self.finish(told)
-        return ": ".join(filter(None, (step, told)))
+        self.finish(event)
+        return ": ".join(filter(None, (step, event)))
 
 
 def _leave_streams() -> None:

@@ -1,1 +1,1 @@
-"""The client of a Kubernetes API server: who we are there, one kind of write, and how often."""
+"""Client of a Kubernetes API server: identity, requests, one kind of write, and its pace."""

@@ -1,4 +1,4 @@
-"""Which cluster a command talks to: as kubectl chooses it, or the cluster of the pod that it runs in."""
+"""Selects the cluster of a command: as kubectl does, or that of its pod."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -39,7 +39,7 @@ def namespace_of(path: str, context: str, environment: Mapping[str, str] = os.en
 
 
 class _Kubeconfig:
-    """Parsed anew when one of its files has changed: that costs as much as the rest of a request."""
+    """Parsed again when one of its files has changed: that costs as much as the rest of a request."""
 
     def __init__(self, paths: tuple[str, ...], context: str) -> None:
         self._paths, self._context = paths, context
@@ -53,7 +53,7 @@ class _Kubeconfig:
 
 
 def _state(path: str) -> "tuple[int, ...] | None":
-    """What changes with a file; None where it cannot be read."""
+    """Marks that change with a file; None where it cannot be read."""
     try:
         found = os.stat(path)
     except OSError:

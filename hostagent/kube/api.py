@@ -111,7 +111,7 @@ class Api:
         return found
 
     def close(self) -> None:
-        """The open connection."""
+        """Close the open connection."""
         self._transport.close()
 
     def get(self, path: str, *, form: Form = "whole") -> dict[str, Any]:

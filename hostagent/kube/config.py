@@ -1,9 +1,9 @@
-"""Who we are to an API server, and which one: a pod's own service account, or a kubeconfig.
+"""Address of an API server and our identity there: a pod's own service account, or a kubeconfig.
 
 Source: Kubernetes, client-go `rest.InClusterConfig` and `clientcmd/api/v1`.
 
-As root, files that this process obeys are root's alone to write. Tokens, keys and addresses are checked by their shape before anybody
-uses them: what is wrong is told with the place where it stands, never with what stands there.
+As root, only files that root alone may write are trusted. Tokens, keys and addresses are validated before use: errors name the place,
+never the value.
 """
 
 import base64
@@ -27,7 +27,7 @@ from hostagent.kube.parts import moment
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _MAX_BYTES = 1024 * 1024
 _NEXT = "See the --help of this command about --kubeconfig"
-#: Ways to show who we are that are not ours: a request without them would be somebody else's.
+#: Ways to authenticate that are not supported: a request without them would have another identity.
 _NOT_OURS = ("as", "as-groups", "as-uid", "as-user-extra", "auth-provider", "username", "password")
 _EXEC_S = 10.0
 _SHOWN = 200
@@ -45,7 +45,7 @@ class Exec:
 
 @frozen
 class Access:
-    """One API server, and what shows it who we are: token or token file, or a program; "" for none. PEM texts, or paths. Where there are
+    """One API server, and our credentials: token or token file, or a program; "" for none. PEM texts, or paths. Where there are
     both the token file counts. ``proxy``: the URL of the one to it; "" for that of the environment. ``namespace``: of the pod or of the
     context, "" where none is named.
     """
@@ -66,7 +66,7 @@ class Access:
 
 
 class Identity(NamedTuple):
-    """What one request shows."""
+    """The credentials of one request."""
 
     token: str
     cert_pem: str  # certificate and key
@@ -112,7 +112,7 @@ def _loaded(path: str) -> Any:
 
 
 def trusted_owners() -> Collection[int]:
-    """Whose files this process obeys."""
+    """Owners of files that this process trusts."""
     return (0,) if os.geteuid() == 0 else (0, os.geteuid())
 
 
@@ -222,8 +222,8 @@ def _text(path: str) -> str:
     try:
         return read_small(path, _MAX_BYTES, trusted_owners()).decode("ascii")
     except (OSError, UnicodeDecodeError) as error:
-        told = "it is no text" if isinstance(error, ValueError) else _why(error)
-        raise HostagentError(f"{path} cannot be used: {told}", _NEXT) from None
+        why = "it is no text" if isinstance(error, ValueError) else _why(error)
+        raise HostagentError(f"{path} cannot be used: {why}", _NEXT) from None
 
 
 def _asked(program: Exec) -> Identity:
@@ -232,8 +232,8 @@ def _asked(program: Exec) -> Identity:
 
     place = shutil.which(program.argv[0])
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "HTTPS_PROXY", "NO_PROXY") if name in os.environ}
-    told = {"apiVersion": program.version, "kind": "ExecCredential", "spec": {"interactive": False}}
-    environment = {**kept, **program.environment, "KUBERNETES_EXEC_INFO": json.dumps(told)}
+    info = {"apiVersion": program.version, "kind": "ExecCredential", "spec": {"interactive": False}}
+    environment = {**kept, **program.environment, "KUBERNETES_EXEC_INFO": json.dumps(info)}
     try:
         if place is None:
             raise FileNotFoundError(2, "no such program", program.argv[0])
@@ -251,7 +251,7 @@ def _asked(program: Exec) -> Identity:
 
 
 def _failure(error: Exception) -> str:
-    """Never what it printed: that may be a secret."""
+    """Without its output, which may be a secret."""
     if isinstance(error, subprocess.CalledProcessError):
         return f"it ended with {error.returncode}"
     if isinstance(error, subprocess.TimeoutExpired):

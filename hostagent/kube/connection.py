@@ -1,4 +1,4 @@
-"""The connection of one request: TLS by what the kubeconfig says, and an end that another thread can make of it."""
+"""The connection of one request: TLS by the kubeconfig, and closable by another thread."""
 
 # No timeout of a library ends an answer that sends a byte now and then, so the connection is shut down after 10 s.
 
@@ -44,7 +44,7 @@ class Line:
             raise HostagentError("the request was not sent: it is not wanted any more", "")
 
     def end(self) -> None:
-        """Whoever reads from it, or writes to it, is told that it is closed."""
+        """Shut it down: reads and writes in other threads end with an error."""
         with self._guard:
             self._is_over = True
             for one in self._open:
@@ -113,7 +113,7 @@ def _context(access: Access, who: Identity) -> ssl.SSLContext:
             holder = os.memfd_create("certificate")
             try:
                 os.write(holder, who.cert_pem.encode())
-                context.load_cert_chain(f"/proc/self/fd/{holder}", password=b"")  # nobody is asked for one
+                context.load_cert_chain(f"/proc/self/fd/{holder}", password=b"")  # no prompt for one
             finally:
                 os.close(holder)
     except (OSError, ssl.SSLError) as error:

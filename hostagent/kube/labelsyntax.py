@@ -1,4 +1,4 @@
-"""What may stand in a label, an annotation or a taint of Kubernetes.
+"""Syntax of labels, annotations and taints of Kubernetes.
 
 Sources: Kubernetes, "Labels and Selectors"; apimachinery, ``validation.IsQualifiedName``, ``IsDNS1123Subdomain``, ``IsValidLabelValue``:
 the domain before a name has at most 253 characters, its parts have no limit of their own.

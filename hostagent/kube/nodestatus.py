@@ -1,4 +1,4 @@
-"""What is said of a node, as one strategic-merge patch of its status: conditions of others, which the patch does not name, stay.
+"""Builds the strategic-merge patch of a node's status: conditions of others, which the patch does not name, stay.
 
 Source: Kubernetes, "Update API Objects in Place Using kubectl patch"; conditions are merged by their type.
 """
@@ -21,13 +21,13 @@ def node_path(name: str) -> str:
 
 
 def body(words: NodeWords, prefix: str, judged_at: float) -> dict[str, Any]:
-    """Everything, so that what somebody removed by hand comes back. `judged_at`: the last judged pass, seconds since the epoch, 0 before
+    """The whole patch, so that what was removed by hand comes back. `judged_at`: the last judged pass, seconds since the epoch, 0 before
     the first one: it is the heartbeat. When this is written proves nothing of the host.
     """
     conditions = [_condition(one, prefix, judged_at) for one in words.conditions]
     gone = [{"$patch": "delete", "type": f"{prefix}/{name}"} for name in words.removed]
-    said = {**words.annotations, **({"heartbeat": stamp(judged_at)} if judged_at else {})}
-    metadata: dict[str, Any] = {"annotations": _prefixed(said, prefix)}
+    annotations = {**words.annotations, **({"heartbeat": stamp(judged_at)} if judged_at else {})}
+    metadata: dict[str, Any] = {"annotations": _prefixed(annotations, prefix)}
     if words.labels:
         metadata["labels"] = _prefixed(words.labels, prefix)
     return {"metadata": metadata, "status": {"conditions": conditions + gone}}

@@ -1,4 +1,4 @@
-"""How often the API server is written to: pure, by a monotonic clock and by chances that are given."""
+"""Rate of writes to the API server: pure, by a monotonic clock and random numbers of the caller."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Parts of an object of Kubernetes, whatever it is that came: a part of another type counts as empty."""
+"""Parts of an untrusted Kubernetes object: a part of another type counts as empty."""
 
 import re
 from collections.abc import Iterator, Mapping

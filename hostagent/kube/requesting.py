@@ -1,4 +1,4 @@
-"""`requests`, without what it imports and no request to an API server uses: that is a third of what it costs a process that stays."""
+"""Imports `requests` without modules that no request to an API server uses: a third of its memory in a long-running process."""
 
 # Left out: charset_normalizer and its codecs, idna, zstd: 3.5 MiB that no request uses.
 
@@ -17,7 +17,7 @@ _LATER = ("idna",)
 
 
 def imported() -> Any:
-    """The module. Whoever imports one of the others in another thread meanwhile does not find it; afterwards it is found."""
+    """The module. During its import other threads do not find the modules left out; afterwards they do."""
     if "requests" not in sys.modules:
         with contextlib.suppress(ImportError), _without():  # a release that insists on one of them
             return importlib.import_module("requests")

@@ -1,4 +1,4 @@
-"""When the node's status is written, and what then: nothing where nothing changed, everything at a heartbeat, and never too often."""
+"""Writes the node's status when it changes and at each heartbeat, within a rate limit."""
 
 # A node with another uid, or a reply with another `ready` than was written, gets everything once more, no sooner than after a
 # failure: an admission webhook would change our words each time.
@@ -14,7 +14,7 @@ Draw = Callable[[], float]
 
 
 class Reply(NamedTuple):
-    """What came of one write: ``uid`` and ``labels`` of the node where it succeeded, else ``problem``, a sentence, what the server asks
+    """The result of one write: ``uid`` and ``labels`` of the node where it succeeded, else ``problem``, a sentence, what the server asks
     to wait for, in seconds, whether there is no such node, and whether the same again would be refused again; and how long the answer took.
     """
 
@@ -39,7 +39,7 @@ class Client(Protocol):
     """A connection to an API server."""
 
     def patch_node_status(self, name: str, body: dict[str, Any]) -> Reply:
-        """Write, and hear of the node. Never raises."""
+        """Write, and return what the server has of the node. Never raises."""
 
 
 class Sink:
@@ -61,7 +61,7 @@ class Sink:
         self.uid = ""
 
     def offer(self, words: NodeWords, judged_at: float, *, is_last: bool = False) -> None:
-        """The newest words, and when the pass was judged that they are of: seconds since the epoch, 0 for none. `is_last`: once they are
+        """Take the newest words, of a pass judged at `judged_at`: seconds since the epoch, 0 for none. `is_last`: once they are
         written nothing more is, until others are offered.
         """
         self._wanted, self._judged_at, self._is_last = words, judged_at, is_last
@@ -85,7 +85,7 @@ class Sink:
         reply = self._client.patch_node_status(self._node, body(words, self._prefix, self._judged_at))
         if reply.problem:
             self._fail(now + reply.took_s, reply.retry_after_s)
-            if reply.is_absent:  # whoever comes under that name knows nothing of us: he is told soon
+            if reply.is_absent:  # a new node of that name has no words of ours: it gets them soon
                 self._written = None
         else:
             self._take(reply, words, (now, wall))
@@ -93,12 +93,12 @@ class Sink:
         return reply
 
     def _take(self, reply: Reply, words: NodeWords, at: tuple[float, float]) -> None:
-        """Everything was written. It is written again to a node that is another one than before, or that shows another label."""
+        """After a full write. It is repeated for another node of this name, or one with another label."""
         now, wall = at
         self._written = words
         ready = words.labels.get("ready")
         self._is_other = self.uid not in ("", reply.uid) or bool(ready and reply.labels.get(f"{self._prefix}/ready") != ready)
-        if self._is_other:  # whatever changes our words may do so again: no more often than after failures
+        if self._is_other:  # an admission webhook may change our words again: no more often than after failures
             self._fail(now, 0.0)
         else:
             self._failures = 0
@@ -122,12 +122,12 @@ class Sink:
 
     @property
     def _is_text(self) -> bool:
-        """Whether words wait to be told, and no status."""
+        """Whether words wait to be published, and no status."""
         return self._differs and not self._is_other and not self._turns
 
     @property
     def _turns(self) -> bool:
-        """Whether a status waits to be told, not words alone."""
+        """Whether a status waits to be published, not words alone."""
         return self._wanted is not None and (self._written is None or _statuses(self._wanted) != _statuses(self._written))
 
 

@@ -58,7 +58,7 @@ class UnreachedError(HostagentError):
         super().__init__(message, "")
 
 
-class _Kept(NamedTuple):
+class _Session(NamedTuple):
     """A session that serves several requests, as long as it would be made the same again."""
 
     access: Access
@@ -129,7 +129,7 @@ class Transport:
         self._timeout_s = timeout_s
         self._credential: tuple[Exec, Identity] | None = None  # of a program, which is not run for each request
         self._worker: _Worker | None = None
-        self._kept: _Kept | None = None
+        self._kept: _Session | None = None
 
     def another(self) -> "Transport":
         """For another thread: a program that has given a credential is not run again."""
@@ -191,7 +191,7 @@ class Transport:
     def _outcome(self, call: Callable[[], _Found]) -> "_Found | UnreachedError":
         try:
             return call()
-        except Exception as error:  # whatever a library raises, the caller gets an error of ours and goes on
+        except Exception as error:  # the caller gets an error of ours for everything that a library raises
             return self._unreached(error)
 
     def _unreached(self, error: Exception) -> UnreachedError:
@@ -253,7 +253,7 @@ class Transport:
                 line.forget()
             raise
         if keeps:
-            self._kept = _Kept(access, who.cert_pem, session, line)
+            self._kept = _Session(access, who.cert_pem, session, line)
         if answer.status_code == imported().codes.unauthorized:
             self._credential = None  # the program is run again
         return session, answer

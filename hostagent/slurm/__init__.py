@@ -1,1 +1,1 @@
-"""Slurm: its clients and what hostagent writes to a node; below programs/ what slurmd runs on one."""
+"""Slurm: its clients, and the texts that hostagent writes to a node; in programs/ what slurmd runs on a node."""

@@ -1,4 +1,4 @@
-"""Slurm's own clients, ``scontrol`` and ``sinfo``: each command within 5 seconds if nothing else is asked, and none left behind."""
+"""Runs Slurm's own clients, ``scontrol`` and ``sinfo``: each command within 5 seconds by default, and ended with its children."""
 
 import contextlib
 import math
@@ -17,7 +17,7 @@ _SCONTROL = "scontrol"
 #: Seconds of one command: without a controller it tries for ten.
 COMMAND_S = 5.0
 _FOLDERS = ("/usr/bin", "/usr/local/bin", "/opt/slurm/bin", "/usr/local/slurm/bin")
-#: Times in UTC, so that they can be compared; no language, no settings of whoever calls.
+#: Times in UTC, so that they can be compared; no language, no settings of the caller.
 _ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TZ": "UTC0", "LC_ALL": "C"}
 _SAID = 300
 _SIGNALS = frozenset({signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGALRM})
@@ -134,7 +134,7 @@ def _started(command: tuple[str, ...], environment: Mapping[str, str]) -> "Itera
 
 
 def is_caller(owner: str) -> bool:
-    """Whether a node's owner is the user who calls us: a name, a number, or both as in root(0)."""
+    """Whether a node's owner is the calling user: a name, a number, or both as in root(0)."""
     name, _, number = owner.rstrip(")").partition("(")
     uid = os.getuid()
     try:
@@ -150,6 +150,6 @@ def shown(update: Mapping[str, str]) -> str:
 
 
 def last_line(answer: Answer) -> str:
-    """What a program said last."""
+    """The last line of a program's output."""
     lines = [line.strip() for line in (*answer.out.split("\n"), *answer.err.split("\n")) if line.strip()]
     return visible(lines[-1])[:_SAID] if lines else f"exit {answer.status}"

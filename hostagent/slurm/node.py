@@ -134,15 +134,15 @@ def _node(record: str) -> Node:
         partitions=tuple(get("Partitions", "").split(",")) if get("Partitions") else (),
         gres_used=get("GresUsed"),
         booted_at=seconds_of(get("BootTime", "")),
-        free_cpus=left(_number(get("CPUEfctv", get("CPUTot"))), _number(get("CPUAlloc"))),
-        free_memory=left(left(memory, used), _number(get("MemSpecLimit", "0"))),
+        free_cpus=unused(_number(get("CPUEfctv", get("CPUTot"))), _number(get("CPUAlloc"))),
+        free_memory=unused(unused(memory, used), _number(get("MemSpecLimit", "0"))),
         used_memory=used,
         owner="" if get("Owner", "N/A") == "N/A" else get("Owner", ""),
     )
 
 
-def left(whole: int | None, used: int | None) -> int | None:
-    """What is left; None where one of both is not known."""
+def unused(whole: int | None, used: int | None) -> int | None:
+    """The unused part; None where one of both is not known."""
     return None if whole is None or used is None else whole - used
 
 
@@ -167,7 +167,7 @@ def states_of(text: str) -> frozenset[str]:
 def _reason(tail: str) -> tuple[str, str, float, str]:
     """Text, author, time, and what follows. The stamp is the first one that a field or the end follows: were it a later one, a comment
     with brackets would count as part of the reason, and as no comment. A reason of slurm.conf has no stamp, and nothing shows where it
-    ends: all of it stands for the comment and for Extra, too.
+    ends: all of it counts as the comment and as Extra, too.
     """
     head = " Reason="
     if not tail.startswith(head):

@@ -72,7 +72,7 @@ def extra_text(*, is_placeable: bool, is_multi: bool, fabric_class: str, coverag
 
 
 def our_extra(extra: str) -> Mapping[str, Any] | None:
-    """What hostagent has written to Extra; None where it holds anything else, also next to that.
+    """The text of hostagent in Extra; None where it holds anything else, also next to that.
 
     >>> our_extra('{"hostagent":1}'), our_extra('{"hostagent":1,"rack":7}'), our_extra("rack 7"), our_extra("")
     ({'hostagent': 1}, None, None, None)

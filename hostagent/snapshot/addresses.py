@@ -14,7 +14,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
 from hostagent.snapshot import identities as found
 
-#: IANA's special-purpose address registries: in them what an address means is said by its first bits. Each octet by octet, and its bits.
+#: IANA's special-purpose address registries: in them the first bits of an address give its meaning. Each octet by octet, and its bits.
 _RANGES4 = (
     (b"\0", 8), (b"\x7f", 8), (b"\xa9\xfe", 16), (b"\xe0", 4),  # this network, loopback, link-local, multicast, and so what is above it
     (b"\x0a", 8), (b"\xac\x10", 12), (b"\xc0\xa8", 16), (b"\x64\x40", 10),  # private, and shared by customers of one provider
@@ -108,12 +108,12 @@ class AddressMap:
 
 
 def _mask(octet: int, places: int) -> int:
-    """The bits of an octet that are turned: of each the place in the tree is said by those before it."""
+    """The bits of an octet that are flipped: those before each give its place in the tree."""
     return sum(0x80 >> depth for depth in range(8) if places >> (1 << depth | octet >> (8 - depth)) & 1)
 
 
 def _network(octets: bytes, other: bytes, length: int) -> bytes:
-    """`other`, as the address of a network where `octets` is that of one whose prefix has `length` bits. One of two hosts has none."""
+    """`other`, as the address of a network where `octets` is that of one with a prefix of `length` bits. One of two hosts has none."""
     size = 8 * len(octets)
     if not 0 <= length < size - 1:
         return other
@@ -161,7 +161,7 @@ class Spellings:
         return other.exploded if len(seen[0]) == len(address.exploded) else str(other)
 
     def hardware(self, seen: "re.Match[str]") -> str:
-        """Of an Ethernet address or a GUID the digits, and between them what stands there."""
+        """Of an Ethernet address or a GUID the digits, with the separators between them."""
         digits = "".join(char for char in seen[0].removeprefix("0x") if char not in ":-.")
         other = iter(self._map.hardware(bytes.fromhex(digits)).hex())
         start = "0x" if seen[0].startswith("0x") else ""
@@ -205,6 +205,6 @@ def _swapped(octets: bytes) -> bytes:
 
 
 def _bits(seen: "re.Match[str]") -> int:
-    """The length of the prefix that stands behind an address, 128 where none does."""
+    """The length of the prefix behind an address, 128 where there is none."""
     behind = found.BITS.match(seen.string, seen.end())
     return int(behind[1]) if behind else 128

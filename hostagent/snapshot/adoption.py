@@ -24,9 +24,9 @@ def expectation(report: Report) -> dict[str, Any]:
     for one in report.findings:
         if one.outcome in by_outcome:
             by_outcome[one.outcome].add(one.id)
-    told = {one.id for one in report.findings if one.outcome == "unknown" and one.code != "unread-not-recorded"}
-    not_recorded = by_outcome["unknown"] - told
-    by_outcome["unknown"] = told
+    unread = {one.id for one in report.findings if one.outcome == "unknown" and one.code != "unread-not-recorded"}
+    not_recorded = by_outcome["unknown"] - unread
+    by_outcome["unknown"] = unread
     return {
         "profile": report.profile.name,
         "single_node": report.verdict.single_node,

@@ -1,4 +1,4 @@
-"""What a person should know of a snapshot before it is given away: the kinds of things that it holds."""
+"""Lists the kinds of data in a snapshot, for a review before it is passed on."""
 
 from hostagent.host.recording import Tape
 

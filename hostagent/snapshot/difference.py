@@ -1,4 +1,4 @@
-"""What two snapshots answer otherwise, and what one holds, as a person reads it."""
+"""Compares the answers of two snapshots, and prints those of one, for people."""
 
 import difflib
 import json
@@ -10,7 +10,7 @@ from hostagent.core.escape import visible
 from hostagent.engine.report.times import moment
 from hostagent.host.recording import Tape
 
-#: Lines of an answer that are compared one by one: what takes longer than a person waits for, nobody reads either.
+#: Lines of an answer that are compared one by one: more would take too long, and is not read either.
 _MOST_LINES = 20_000
 
 

@@ -3,7 +3,7 @@
 A name is a path of keys, ``a/*/b``; lists of tables are passed through, ``*`` is any key. ``a/b`` keeps the text there, ``a/b#`` the number
 or truth value, ``a/b[]`` the texts of the list, ``a/b**`` all that is there; ``a/b~`` the shape alone: tables, types, and which texts and
 numbers are equal. ``a/b=x`` keeps texts that begin with ``x``;
-``a/b=`` of texts what stands before their ``=``; ``a/*!`` the shape
+``a/b=`` of texts the part before their ``=``; ``a/*!`` the shape
 under another name. Of what is something else than its name says the
 shape stays. A text that is no document is scrambled: what is wrong with it, and where, stays.
 """
@@ -165,7 +165,7 @@ def yaml_document(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
 
 
 def _dumped(document: Any) -> bytes:
-    """A date is no JSON, and no text either: a list stands for it."""
+    """A date is neither JSON nor a text: a list takes its place."""
     return f"{json.dumps(document, ensure_ascii=False, default=lambda _: [])}\n".encode("utf-8", "surrogateescape")
 
 
@@ -192,7 +192,7 @@ def toml(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
 
 
 def _tables(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
-    """Values before tables: what stands behind a heading belongs to it."""
+    """Values before tables: all that follows a heading belongs to it."""
     values = {key: value for key, value in table.items() if not isinstance(value, dict)}
     if path and (values or not table):
         yield f"\n[{'.'.join(map(_toml_key, path))}]\n"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from hostagent.core.answers import ARGUMENT_BYTES
 from hostagent.snapshot.documents import DURATION
 
-#: A flag's own name, or what a variable is called.
+#: The name of a flag or of a variable.
 _FLAG = re.compile(r"--[A-Za-z][\w.-]{0,80}|-[A-Za-z]")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w{0,80}=)(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{[A-Za-z_]\w{0,80}\}|[A-Za-z_]\w{0,80})")

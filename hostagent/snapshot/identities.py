@@ -1,4 +1,4 @@
-"""What names a machine, a device, an address or a person, in all its spellings: patterns, and what is kept of each.
+"""Patterns of names of machines, devices, addresses and persons, in all spellings, with what is kept of each.
 
 Sources: IEEE 802 (Ethernet addresses, also as Cisco and PXE write them), InfiniBand's GUIDs and sysfs, RFC 4291, SMBIOS, names of
 NVMe and SCSI devices.
@@ -34,7 +34,7 @@ GUID = re.compile(
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"  # no leading zero: 580.159.03.1 and 90.04.96.00.A1 are versions
 IPV4 = re.compile(rf"(?<![\d.])(?!0\.|127\.|255\.)(?:{_OCTET}\.){{3}}{_OCTET}(?!\d|\.\d)")
 IPV6 = re.compile(rf"(?<![\w:])(?=[\da-fA-F:]*:[\da-fA-F]*:){_HEX}{{0,4}}(?::{_HEX}{{0,4}}){{2,8}}(?![\w:]|\.\d)")
-#: A GUID in octets could be an address: nobody writes one like that.
+#: A GUID in octets could be an address: no program writes one like that.
 OCTETS = re.compile(rf"{_HEX}{{2}}(?::{_HEX}{{2}}){{7}}")
 #: How many bits of the address in front of it are its network's; in fib_trie on the next line.
 BITS = re.compile(r"(?:\n {1,99})?/(\d{1,3})(?![\d.])")
@@ -55,7 +55,7 @@ DEVICE = re.compile(
     r"|i-[0-9a-f]{8,17}|(?:vol|eni|subnet|vpc|sg|ami)-[0-9a-f]{8,17}|arn:aws[\w-]{0,10}:[^\s\"']{1,200}"
     r"|(?:nvme|ata|scsi|virtio|usb|dm-uuid|md-uuid)-[A-Za-z][\w.:-]*_[\w.:-]{6,}|(?<==)(?:[0-9A-F]{4}-[0-9A-F]{4}|[0-9a-f]{8}-0\d))(?![\w-])"
 )
-#: Not after a slash (what stays of a URL), not the names of systemd's units. The maker of a package is no person: who made it stays.
+#: Not after a slash (what stays of a URL), not the names of systemd's units. The maker of a package is no person, and stays.
 EMAIL = re.compile(
     r"(?m)^(?P<publisher>(?:Maintainer|Original-Maintainer|Packager|Vendor|author):[^\n]*)"
     r"|(?<![\w.+/@-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}"

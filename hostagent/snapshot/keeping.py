@@ -1,7 +1,7 @@
-"""A tape keeps what readers used, and nothing else: each answer is filtered by its kind, by the names that readers said they read.
+"""Filters a tape to what readers used: each answer by its kind and by the names that readers declare.
 
-Who reads an answer says so (`hostagent.core.retention.Keep`): its kind, a word of `KINDS`, and names. To know what a recorded pass
-used, its answers are read once more. An answer that nobody claims is left out: a replay calls it *not-recorded*.
+A reader of an answer declares (`hostagent.core.retention.Keep`) its kind, a word of `KINDS`, and names. To know what a recorded pass
+used, its answers are read once more. An answer that no reader claims is left out: a replay calls it *not-recorded*.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from hostagent.host.source import Source
 from hostagent.snapshot import documents, flagwords, kubelets, lines, packages, rows
 from hostagent.snapshot.slurmconf import slurm_conf
 
-#: Questions whose answers this program makes itself, of numbers, names of files and words of its own.
+#: Questions with answers that this program makes itself, of numbers, names of files and words of its own.
 _OWN = frozenset(
     {
         "list",
@@ -51,7 +51,7 @@ _OWN = frozenset(
 _MOST_BYTES = 2 * MAX_BYTES
 _ERRORS, _ERROR_CHARACTERS = 20, 300
 
-#: Replaces a text whose value does not matter, equal texts by equal ones.
+#: Replaces a text with a value that does not matter, equal texts by equal ones.
 Mask = Callable[[str], str]
 _Filter = Callable[[Any, tuple[str, ...], Mask], Any]
 #: What a name is: a key (settings, keys); a pattern (matches, log, first, messages); ``Section.Key`` (unit); a key in full (apt.conf);
@@ -92,7 +92,7 @@ KINDS: Mapping[str, _Filter] = {
 }
 
 
-class _Answered(NamedTuple):
+class _RecordedAnswers(NamedTuple):
     """A backend over the answers of a pass that is over."""
 
     answers: "Mapping[Question, Answer | Unread]"
@@ -104,7 +104,7 @@ class _Answered(NamedTuple):
 
 def used(answers: "Mapping[Question, Answer | Unread]", kind: Kind) -> "dict[Question, Keep | None]":
     """What readers use of each answer; None where none of them says, or where they do not agree on its kind."""
-    source = Source(_Answered(answers, kind))
+    source = Source(_RecordedAnswers(answers, kind))
     collect(source, ALL_READERS)
     return {asked: merged(source.keeps.get(asked, ())) for asked in answers}
 
@@ -145,13 +145,13 @@ def filtered(asked: Question, answer: Answer, keep: Keep, mask: Mask) -> "Filter
 
 def _of_program(answer: Answer, stdout: Callable[[bytes], bytes]) -> dict[str, Any]:
     """Of what a program says on standard error only errors are read."""
-    said = cast("dict[str, Any]", answer)
-    text = said["stdout"]
+    program_output = cast("dict[str, Any]", answer)
+    text = program_output["stdout"]
     left = stdout(text.encode("utf-8", "surrogateescape")).decode("utf-8", "replace")
-    lines_of = said["stderr"].strip()[:_ERROR_CHARACTERS].splitlines() if said["exit_code"] else []
-    errors = [line[:_ERROR_CHARACTERS] for line in said["stderr"].splitlines() if line.startswith("error:")][:_ERRORS]
+    lines_of = program_output["stderr"].strip()[:_ERROR_CHARACTERS].splitlines() if program_output["exit_code"] else []
+    errors = [line[:_ERROR_CHARACTERS] for line in program_output["stderr"].splitlines() if line.startswith("error:")][:_ERRORS]
     return {
-        "exit_code": said["exit_code"],
+        "exit_code": program_output["exit_code"],
         "stdout": left or ("-\n" if text.strip() else ""),  # nothing of use is not nothing
         "stderr": "\n".join(dict.fromkeys([*lines_of, *errors])),
     }

@@ -18,7 +18,7 @@ _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,20}(?:Z|[-+][0-9:]{4,6
 
 
 def kubelet_document(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
-    r"""Names are fields of the first level, whose values stay as a whole.
+    r"""Names are fields of the first level; their values stay as a whole.
 
     >>> kubelet_document(b"kind: X\nstaticPodURL: http://a\nport: 1\n", ("kind",), lambda text: "0a1b")
     b'{"kind":"X","staticPodURL":"~0a1b","port":1}'

@@ -84,7 +84,7 @@ def beginnings(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
 
 
 def rows(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
-    """Lines whose first column, up to a tab, is a name; as packages list paths, with /usr before them or not."""
+    """Lines with a name as first column, up to a tab; as packages list paths, with /usr before them or not."""
     wanted = {name.removeprefix("/usr") for name in names}
     return _joined(line for line in _text(data).splitlines() if line.partition("\t")[0].removeprefix("/usr") in wanted)
 

@@ -26,24 +26,24 @@ def apt_conf(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     >>> apt_conf(b'Acquire { http::Proxy "http://u:p@h"; }; A::B { "x"; "y"; }; #clear A;', ("a::b",), str)
     b'A::B:: "x";\nA::B:: "y";\n#clear A;\n'
     """
-    return _lines(line for scope, said in statements(data.decode("utf-8", "replace")) for line in _setting(scope, said, names))
+    return _lines(line for scope, statement in statements(data.decode("utf-8", "replace")) for line in _setting(scope, statement, names))
 
 
-def _setting(scope: "list[str]", said: "list[str]", names: tuple[str, ...]) -> Iterator[str]:
-    if said[0] == "#clear":
-        gone = "::".join([*scope, *said[1:2]]).rstrip(":")
+def _setting(scope: "list[str]", statement: "list[str]", names: tuple[str, ...]) -> Iterator[str]:
+    if statement[0] == "#clear":
+        gone = "::".join([*scope, *statement[1:2]]).rstrip(":")
         if any(name == gone.lower() or name.startswith(f"{gone.lower()}::") for name in names):
             yield f"#clear {gone};"
         return
-    is_item = said[0].startswith('"') or said[0] == "::"
-    name = "::".join(scope if is_item else [*scope, said[0]])
-    if name.lower().rstrip(":") in names and (is_item or len(said) > 1):
-        value = said[-1].strip('"')
+    is_item = statement[0].startswith('"') or statement[0] == "::"
+    name = "::".join(scope if is_item else [*scope, statement[0]])
+    if name.lower().rstrip(":") in names and (is_item or len(statement) > 1):
+        value = statement[-1].strip('"')
         yield f'{name.rstrip(":")}{"::" if is_item or name.endswith("::") else ""} "{value}";'
 
 
 def sources_list(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
-    """NVIDIA's sources alone, without who logs in there."""
+    """NVIDIA's sources alone, without credentials."""
     return _lines(_one_line(one) for one in parse_sources_list(data.decode("utf-8", "replace"), ""))
 
 
@@ -65,12 +65,12 @@ def _stanza(one: AptSource) -> str:
 
 
 def repositories(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
-    """Those of dnf, zypper and tdnf without who logs in there; of others than NVIDIA's the host alone. Raises ``ValueError``."""
+    """Those of dnf, zypper and tdnf without credentials; of others than NVIDIA's the host alone. Raises ``ValueError``."""
     return _lines(to_ini(parse_repositories(data.decode("utf-8", "replace"), "")))
 
 
 def stanzas(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
-    r"""The named fields of each stanza; with ``NAME=…`` only of those whose field begins with that.
+    r"""The named fields of each stanza; with ``NAME=…`` only of those where the field begins with that.
 
     >>> stanzas(b"Package: a\nPin: version 1\nExplanation: x\n\nPackage: b\nPin: origin y\n", ("package", "pin=version "), str)
     b'package: a\npin: version 1\n\n'

@@ -1,4 +1,4 @@
-"""A tape of a job names nobody in paths, redacted or not: its settings and its libraries may lie in a person's directories."""
+"""Removes names of users from paths of a job's tape, redacted or not: its settings and libraries may lie in a user's directories."""
 
 # A user's name that is also a directory below /usr, /etc, /lib, /bin, /sbin, /boot, /dev, /proc or /sys stays there, that of a
 # service's account (nvidia, slurm) everywhere. Redaction goes by the variable: NCCL_IB_PKEY=3 is no key, a host's name in

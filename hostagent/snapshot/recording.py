@@ -40,7 +40,7 @@ def save(reading: Reading, key: bytes, deadline: Deadline, *, redact: bool = Tru
 
 
 def record(reading: Reading, key: bytes, *, redact: bool = True) -> Tape:
-    """Everything that the pass asked the host, with what was used of the answers; redacted under `key` unless told otherwise."""
+    """Everything that the pass asked the host, with what was used of the answers; redacted under `key` by default."""
     kind = reading.collect().facts.kind
     return _tape(reading.answers, kind, key, redact=redact)
 

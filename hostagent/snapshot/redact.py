@@ -42,7 +42,7 @@ _ADDRESSES = frozenset({"NCCL_COMM_ID", "NCCL_RAS_ADDR"})
 _HOST = re.compile(r"(?!localhost\b|host-[0-9a-f]{6}\b)([A-Za-z0-9][A-Za-z0-9.-]{0,252})(:\d{1,5})?")
 #: What this program has called something.
 _CALLED = re.compile(r"(?:user|serial|device|program|ip)-[0-9a-f]{6}")
-#: Programs whose names tell nothing of anybody.
+#: Programs with names that identify no user.
 _DAEMONS = frozenset(daemons.processes())
 
 
@@ -184,9 +184,9 @@ class Redactor:
         return name if _CALLED.fullmatch(name) else f"program-{self._digest(name)[:6]}"
 
     def _serial(self, answer: Any) -> Any:
-        """A serial number is any text: only its question tells what it is."""
-        said = answer.get("json") if isinstance(answer, dict) else None
-        return {"json": f"serial-{self._digest(said)[:6]}"} if isinstance(said, str) else self._answer(answer)
+        """A serial number is any text: only its question identifies it."""
+        serial = answer.get("json") if isinstance(answer, dict) else None
+        return {"json": f"serial-{self._digest(serial)[:6]}"} if isinstance(serial, str) else self._answer(answer)
 
     def _answer(self, value: Any) -> Any:
         """Of the names that an answer kept those of the host are paths: what readers call things is no secret."""
@@ -237,7 +237,7 @@ def redacted(answers: Mapping[str, Any], key: bytes) -> dict[str, Any]:
 
 
 def _arguments(argv: Any) -> Any:
-    """A flag and its value are two strings: only the list tells."""
+    """A flag and its value are two strings: only the list shows that."""
     return without_secret_arguments([str(one) for one in argv]) if isinstance(argv, list) else argv
 
 

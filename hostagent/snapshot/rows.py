@@ -15,7 +15,7 @@ def keys(answer: Any, names: tuple[str, ...], mask: Mask) -> Any:
 
 
 def arguments(answer: Any, names: tuple[str, ...], mask: Mask) -> Any:
-    """Processes, of whose command line the named flags stay.
+    """Processes with only the named flags of their command lines.
 
     They are followed by a path or a socket's, by any word (``FLAG#``) or by none (``FLAG!``). Of a process called NAME (``NAME*``) all
     words, as `hostagent.snapshot.flagwords` keeps them.
@@ -49,7 +49,7 @@ def _flags(argv: Any, names: tuple[str, ...]) -> "list[str]":
 
 
 def paths(answer: Any, names: tuple[str, ...], mask: Mask) -> Any:
-    """Rows whose path is a name; /var/run is /run."""
+    """Rows with a path that is a name; /var/run is /run."""
     wanted = {_run_path(name) for name in names}
     return [row for row in answer if _run_path(str(row.get("path", ""))) in wanted]
 

@@ -1,4 +1,4 @@
-"""Of slurm.conf and gres.conf what readers name: passwords stand in the same files, and so do the names of all nodes."""
+"""Filters of slurm.conf and gres.conf: the same files have passwords and the names of all nodes."""
 
 import re
 from collections.abc import Callable

@@ -143,7 +143,7 @@ def killed(target):
     """A run's worker that is killed while a program of it works; the number of that program, which goes on."""
     told, tells = os.pipe()
 
-    def work(place, variables, speaker):
+    def work(place, variables, reporter):
         program = subprocess.Popen([SLEEP, "60"], env=variables, stdout=subprocess.PIPE)
         os.write(tells, f"{program.pid}\n".encode())
         os.kill(os.getpid(), signal.SIGKILL)
@@ -168,7 +168,7 @@ def test_what_a_killed_run_really_left_at_work_is_waited_for(target):
 
 
 def test_the_token_is_in_the_run_for_root_alone_and_goes_once_nothing_is_at_work(target):
-    from hostagent.install.ansible import Played
+    from hostagent.install.ansible import PlayResult
     from hostagent.install.runs import TOKEN
 
     run, told = runs.newest(target), []
@@ -177,11 +177,11 @@ def test_the_token_is_in_the_run_for_root_alone_and_goes_once_nothing_is_at_work
     file = os.lstat(f"{run.path}/{TOKEN}")
     assert (stat.filemode(file.st_mode), file.st_uid, len(run.token)) == ("-rw-------", 0, 32)
 
-    def work(place, variables, speaker):
-        speaker.log(" ".join(variables))
-        speaker.tell({"event": "ok", "step": "a", "number": 0, "seconds": 0, "rc": 0, "own": variables[VARIABLE] == run.token})
-        speaker.tell({"event": "start", "token": run.token})
-        return Played("successful", None)
+    def work(place, variables, reporter):
+        reporter.log(" ".join(variables))
+        reporter.report({"event": "ok", "step": "a", "number": 0, "seconds": 0, "rc": 0, "own": variables[VARIABLE] == run.token})
+        reporter.report({"event": "start", "token": run.token})
+        return PlayResult("successful", None)
 
     lock = take(target, 5, make=True)
     assert Worker(target, run, lock).carry_out(work, told.append).status == "successful"

@@ -9,11 +9,11 @@ import pytest
 from hostagent.core.errors import HostagentError
 from hostagent.engine.target import Evidence
 from hostagent.install import runs, state
-from hostagent.install.history import remembered as told
+from hostagent.install.history import summary_of
 from hostagent.install.leftovers import clear_half_written
 from hostagent.install.remembered import state_of, unfinished
 from hostagent.install.restoring import put_back
-from hostagent.install.rollback import Rollback, decided
+from hostagent.install.rollback import Rollback, plan_rollback
 from hostagent.install.target import Target
 from tests.plan_hosts import made_view
 
@@ -142,7 +142,7 @@ def test_no_forged_plan_is_undone_and_nothing_beside_its_files_is_removed(name, 
     run.save("plan.json", PLANS[name])
     refused(target, r"plan\.json cannot be used")
     clear_half_written(target, run)
-    assert told(run).changes == "its plan cannot be read"
+    assert summary_of(run).changes == "its plan cannot be read"
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -186,7 +186,7 @@ def test_a_forged_line_of_the_journal_ends_nothing(image):
     for at in ("x", None, [1], 10**400, -1, float("inf"), True):
         with open(f"{run.path}/journal.jsonl", "w", encoding="utf-8") as stream:
             stream.write(json.dumps({"event": "begin", "at": at}) + "\n")
-        assert told(run).began == 0.0
+        assert summary_of(run).began == 0.0
         clear_half_written(*image)
 
 
@@ -196,7 +196,7 @@ def test_a_journal_or_a_token_that_is_none_is_empty(name, image):
     for file in ("journal.jsonl", runs.TOKEN):
         with open(f"{run.path}/{file}", "wb") as stream:
             stream.write(TEXTS[name])
-    assert (run.journal(), run.token, runs.to_undo(target).state, told(run).ended) == ((), "", "begun", "did not end")
+    assert (run.journal(), run.token, runs.to_undo(target).state, summary_of(run).ended) == ((), "", "begun", "did not end")
     clear_half_written(target, run)
     run.note("end", outcome="done")
     assert [one["event"] for one in run.journal()] == ["end"]
@@ -257,7 +257,7 @@ def test_a_run_whose_packages_were_not_read_at_its_end_is_taken_back(image):
     run.save("after.json", {"packages": None, "files": {}})
     run.note("end", outcome="failed")
     assert state_of(run, "after.json")["packages"] is None
-    assert decided(target, run, made_view("debian12")).packages.is_empty
+    assert plan_rollback(target, run, made_view("debian12")).packages.is_empty
 
 
 def test_what_a_run_writes_is_read_back(image):

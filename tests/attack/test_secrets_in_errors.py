@@ -19,7 +19,7 @@ import pytest
 from hostagent.core.errors import HostagentError
 from hostagent.daemon.page import Page
 from hostagent.daemon.settings import Settings
-from hostagent.daemon.shared_state import Board
+from hostagent.daemon.shared_state import SharedState
 from hostagent.domains.kubelet.read_configz import ask
 from hostagent.engine.target import Evidence
 from hostagent.host.files import Files
@@ -67,11 +67,13 @@ def told(client: PatchClient) -> str:
     """Everything that anybody may see of one write that fails."""
     reply = client.patch_node_status("n", {"status": {}})
     lines: list[str] = []
-    board = Board(180.0)
-    board.delivered("kubernetes", reply.problem, time.time(), time.monotonic())
+    shared = SharedState(180.0)
+    shared.delivered("kubernetes", reply.problem, time.time(), time.monotonic())
     Log("text", lines.append).problem(f"Kubernetes is not written to: {reply.problem}")
     Log("json", lines.append).problem(f"Kubernetes is not written to: {reply.problem}")
-    page = Page(Settings(Evidence(), "", "n", "/s"), board, tells_kubernetes=True, is_loopback=False).answer("/readyz", "verbose", "")
+    page = Page(Settings(Evidence(), "", "n", "/s"), shared, publishes_to_kubernetes=True, is_loopback=False).answer(
+        "/readyz", "verbose", ""
+    )
     assert page.status == HTTPStatus.SERVICE_UNAVAILABLE
     assert reply.problem
     return "\n".join((reply.problem, *lines, page.text))

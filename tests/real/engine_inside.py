@@ -12,8 +12,8 @@ from dataclasses import replace
 from hostagent.cli.options import prepared_for
 from hostagent.cli.plan import with_installation
 from hostagent.engine.target import Evidence
-from hostagent.install.apply import Performance, Wishes
-from hostagent.install.replan import looks_at
+from hostagent.install.apply import Apply, Wishes
+from hostagent.install.replan import replan_of
 from hostagent.install.target import Target
 from hostagent.plan.model import Asked, Choices, DriverChoice, Plan, PlanStep, Probe, Reboot, Run, ToolkitChoice, Undo, Write
 from hostagent.plan.view import view
@@ -67,8 +67,8 @@ def main(root, lock_timeout_s, *words):
         before=failing if "before" in words else (),
         after=failing if "after" in words else (),
     )
-    performance = Performance(Target(place), looks_at(place, prepared, Asked(), made), Wishes(policy), Nobody())
-    outcome = performance.perform()
+    apply = Apply(Target(place), replan_of(place, prepared, Asked(), made), Wishes(policy), Nobody())
+    outcome = apply.perform()
     sys.stdout.write(json.dumps({"word": outcome.word, "code": outcome.code, "message": outcome.message, "run": outcome.run}))
 
 

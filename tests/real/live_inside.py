@@ -10,8 +10,8 @@ from dataclasses import replace
 from hostagent.cli.options import prepared_for
 from hostagent.cli.plan import with_installation
 from hostagent.engine.target import Evidence
-from hostagent.install.apply import Performance, Wishes
-from hostagent.install.replan import looks_at
+from hostagent.install.apply import Apply, Wishes
+from hostagent.install.replan import replan_of
 from hostagent.install.target import Target
 from hostagent.plan.model import Asked, Choices, DriverChoice, Plan, PlanStep, Probe, Reboot, Run, ToolkitChoice, Undo
 from hostagent.plan.view import view
@@ -31,7 +31,7 @@ def main(seconds):
     place = Evidence(deadline_s=3)
     prepared = with_installation(prepared_for(place, ""))
     policy = replace(prepared.loaded.profile.install, lock_timeout_s=int(seconds))
-    outcome = Performance(Target(place), looks_at(place, prepared, Asked(), made), Wishes(policy), Nobody()).perform()
+    outcome = Apply(Target(place), replan_of(place, prepared, Asked(), made), Wishes(policy), Nobody()).perform()
     sys.stdout.write(f"{outcome.word}: {outcome.message}\n")
 
 

@@ -9,7 +9,7 @@ from hostagent.gate.backends.slurm import Slurm
 from hostagent.gate.emit import emit
 from hostagent.gate.emit.options import Options
 from hostagent.gate.request import Request
-from hostagent.gate.search import Asked, search
+from hostagent.gate.search import SearchOptions, search
 from hostagent.slurm.client import Client
 from tests.real.daemonrun import eventually
 from tests.real.slurmrun import NODES
@@ -48,7 +48,7 @@ class Site:
 
     def answer(self, nodes, gpus, summaries=None, **asked):
         request = Request(nodes, gpus, **asked)
-        return search(request, Slurm(Client(str(self.bin_dir), str(self.conf)), request, summaries), Asked("slurm"))
+        return search(request, Slurm(Client(str(self.bin_dir), str(self.conf)), request, summaries), SearchOptions("slurm"))
 
     def submit(self, answer, *options):
         """The emitted lines of an answer; of a refusal the same lines without names, but with those that the request names."""

@@ -32,7 +32,7 @@ place = Evidence(host_root=sys.argv[1])
 prepared, stuck, cache = prepared_for(place, ""), Stuck(), ResultCache()
 for _ in range(int(sys.argv[2])):
     done = passes.run(place, prepared, "n", Between({}, lambda facts, now: facts, stuck, cache))
-    left = stuck.left()
+    left = stuck.alive()
     print(round(done.took_s, 2), len(left.questions) + len(left.lanes), done.report.verdict.single_node, flush=True)
 """
 

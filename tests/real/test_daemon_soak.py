@@ -19,7 +19,7 @@ PASSES, SETTLED = 100, 10
 #: The processor time of a pass, as a multiple of the floor's in the same minutes: 2.9 as measured. ``make bench`` measures it in per cent of a core.
 PSS_MIB, CPU_RATIO = 56, 4.0
 FLOOR = [sys.executable, "-c", "import click"]
-#: The loop and its teller as they are, but for the time between two passes: the loop waits for a word instead.
+#: The loop and its publisher as they are, but for the time between two passes: the loop waits for a word instead.
 LOOP = """
 import sys, time
 from hostagent.cli.daemon import Reload, _load
@@ -29,7 +29,7 @@ from hostagent.daemon.loop import Loop
 from hostagent.daemon.notify import Notify
 from hostagent.daemon.settings import Settings
 from hostagent.daemon.publisher import serve
-from hostagent.daemon.publisher_process import Teller
+from hostagent.daemon.publisher_process import PublisherProcess
 from hostagent.http.listening import listening
 from hostagent.engine.target import Evidence
 
@@ -46,14 +46,14 @@ place = Evidence(host_root=sys.argv[1])
 settings = Settings(place, "", "n", sys.argv[2], listen=sys.argv[3], kubernetes="off", textfile=sys.argv[2] + "/hostagent.prom")
 http = listening(settings.listen, "", "")
 log, reload = Log("text", lambda line: print(line, file=sys.stderr)), Reload()
-teller = Teller(lambda line: serve(line, settings, None, log, http), (http.line.fileno(),))
+publisher = PublisherProcess(lambda line: serve(line, settings, None, log, http), (http.line.fileno(),))
 try:
-    teller.look(time.monotonic())
-    loop = Loop(settings, lambda before: _load(settings, before, reload, log), teller, log)
+    publisher.look(time.monotonic())
+    loop = Loop(settings, lambda before: _load(settings, before, reload, log), publisher, log)
     loop.begin()
     loop.forever(OnWord(place, 60), Notify(""))
 finally:
-    teller.close(5)
+    publisher.close(5)
 """
 
 
@@ -103,7 +103,7 @@ def test_a_hundred_passes_execute_nothing_and_leave_nothing(tmp_path):
     assert (executed.programs, executed.problem) == ([], "")
     assert executed.forks >= PASSES - SETTLED, "each pass forks"
     early, late = ([one.descriptors for one in some] for some in (found[:20], found[-20:]))
-    assert min(early) == min(late), "but for what the teller writes at that moment"
+    assert min(early) == min(late), "but for what the publisher writes at that moment"
     assert statistics.median(pss) <= PSS_MIB
     assert ratio <= CPU_RATIO, f"found {ratio:.2f} times the processor time of {FLOOR[-1]!r}"
     grown = statistics.median(pss[-20:]) - statistics.median(pss[:20])

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.daemon.build_message import Run, first_said, first_words, said
+from hostagent.daemon.build_message import Run, first_message, first_words, pass_message
 from hostagent.daemon.build_message import metrics as of_report
 from hostagent.daemon.debounce import first
 from hostagent.daemon.history import FRESH
 from hostagent.daemon.metrics import metrics
-from hostagent.daemon.processes import used
-from hostagent.daemon.shared_state import Board
+from hostagent.daemon.processes import usage
+from hostagent.daemon.shared_state import SharedState
 from hostagent.daemon.staleness import made_stale
 from hostagent.engine.report import HostIdentity
 from hostagent.outputs import render
@@ -79,19 +79,20 @@ DELIVERIES = {
 
 @pytest.mark.parametrize("deliveries", DELIVERIES)
 def test_promtool_finds_nothing_to_say_about_what_the_daemon_adds(deliveries):
-    board = Board(150.0)
+    shared = SharedState(150.0)
     for sink, (succeeded, failed) in DELIVERIES[deliveries].items():
         for problem in [*[""] * succeeded, *["no route\n" + HOSTILE] * failed]:
-            board.delivered(sink, problem, 1764000000.25, 1.0)
+            shared.delivered(sink, problem, 1764000000.25, 1.0)
     told = first("boot", 1764000000.0)
     after = Run("", 1.0, 0.75, "kernel-log", {"start": 1, "kernel-log": 2}, {"Ready": 3, "FabricReady": 1})
-    sayings = [None, first_said("n", told)]
-    sayings += [
-        said(first_words(told), one, {}, "", after._replace(metrics=of_report(one, FRESH.history))) for one in map(report_of, REPORTS)
+    messages = [None, first_message("n", told)]
+    messages += [
+        pass_message(first_words(told), one, {}, "", after._replace(metrics=of_report(one, FRESH.history)))
+        for one in map(report_of, REPORTS)
     ]
-    sayings += [made_stale(one, 1764000000.0) for one in sayings if one]
-    for one in sayings:
-        text = metrics(one, board.deliveries(), used())
+    messages += [made_stale(one, 1764000000.0) for one in messages if one]
+    for one in messages:
+        text = metrics(one, shared.deliveries(), usage())
         assert promtool(text) == (0, "")
         assert ("hostagent_pass_duration_seconds 0.75\n" in text) == (one is not None and one.has_pass)
         rows = [line for line in text.splitlines() if line.startswith("hostagent_deliveries_total{")]

@@ -44,7 +44,7 @@ def ask(place: Path, laid, *questions: Question, timeout_s: int = 5) -> Offers:
     try:
         offers = Offers(asked=True)
         for one in questions:  # in rounds, as a plan asks them
-            offers = session.answered(offers, laid, (one,))
+            offers = session.answer(offers, laid, (one,))
         return offers
     finally:
         session.close()

@@ -65,7 +65,7 @@ def installed(root: Path) -> set[str]:
 def ask(root: Path, program: str, laid, *questions: Question) -> Offers:
     session = Session(Host(str(root), "image", program, 5))
     try:
-        return session.answered(Offers(asked=True), laid, questions)
+        return session.answer(Offers(asked=True), laid, questions)
     finally:
         session.close()
 

@@ -17,14 +17,14 @@ SHIM = "skills/tao-setup-nvidia-gpu-host/scripts/setup-nvidia-gpu-host.sh"
 #: One operation by Ansible, as a part of a plan is carried out.
 PLAYS = """
 import json, os, sys
-from hostagent.install import player
+from hostagent.install import ansible
 place = sys.argv[1]
 with open(f"{place}-source", "w") as stream:
     stream.write("written")
 write = {"write": {"path": "/x", "at": f"{place}-target", "source": f"{place}-source", "mode": 0o640}}
 run = {"run": {"argv": ["true"], "enter": [], "timeout_s": 10}}
 job = {"resolved": True, "refusals": [], "steps": [{"id": "x", "part": "runtime", "state": "to-do", "do": [write, run]}]}
-print(player.play(place, job, player.environment({}), lambda _: None, lambda _: None))
+print(ansible.play(place, job, ansible.environment({}), lambda _: None, lambda _: None))
 """
 
 

@@ -1,1 +1,1 @@
-"""Where candidates come from: files of reports. Those that ask a cluster are to come."""
+"""Backends of the gate: candidates from files of reports, Kubernetes and Slurm."""

@@ -1,4 +1,4 @@
-"""Reports in files: every ``*.json`` of a directory, read one after the other. A file that is no report is a warning and nothing else."""
+"""Reports in files: every ``*.json`` of a directory, read one by one. A file that is no report only adds a warning."""
 
 import errno
 import json
@@ -109,7 +109,7 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_report(document: dict[str, Any]) -> dict[str, Any]:
-    """Made anew from facts and verdict: what a report says of its class itself is not read."""
+    """Computed again from facts and verdict: the class in the report is not read."""
     from hostagent.core.unread import UnreadError
     from hostagent.engine.report.node_summary import summary_of_report
 
@@ -128,5 +128,5 @@ def _of_report(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _value(found: Any) -> str:
-    """What stands there, short."""
+    """The value found there, shortened."""
     return repr(found)[:40] if isinstance(found, str | int | float | None) else "of another type"

@@ -1,4 +1,4 @@
-"""A Node of Kubernetes as a candidate: the agent's summary on it, the worst of what the cluster says of it, and what keeps pods away."""
+"""A Node of Kubernetes as a candidate: the agent's summary, the worst verdict of the cluster, and what keeps pods away."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -32,7 +32,7 @@ _LONGEST = 300
 
 
 class Node(NamedTuple):
-    """A candidate, and what of it pods may have: GPUs, and places of pods."""
+    """A candidate, with its allocatable GPUs and pods."""
 
     candidate: Candidate
     gpus: int
@@ -112,7 +112,7 @@ class Reader:
         return found
 
     def _of_agent(self, one: Candidate, item: _Item, headline: str) -> Iterator[Reason]:
-        """Its time, the worst of what summary, conditions and labels say, and its boot."""
+        """Its time, the worst verdict of summary, conditions and labels, and its boot."""
         one.clock, one.observed_at, one.valid_until = "heartbeat", None, None
         if (beat := _beat(text(item.annotations, f"{self._prefix}/{_HEARTBEAT}"))) is not None:
             one.observed_at, one.valid_until = beat, beat + HEARTBEAT_S
@@ -127,25 +127,25 @@ class Reader:
     def _worst(self, item: _Item, condition: str, label: str, summary: "tuple[str | Unread, str]") -> "tuple[str | Unread, str]":
         """Verdict, and why it is no good one: of the worst the condition's message, else the summary's headline."""
         kind, key = f"{self._prefix}/{condition}", f"{self._prefix}/{label}"
-        said: list[tuple[str | Unread, str]] = [
+        verdicts: list[tuple[str | Unread, str]] = [
             (_BY_STATUS.get(text(one, "status"), "unknown"), text(one, "message") or f"the condition {kind} is {text(one, 'status')}")
             for one in rows(item.status, "conditions")
             if one.get("type") == kind
         ] or [("unknown", f"it has no condition {kind}")]
-        said.append(summary)
+        verdicts.append(summary)
         if key in item.labels:
             value = text(item.labels, key)
-            said.append((_BY_LABEL.get(value, "unknown"), f"the label {key} is {shown(value)}"))
-        verdict, why = max(said, key=lambda each: badness(each[0]))
+            verdicts.append((_BY_LABEL.get(value, "unknown"), f"the label {key} is {shown(value)}"))
+        verdict, why = max(verdicts, key=lambda each: badness(each[0]))
         return verdict, visible(why[:_LONGEST]) if badness(verdict) > badness("degraded") else ""
 
     def _of_cluster(self, item: _Item) -> Iterator[Reason]:
-        """Why no new pod gets on it."""
+        """Why no new pod is scheduled there."""
         found = [one for one in rows(item.status, "conditions") if one.get("type") == "Ready"]
         row = next((one for one in found if one.get("status") != "True"), found[0] if found else {})
         if (status := text(row, "status")) != "True":
-            said = text(row, "message")[:_LONGEST] or f"its condition Ready is {status}"
-            message = f"Kubernetes says: {said}" if row else "it has no condition Ready"
+            detail = text(row, "message")[:_LONGEST] or f"its condition Ready is {status}"
+            message = f"Kubernetes says: {detail}" if row else "it has no condition Ready"
             yield printable_reason("NodeNotReady", message, status or "no condition", "True")
         elif item.metadata.get("deletionTimestamp"):
             yield printable_reason("NodeNotReady", "it is being deleted", "deleted", "a node that stays")

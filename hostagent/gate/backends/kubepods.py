@@ -1,4 +1,4 @@
-"""What pods take of a node: GPUs, and one place of a pod each, as the scheduler counts.
+"""Use of a node by pods: GPUs, and one place of a pod each, as the scheduler counts.
 
 Source: ``PodRequests`` of k8s.io/component-helpers/resource, the scheduler's plug-in ``NodeResourcesFit``. What a pod asks for as a whole
 is CPU, memory and huge pages alone: it never names a GPU.
@@ -25,14 +25,14 @@ def fields_of(node: str) -> str:
     return f"spec.nodeName={node},{_UNFINISHED}"
 
 
-class Taken(NamedTuple):
-    """By the unfinished pods of a node."""
+class PodUse(NamedTuple):
+    """Use by the unfinished pods of a node."""
 
     gpus: int
     pods: int
 
 
-class Counted:
+class PodSums:
     """Sums by node, of pods that come in pages; of the pods nothing else is kept."""
 
     def __init__(self) -> None:
@@ -46,12 +46,12 @@ class Counted:
                 if gpus := gpus_of(one):
                     self._gpus[node] += gpus
 
-    def of(self, node: str) -> Taken:
-        return Taken(self._gpus.get(node, 0), self._pods.get(node, 0))
+    def of(self, node: str) -> PodUse:
+        return PodUse(self._gpus.get(node, 0), self._pods.get(node, 0))
 
 
 def gpus_of(pod: Mapping[str, Any]) -> int:
-    """That the pod holds from its start to its end: its init containers run one after the other, its sidecars with all that follow."""
+    """GPUs that the pod holds from start to end: init containers run one after the other, sidecars with all that follow."""
     spec = part(pod, "spec")
     containers = (*_containers(spec, "initContainers"), *_containers(spec, "containers"))
     overhead = _amount(part(spec, "overhead"))

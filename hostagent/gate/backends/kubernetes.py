@@ -1,4 +1,4 @@
-"""Nodes of a Kubernetes cluster, in pages: those that may serve first, those that explain a refusal last."""
+"""Reads the nodes of a Kubernetes cluster in pages: those that may serve first, those that explain a refusal last."""
 
 # Heartbeats are compared with the Date of the API server's answer: the clock of a submitter's laptop counts for nothing.
 # Selectors order the reading; nodes without the labels are read before a refusal.
@@ -14,7 +14,7 @@ from hostagent.core.errors import HostagentError
 from hostagent.core.text import counted
 from hostagent.gate.answer import Reason
 from hostagent.gate.backends.kubenodes import Node, Reader
-from hostagent.gate.backends.kubepods import BOUND, Counted, Taken, fields_of
+from hostagent.gate.backends.kubepods import BOUND, PodSums, PodUse, fields_of
 from hostagent.gate.candidate import Candidate
 from hostagent.gate.request import Request
 from hostagent.gate.scheduling import COMPUTE_CAPABILITY, GPU_PRODUCT, HOSTNAME, MULTI_NODE_READY, READY
@@ -45,7 +45,7 @@ _T = TypeVar("_T")
 
 
 class _Right(NamedTuple):
-    """A rule of RBAC, and what does without it."""
+    """A rule of RBAC, and the option that works without it."""
 
     group: str
     resource: str
@@ -77,12 +77,12 @@ class Kubernetes:
         self._own, self._apis = threading.local(), list[Api]()
         self._pool = ThreadPoolExecutor(_AT_ONCE)
         self._reader = Reader(request, prefix, self._dra_nodes)
-        self._seen = set[str]()
+        self._names = set[str]()
         self._is_read = False
         self._hosts = dict[str, str]()
         self._offered = dict[str, tuple[int, int]]()
         self._asked = 0
-        self._counted: Counted | None = None
+        self._counted: PodSums | None = None
         self._slices: Collection[str] | None = None
         self.incomplete = ""
         self.warnings = list[str]()
@@ -91,7 +91,7 @@ class Kubernetes:
         self.now = self._begin()
 
     def close(self) -> None:
-        """Its connections."""
+        """Close its connections."""
         self._pool.shutdown()
         for one in self._apis:
             one.close()
@@ -110,12 +110,12 @@ class Kubernetes:
         if self._counted is not None:
             taken = {name: self._counted.of(name) for name in names}
         else:
-            taken = dict(zip(names, self._pool.map(self._taken, names), strict=True))
+            taken = dict(zip(names, self._pool.map(self._pod_use, names), strict=True))
         return {name: self._free(name, taken[name]) for name in names}
 
     def not_examined(self) -> int:
         """By the server's own count. Where all were to be read, one that is left has changed its labels meanwhile."""
-        left = max(0, self._ask(lambda api: api.count(NODES), _OF_NODES) - len(self._seen))
+        left = max(0, self._ask(lambda api: api.count(NODES), _OF_NODES) - len(self._names))
         if left and self._is_read and not self._terms and not self.incomplete:
             self.incomplete = f"{counted(left, 'node')} came or changed while the others were read"
         return left
@@ -168,15 +168,15 @@ class Kubernetes:
             name = text(part(item, "metadata"), "name")
             if not name:
                 raise HostagentError("found a node without a name in the answer of the API server, wanted nodes", "")
-            if name in self._seen:
+            if name in self._names:
                 continue
-            self._seen.add(name)
+            self._names.add(name)
             node = self._reader.node(item)
             if node:
-                found.append(self._kept(node))
+                found.append(self._with_cached_values(node))
         return found
 
-    def _kept(self, node: Node) -> Candidate:
+    def _with_cached_values(self, node: Node) -> Candidate:
         self._offered[node.candidate.node] = node.gpus, node.pods
         if self._request.ignore_running:
             node.candidate.free_gpus = node.gpus
@@ -205,18 +205,18 @@ class Kubernetes:
                 self._pause(min(error.retry_after_s or 0.5 * 2**number, _LONGEST_WAIT_S))
         raise AssertionError
 
-    def _taken(self, node: str) -> Taken:
-        counted = Counted()
+    def _pod_use(self, node: str) -> PodUse:
+        counted = PodSums()
         self._count(counted, fields_of(node))
         return counted.of(node)
 
-    def _count(self, counted: Counted, fields: str) -> None:
+    def _count(self, counted: PodSums, fields: str) -> None:
         for _ in self._list(Listing(_PODS, _PODS_OF_PAGE, fields=fields), _OF_PODS, lambda page: counted.add(page.items)):
             pass
 
-    def _all_pods(self) -> Counted:
+    def _all_pods(self) -> PodSums:
         for is_last in (False, True):
-            counted = Counted()
+            counted = PodSums()
             try:
                 self._count(counted, BOUND)
             except _GoneError:
@@ -226,7 +226,7 @@ class Kubernetes:
                 return counted
         raise AssertionError
 
-    def _free(self, name: str, taken: Taken) -> Free:
+    def _free(self, name: str, taken: PodUse) -> Free:
         gpus, pods = self._offered[name]
         if taken.pods < pods:
             return Free(gpus - taken.gpus)

@@ -1,4 +1,4 @@
-"""Which version of Kubeflow Trainer a cluster serves, as its API server describes a TrainJob to every account that it knows."""
+"""Detects the version of Kubeflow Trainer that a cluster serves, by the schema of a TrainJob, which every account may read."""
 
 from hostagent.core.errors import HostagentError
 from hostagent.gate.emit.trainer import TRAINERS, field_of

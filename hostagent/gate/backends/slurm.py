@@ -1,4 +1,4 @@
-"""A Slurm cluster as candidates: what slurmctld would start at once, and the verdict of each node in its Extra or in a report."""
+"""A Slurm cluster as candidates: nodes where slurmctld would start the job at once, with verdicts from Extra or a report."""
 
 # `Extra` is the verdict that `hostagent slurm health` keeps there, with hostagent_multi for jobs on several nodes. It has no
 # time: it is as old as the last health check.
@@ -55,7 +55,7 @@ class Slurm:
         self._client, self.request, self._summaries = client, request, summaries
 
     def pages(self) -> Iterator[Sequence[Candidate]]:
-        """One, of all nodes that have GPUs, or of which something is said. Raises ``HostagentError``."""
+        """One page, of all nodes with GPUs or with a verdict. Raises ``HostagentError``."""
         try:
             nodes = read_nodes(self._client)
             rules = _Rules(
@@ -108,7 +108,7 @@ class Slurm:
 
 
 class _Rules:
-    """Where this job may start now."""
+    """Rules by which slurmctld starts this job now."""
 
     def __init__(
         self, request: Request, now: float, settings: Settings, partitions: Sequence[Partition], reservations: Sequence[Reservation]
@@ -212,7 +212,7 @@ def _chosen_reservation(name: str, reservations: Sequence[Reservation]) -> Reser
 
 
 def _candidate(node: Node, rules: _Rules, summary: Mapping[str, Any] | None, has_reports: bool) -> Candidate | None:
-    """None for a node without GPUs of which hostagent says nothing, such as one of processors alone."""
+    """None for a node without GPUs and without a verdict, such as one of processors alone."""
     gpus, extra = _gpus(node), our_extra(node.extra)
     if gpus is not None and not gpus.total and extra is None and summary is None:
         return None
@@ -237,7 +237,7 @@ def _gpus(node: Node) -> Gpus | None:
 
 
 def _of_extra(node: Node, rules: _Rules, gpus: Gpus | None, extra: Mapping[str, Any] | None) -> Candidate:
-    """Extra is slurmctld's present word: it holds until the next run of health."""
+    """By Extra, which holds until the next run of health."""
     words = extra or {}
     multi = words.get("hostagent_multi")
     why = node.reason if is_ours(node.reason) else ""
@@ -262,7 +262,7 @@ def _verdict(word: Any) -> str:
 
 
 def _of_summary(node: Node, summary: Mapping[str, Any], extra: Mapping[str, Any] | None) -> Candidate:
-    """The report, with the worse of both words, and no class where they disagree: one of them is of another time."""
+    """The report, with the worse of both verdicts, and no class where they disagree: one of them is of another time."""
     made = parse_candidate({**summary, "node": node.name})
     made.kubelet = _ABSENT
     if extra is None:

@@ -1,4 +1,4 @@
-"""What Slurm gives out on a node (Gres) and what of it jobs use (GresUsed)."""
+"""Parses the generic resources of a node of Slurm (Gres), and those in use by jobs (GresUsed)."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 
 #: A MIG profile, alone or behind a product's name: 1g.10gb, a100_3g.20gb, 1g.10gb+me.
 _MIG = re.compile(r"(?:.*[^0-9a-z])?(?:[0-9]+c\.)?[0-9]+g\.[0-9]+gb(?:[+.-][a-z.+]+)?", re.IGNORECASE)
 _GPU = "gpu"
-#: Kinds whose jobs share GPUs: a GPU that one of them has is given to no job whole.
+#: Kinds of shared GPUs: a GPU in use by one of them is given to no job whole.
 _SHARES = ("shard", "mps")
 _NOTHING = ("", "(null)", "N/A")
 #: Of a shared GPU: parts in use, of how many.

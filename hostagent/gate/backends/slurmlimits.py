@@ -1,4 +1,4 @@
-"""Partitions, reservations and defaults of slurm.conf: with a node's state they decide whether Slurm starts a job there."""
+"""Partitions, reservations and defaults of slurm.conf, which decide with a node's state whether Slurm starts a job there."""
 
 import math
 import re
@@ -67,7 +67,7 @@ class Needs(NamedTuple):
     memory: float
 
     def lacking(self, node: Node) -> str:
-        """What running jobs do not leave, in words; "" where it is enough."""
+        """What running jobs leave too little of, as text; "" where it is enough."""
         if self.cpus > 1 and node.free_cpus is not None and node.free_cpus < self.cpus:
             return f"jobs leave {max(0, node.free_cpus)} of its CPUs, and the job gets {self.cpus} by default"
         if self.memory == math.inf and node.used_memory:
@@ -78,7 +78,7 @@ class Needs(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What `scontrol show config` says."""
+    """Settings of `scontrol show config`."""
 
     values: Mapping[str, str]
 

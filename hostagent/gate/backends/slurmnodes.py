@@ -9,25 +9,25 @@ from typing import Any, Protocol
 
 from hostagent.core.escape import visible
 from hostagent.slurm.client import Answer, SlurmError, last_line
-from hostagent.slurm.node import Node, left, parse_nodes, states_of
+from hostagent.slurm.node import Node, parse_nodes, states_of, unused
 
 #: Seconds of a call that lists the cluster. Clients give up by themselves 10 s after slurmctld's last word (MessageTimeout); ten thousand
 #: nodes take sinfo a second.
 LISTING_S = 30.0
-#: The first release whose `scontrol show nodes` writes JSON: before, sinfo alone does.
+#: The first release in which `scontrol show nodes` writes JSON: before, only sinfo does.
 _SCONTROL_WRITES_JSON = (23, 2)
 #: The newest data_parser of each release that offers a choice (slurm's src/plugins/data_parser), which its two successors have, too. Of a
 #: later release the last one here is asked. `--json=list` would say it, after a wait for slurmctld.
 _PARSERS = {(23, 11): 40, (24, 5): 41, (24, 11): 42, (25, 5): 43, (25, 11): 44, (26, 5): 45}
 _RELEASE = re.compile(r"\b([0-9]{2})\.([0-9]{1,2})\b")
 _TEXT = ("show", "nodes", "-o", "-d", "-a")
-#: What a client says when slurmctld does not answer: the same question in another form would wait as long again.
+#: A client's message when slurmctld does not answer: the same question in another form would wait as long again.
 _SILENT = re.compile(r"timed out|unable to contact|connect failure|connection refused|slurm_load_|authentication|munge", re.IGNORECASE)
 _MOST = 1 << 53
 
 
 class Asking(Protocol):
-    """What of ``hostagent.slurm.client.Client`` is used. Raises ``SlurmError``."""
+    """The methods of ``hostagent.slurm.client.Client`` in use. Raises ``SlurmError``."""
 
     def ask(self, name: str, *arguments: str, seconds: float = 0.0) -> Answer: ...
 
@@ -46,12 +46,12 @@ def read_nodes(client: Asking) -> tuple[Node, ...]:
 
 
 def _in_json(client: Asking) -> tuple[str, tuple[str, ...]]:
-    said = client.ask("scontrol", "--version")
-    found = _RELEASE.search(said.out)
-    if said.status:
-        raise SlurmError(f"scontrol --version failed: {last_line(said)}")
+    answer = client.ask("scontrol", "--version")
+    found = _RELEASE.search(answer.out)
+    if answer.status:
+        raise SlurmError(f"scontrol --version failed: {last_line(answer)}")
     if not found:
-        raise SlurmError(f"scontrol --version said {last_line(said)}, wanted a version of Slurm")
+        raise SlurmError(f"scontrol --version said {last_line(answer)}, wanted a version of Slurm")
     release = int(found[1]), int(found[2])
     if release < _SCONTROL_WRITES_JSON:
         return "sinfo", ("--all", "--json")
@@ -93,7 +93,10 @@ def _node(row: Any, program: str) -> Node:
         raise SlurmError(f"{program} --json shows a node without a name")
     get = row.get
     memory, used = _whole(get("real_memory")), _whole(get("alloc_memory"))
-    free = [left(_whole(get("effective_cpus", get("cpus"))), _whole(get("alloc_cpus"))), _whole(get("idle_cpus", get("alloc_idle_cpus")))]
+    free = [
+        unused(_whole(get("effective_cpus", get("cpus"))), _whole(get("alloc_cpus"))),
+        _whole(get("idle_cpus", get("alloc_idle_cpus"))),
+    ]
     known = [one for one in free if one is not None]
     return Node(
         name=row["name"],
@@ -109,14 +112,14 @@ def _node(row: Any, program: str) -> Node:
         gres_used=get("gres_used") if type(get("gres_used")) is str else None,
         booted_at=float(_whole(get("boot_time")) or 0),
         free_cpus=min(known, default=None),
-        free_memory=left(left(memory, used), _whole(get("specialized_memory", 0))),
+        free_memory=unused(unused(memory, used), _whole(get("specialized_memory", 0))),
         used_memory=used,
         owner=str(get("owner")) if type(get("owner")) in (str, int) else "",
     )
 
 
 def _states(state: Any, flags: Any) -> frozenset[str]:
-    """A word and a list of flags (22.05), or a list; any other shape is no state that a node serves in."""
+    """A word and a list of flags (22.05), or a list; with any other shape the node does not serve."""
     words = [state] if type(state) is str else state if type(state) is list else []
     more = flags if type(flags) is list else [] if flags is None else ["UNKNOWN"]
     found = [one if type(one) is str and one else "UNKNOWN" for one in (*words, *more)]

@@ -1,4 +1,4 @@
-"""What a submitter applies or submits for an answer: documents of Kubernetes, Trainer, Kueue and Volcano, and a batch script of Slurm."""
+"""Emits job documents for an answer: of Kubernetes, Trainer, Kueue and Volcano, and a batch script of Slurm."""
 
 from hostagent.gate.answer import Answer, Kind
 from hostagent.gate.emit.options import EmitError, Options
@@ -8,7 +8,7 @@ __all__ = ["EmitError", "Options", "check", "emit"]
 
 
 def check(kind: Kind, request: Request, options: Options) -> None:
-    """What needs no answer: names and versions. Raises ``EmitError``."""
+    """Checks names and versions, which need no answer. Raises ``EmitError``."""
     from hostagent.gate.emit import sbatch, trainjob
     from hostagent.gate.emit.options import check_names
 

@@ -1,4 +1,4 @@
-"""What a submitter wants of an emitted document, and the names in it."""
+"""Options of an emitted document, and the names in it."""
 
 import re
 from collections.abc import Mapping
@@ -72,7 +72,7 @@ def is_object_name(name: str) -> bool:
 
 
 def notes(answer: Answer) -> list[str]:
-    """What users of the document have to know, as lines of a comment."""
+    """Notes on the document, as lines of a comment."""
     found = []
     if answer.valid_until is not None:
         found.append(f"# By hostagent gate. Its answer holds until {instant(answer.valid_until)}.")

@@ -1,4 +1,4 @@
-"""What the pods of one job have in every kind of document: where they may run, and what they find in their environment."""
+"""Parts of the pods of one job in every kind of document: affinity, tolerations and environment."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -30,7 +30,7 @@ def document(answer: Answer, objects: "list[dict[str, Any]]", *remarks: str) -> 
 
 
 def _on_settings(answer: Answer) -> Iterator[str]:
-    """What settings of a host mean in a pod."""
+    """Remarks on settings of a host in a pod."""
     if answer.pin == "class" and (names := list(_settings(answer))):
         yield f"{names_of(names)}: of the chosen nodes; other nodes of their class may need other settings."
     if INTERFACE in answer.env:
@@ -44,7 +44,7 @@ def _settings(answer: Answer) -> dict[str, str]:
 
 
 def missing(options: Options) -> tuple[str, ...]:
-    """What has to be filled in."""
+    """Remarks on placeholders to fill in."""
     return () if options.image else (f"Put the job's image in the place of {_IMAGE}.",)
 
 

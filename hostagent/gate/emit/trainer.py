@@ -1,4 +1,4 @@
-"""Versions of Kubeflow Trainer, and which field of a TrainJob each has for what its pods are changed in."""
+"""Versions of Kubeflow Trainer, with the field of a TrainJob that overrides its pods."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -8,7 +8,7 @@ from hostagent.gate.wording import shown
 
 Field = Literal["podSpecOverrides", "podTemplateOverrides", "runtimePatches"]
 #: Kubeflow Trainer, pkg/apis/trainer/v1alpha1/trainjob_types.go of each version. An API server that is not strict drops a field of
-#: another version without a word.
+#: another version silently.
 TRAINERS: Mapping[str, Field] = {
     "2.0": "podSpecOverrides",
     "2.1": "podTemplateOverrides",

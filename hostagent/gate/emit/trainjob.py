@@ -22,7 +22,7 @@ from hostagent.gate.emit.pods import (
 from hostagent.gate.emit.trainer import UNTRIED, WITHOUT_AFFINITY, field_of
 from hostagent.gate.wording import names_of, shown
 
-#: The job of a runtime that trains, in all that Trainer ships; and who changes its pods: Trainer keeps such changes apart.
+#: The training job of a runtime, in all that Trainer ships; and the manager of overrides of its pods: Trainer keeps managers apart.
 _JOB, _MANAGER = "node", "hostagent.dev/gate"
 #: Labels that JobSet puts on each pod.
 _JOBSET, _OF_JOBSET = "jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/replicatedjob-name"

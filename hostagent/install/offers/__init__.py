@@ -1,1 +1,1 @@
-"""Asks the real package manager over throw-away overlays: nothing of the target changes."""
+"""Queries the real package manager over throw-away overlays: nothing of the target changes."""

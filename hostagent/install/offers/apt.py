@@ -1,4 +1,4 @@
-"""apt of the target, asked in a room: the very commands that an installation runs, with its keys, repositories and pins in their places."""
+"""Queries apt of the target in a room: by the commands that an installation runs, with its keys, repositories and pins."""
 
 # apt's Dir:: options would need no mounts, but take 0.6 s instead of 0.24 s and miss pins. apt-get update exits 0 where a
 # repository cannot be read unless APT::Update::Error-Mode=any is set. Hooks are cleared in the room (`#clear` at the end of
@@ -18,9 +18,9 @@ from hostagent.plan.offers import Candidate, Moved, RefreshFault, Transaction
 
 #: Seconds for reading all repositories, and for one answer of the solver on a busy machine.
 _REFRESH_S, _ANSWER_S, _DOWNLOAD_S = 120.0, 60.0, 1800.0
-#: What apt says before it looks at what it is asked for, where packages that are there lack others.
+#: apt's message where installed packages lack dependencies, before it handles the request.
 _UNMET = "apt --fix-broken install"
-#: Whoever hears of an update must not hear of this one; a mirror that hangs must not hold anybody up; texts that nobody reads stay there;
+#: Hooks of an update do not run; a mirror that hangs is given up; unused texts are not fetched;
 #: what images of containers turn off makes each answer twice as fast.
 _SETTINGS_FILE = "/etc/apt/apt.conf"
 _SETTINGS = """
@@ -43,9 +43,9 @@ Acquire::ftp::Timeout "10";
 
 
 class Apt:
-    """Answers; each method raises nothing for what apt or the network does."""
+    """Queries; no method raises for an error of apt or the network."""
 
-    #: Programs that apt runs, and files that say what it runs: who may write one of them is root on this machine.
+    #: Programs that apt runs, and files that configure them: a user that may write one of them can become root on this machine.
     TRUSTED: ClassVar[tuple[str, ...]] = (
         *("/usr/bin/apt-get", "/usr/bin/apt-cache", "/usr/bin/dpkg", "/usr/bin/gpgv", "/usr/bin/sqv", "/usr/bin/apt-key"),
         *("/usr/lib/apt/methods", "/usr/lib/apt/solvers", "/usr/lib/apt/planners", "/etc/apt/apt.conf", "/etc/apt/apt.conf.d"),
@@ -58,7 +58,7 @@ class Apt:
         self._native = ""
 
     def settings(self) -> Mapping[str, bytes]:
-        """Files that are laid before it is asked anything."""
+        """Files that are written before the first query."""
         own = self._read(_SETTINGS_FILE)
         return {_SETTINGS_FILE: (b"" if isinstance(own, Unread) else own) + _SETTINGS.encode()}
 
@@ -110,7 +110,7 @@ class Apt:
         return Transaction(moved, parse_uris(uris.stdout), disk)
 
     def _repaired(self, argv: tuple[str, ...]) -> tuple[str, ...]:
-        """What an interrupted run left out comes along: the plan's first step, which is not done yet, puts it there."""
+        """With packages that an interrupted run left out: the plan's first step, not done yet, installs them."""
         found = self._run(aptcommands.simulated(aptcommands.fix_broken(self._lock_timeout_s)), _ANSWER_S)
         native = self._architecture()
         if isinstance(found, Unread) or found.exit_code != 0 or isinstance(native, Unread):
@@ -123,12 +123,12 @@ class Apt:
         )
 
     def fetch(self, packages: Iterable[tuple[str, str]]) -> "Unread | None":
-        """The files of these packages at these versions, into `KEPT`. Those that cannot be had are not there afterwards."""
+        """Download these packages at these versions into `KEPT`, without those that are not available."""
         wanted = tuple(f"{name}={version}" for name, version in packages)
         found = self._download(wanted)
         if isinstance(found, Unread) or found.exit_code == 0:
             return found if isinstance(found, Unread) else None
-        for one in wanted:  # one that cannot be had must not cost the others
+        for one in wanted:  # one that is not available must not fail the others
             found = self._download((one,))
             if isinstance(found, Unread):
                 return found
@@ -142,7 +142,7 @@ class Apt:
         return {} if found is None else found if isinstance(found, Unread) else parse_policy(found.stdout)
 
     def _records(self, names: tuple[str, ...]) -> "dict[tuple[str, str], Record] | Unread":
-        """It exits with 100 where it does not know one of several names, and says what it knows of the others."""
+        """apt-cache exits with 100 where one of several names is unknown, and prints the others."""
         found = self._run(("apt-cache", "show", "--all-versions", *names), _ANSWER_S) if names else None
         return {} if found is None else found if isinstance(found, Unread) else parse_records(found.stdout)
 
@@ -156,12 +156,12 @@ class Apt:
 
 
 def _with(word: str, argv: tuple[str, ...]) -> tuple[str, ...]:
-    """apt-get takes options anywhere before what it installs."""
+    """With an option: apt-get takes them anywhere before the packages."""
     return (argv[0], word, *argv[1:])
 
 
 def _distinct(sources: tuple[Source, ...]) -> list[Source]:
-    """A version that a repository has is not told once more of the package database."""
+    """Without versions of the package database that a repository has, too."""
     offered = {one.version for one in sources if one.url}
     return [one for one in dict.fromkeys(sources) if one.url or one.version not in offered]
 

@@ -1,4 +1,4 @@
-"""The parts of a target that a package manager writes to, covered by memory: what it writes there is gone with the last process.
+"""Covers the parts of a target that a package manager writes to by memory: what it writes there is gone with the last process.
 
 For a process with mounts of its own.
 """
@@ -38,7 +38,7 @@ def cover(root: Root) -> None:
 
 
 def _cover(root: Root, name: str, scratch: str) -> None:
-    """What is mounted below the directory is hidden by what covers it: each is put back, covered by itself."""
+    """The cover hides mounts below the directory: each is mounted again, with a cover of its own."""
     try:
         place = root.open(name, os.O_PATH | os.O_DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):

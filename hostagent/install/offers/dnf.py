@@ -1,4 +1,4 @@
-"""dnf and tdnf of the target, asked in a room."""
+"""Queries dnf and tdnf of the target in a room."""
 
 # dnf and zypper pass over a repository that cannot be read and exit 0; their words say it. tdnf follows its source alone.
 
@@ -27,7 +27,7 @@ _FORMAT = "%{name}\t%{evr}\t%{arch}\t%{repoid}\t%{downloadsize}\t%{installsize}\
 _INSTALLED = "%{NAME}\t%{EPOCH}:%{VERSION}-%{RELEASE}\t%{ARCH}\t%{SIZE}\n"
 #: A table is cut to the width of its terminal.
 _WIDE = {"COLUMNS": "500"}
-#: A mirror that hangs must not hold anybody up.
+#: A mirror that hangs is given up.
 _PATIENCE = ("--setopt=timeout=10", "--setopt=retries=1")
 _IS_WANTED = ("Operation aborted", "Exiting on user", "Is this ok")
 
@@ -46,16 +46,16 @@ class Dnf:
         return {}
 
     def refresh(self) -> "RefreshFault | Unread | None":
-        """A repository that may be passed over is none that could be read."""
+        """A skipped repository counts as unread."""
         found = self._run(rpmcommands.refresh(self.program), _REFRESH_S)
         if isinstance(found, Unread):
             return RefreshFault("unreachable", found.detail) if found.why == "timeout" else found
-        said = f"{found.stderr}\n{found.stdout}"
-        if found.exit_code == 0 and "Ignoring repositories" not in said and "Failed to download metadata" not in said:
+        output = f"{found.stderr}\n{found.stdout}"
+        if found.exit_code == 0 and "Ignoring repositories" not in output and "Failed to download metadata" not in output:
             return None
-        lines = [line.strip(" -") for line in said.splitlines()]
-        told = [line for line in lines if "rror" in line or line.startswith(("Failed to", "Ignoring "))]
-        return worst(map(fault_of, told)) or RefreshFault("error", shown(said[-500:]))
+        lines = [line.strip(" -") for line in output.splitlines()]
+        errors = [line for line in lines if "rror" in line or line.startswith(("Failed to", "Ignoring "))]
+        return worst(map(fault_of, errors)) or RefreshFault("error", shown(output[-500:]))
 
     def candidates(self, names: Iterable[str]) -> "Mapping[str, tuple[Candidate, ...]] | Unread":
         wanted = tuple(names)
@@ -75,13 +75,13 @@ class Dnf:
             return found
         if isinstance(installed, Unread):
             return installed
-        said = f"{found.stdout}\n{found.stderr}"
+        output = f"{found.stdout}\n{found.stderr}"
         changes = parse_table(found.stdout, {name: one.version for name, one in installed.items()})
         if not changes and found.exit_code == 0:
             return Transaction()
-        if not changes or not any(word in said for word in _IS_WANTED):
-            lines = [line for line in said.splitlines() if line.startswith(("Error", " Problem", "  - ", "No match", "No package"))]
-            return Transaction(error=shown("\n".join(lines) or said.strip()[-500:]))
+        if not changes or not any(word in output for word in _IS_WANTED):
+            lines = [line for line in output.splitlines() if line.startswith(("Error", " Problem", "  - ", "No match", "No package"))]
+            return Transaction(error=shown("\n".join(lines) or output.strip()[-500:]))
         offered, urls = self._offered(tuple(dict.fromkeys(one.name for one in changes if one.after))), self._urls()
         if isinstance(offered, Unread):
             return offered
@@ -147,11 +147,11 @@ def candidates_of(
 ) -> tuple[Candidate, ...]:
     """The newest first; what is installed and nowhere else is there without a repository."""
     found = [one for one in offered if one.name == name and one.repository]
-    made = [Candidate(name, one.version, urls.get(one.repository, ""), one.repository, one.size_bytes) for one in found]
+    candidates = [Candidate(name, one.version, urls.get(one.repository, ""), one.repository, one.size_bytes) for one in found]
     own = installed.get(name)
-    if own and own.version not in {one.version for one in made}:
-        made.append(Candidate(name, own.version, ""))
-    return tuple(sorted(made, key=cmp_to_key(_order), reverse=True))
+    if own and own.version not in {one.version for one in candidates}:
+        candidates.append(Candidate(name, own.version, ""))
+    return tuple(sorted(candidates, key=cmp_to_key(_order), reverse=True))
 
 
 def _order(left: Candidate, right: Candidate) -> int:

@@ -8,12 +8,12 @@ from hostagent.plan.model import Operation
 from hostagent.plan.offers import RefreshFault
 
 
-def fetch(host: Host, laid: Iterable[Operation], packages: Iterable[tuple[str, str]], folder: str) -> "RefreshFault | Unread | None":
+def fetch(host: Host, operations: Iterable[Operation], packages: Iterable[tuple[str, str]], folder: str) -> "RefreshFault | Unread | None":
     """Leave the files of these packages, each at its version, in `folder` of this machine: from the repositories of the target and those
-    that are `laid`, read anew. One that no repository has is not there afterwards.
+    that `operations` add, refreshed. One that no repository has is missing afterwards.
     """
     session = Session(host, kept=folder)
     try:
-        return session.fetch(laid, packages)
+        return session.fetch(operations, packages)
     finally:
         session.close()

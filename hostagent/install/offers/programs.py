@@ -1,4 +1,4 @@
-"""Programs of a target that are run in its room: only those that nobody but root may write."""
+"""Runs programs of a target in its room: only those that root alone may write."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping

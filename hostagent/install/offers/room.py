@@ -35,7 +35,7 @@ KEPT = "/var/tmp/hostagent-kept"  # noqa: S108  in memory
 _MAX_FILE = 16 * 1024 * 1024
 
 
-class Laid(NamedTuple):
+class OverlayFile(NamedTuple):
     """A file in its place; `content` None: none is there."""
 
     path: str
@@ -52,25 +52,25 @@ class Room:
         own = os.path.abspath(kept) if kept else ""  # the process works in /
         self._process = Runner(lambda send, tasks: _live(send, tasks, (self.root.path, kind, own)))
 
-    def lay(self, files: Iterable[Laid]) -> "Unread | None":
+    def lay(self, files: Iterable[OverlayFile]) -> "Unread | None":
         """Exactly these files are laid from now on: what was laid before and is not among them is as it was."""
-        answer = self._asked(("lay", [tuple(one) for one in files]), _LAY_S)
+        answer = self._ask(("lay", [tuple(one) for one in files]), _LAY_S)
         return answer if isinstance(answer, Unread) else None
 
     def read(self, path: str) -> "bytes | Unread":
         """A file as it is in the room."""
-        answer: bytes | Unread = self._asked(("read", path), _LAY_S)
+        answer: bytes | Unread = self._ask(("read", path), _LAY_S)
         return answer
 
     def run(self, argv: tuple[str, ...], seconds: float, environment: Mapping[str, str]) -> Answer:
         """exit_code, stdout, stderr."""
         task = Task(argv, seconds, self.root.path, environment=tuple(environment.items()))
-        return self._asked(("run", tuple(task)), seconds)
+        return self._ask(("run", tuple(task)), seconds)
 
     def close(self) -> None:
         self._process.close()
 
-    def _asked(self, message: tuple[Any, ...], seconds: float) -> Answer:
+    def _ask(self, message: tuple[Any, ...], seconds: float) -> Answer:
         try:
             answer = self._process.ask(message, seconds)
         except (EOFError, TimeoutError) as error:
@@ -81,7 +81,7 @@ class Room:
 def _live(send: Send, tasks: int, place: tuple[str, Kind, str]) -> None:
     root = place[0]
     fault: Unread | None = None
-    before: dict[str, Laid] = {}
+    before: dict[str, OverlayFile] = {}
     try:
         _furnish(*place)
     except OSError as error:
@@ -95,7 +95,7 @@ def _live(send: Send, tasks: int, place: tuple[str, Kind, str]) -> None:
         if what == "run":
             return runs.answer(Task(*given))
         try:
-            return _read(Root(root), given) if what == "read" else _lay(Root(root), before, [Laid(*one) for one in given])
+            return _read(Root(root), given) if what == "read" else _lay(Root(root), before, [OverlayFile(*one) for one in given])
         except OSError as error:
             return unread(error, given if what == "read" else error.filename or root)
 
@@ -125,7 +125,7 @@ def _keep(target: Root, source: int) -> None:
     os.close(source)
 
 
-def _lay(root: Root, before: dict[str, Laid], files: list[Laid]) -> str:
+def _lay(root: Root, before: dict[str, OverlayFile], files: list[OverlayFile]) -> str:
     wanted = {one.path: one for one in files}
     for path in wanted.keys() - before.keys():
         before[path] = _as_it_is(root, path)
@@ -141,17 +141,17 @@ def _read(root: Root, path: str) -> bytes:
         return stream.read(_MAX_FILE)
 
 
-def _as_it_is(root: Root, path: str) -> Laid:
+def _as_it_is(root: Root, path: str) -> OverlayFile:
     try:
         place = root.open(path, os.O_PATH)
     except (FileNotFoundError, NotADirectoryError):
-        return Laid(path, None)
+        return OverlayFile(path, None)
     mode = os.fstat(place).st_mode
     os.close(place)
-    return Laid(path, _read(root, path) if stat.S_ISREG(mode) else None, stat.S_IMODE(mode))
+    return OverlayFile(path, _read(root, path) if stat.S_ISREG(mode) else None, stat.S_IMODE(mode))
 
 
-def _put(root: Root, file: Laid) -> None:
+def _put(root: Root, file: OverlayFile) -> None:
     """Raises ``OSError``."""
     directory = _directory(root, os.path.dirname(file.path))
     name = os.path.basename(file.path)

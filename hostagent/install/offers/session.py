@@ -1,4 +1,4 @@
-"""Questions to the package manager of one target, answered in a room with the plan's own files in their places."""
+"""Queries the package manager of one target in a room with the plan's own files."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from hostagent.install.keys import key_bytes
 from hostagent.install.offers.apt import Apt
 from hostagent.install.offers.dnf import Dnf, Tdnf
 from hostagent.install.offers.programs import Programs
-from hostagent.install.offers.room import Laid, Room
+from hostagent.install.offers.room import OverlayFile, Room
 from hostagent.install.offers.zypper import Zypper
 from hostagent.plan.model import Key, Operation, Remove, Write
 from hostagent.plan.offers import Candidate, Offers, Question, RefreshFault, Transaction
@@ -39,7 +39,7 @@ class PackageManager(Protocol):
 
 
 class Host(NamedTuple):
-    """Whose package manager is asked. ``program``: apt-get; "" where it is not known."""
+    """The target of the queries. ``program``: apt-get; "" where it is not known."""
 
     root: str
     kind: Kind
@@ -56,34 +56,34 @@ class Session:
         self._room: Room | None = None
         self._manager: PackageManager | None = None
         self._settings: dict[str, bytes] = {}
-        self._laid: dict[str, Laid] | None = None
+        self._files_in_room: dict[str, OverlayFile] | None = None
         self._keys: dict[Key, bytes] = {}
 
-    def answered(self, offers: Offers, laid: Iterable[Operation], questions: Iterable[Question]) -> Offers:
+    def answer(self, offers: Offers, operations: Iterable[Operation], questions: Iterable[Question]) -> Offers:
         """`offers` with the answers to `questions`, or with the fault that there are none for."""
-        before = self._laid
-        fault = self._ready(laid)
+        before = self._files_in_room
+        fault = self._ready(operations)
         if fault is not None:
             return replace(offers, asked=True, fault=fault)
-        kept = offers if self._laid == before else replace(offers, transactions={})
+        kept = offers if self._files_in_room == before else replace(offers, transactions={})
         return self._with_answers(kept, tuple(questions))
 
-    def fetch(self, laid: Iterable[Operation], packages: Iterable[tuple[str, str]]) -> "RefreshFault | Unread | None":
-        """The files of these packages, each at its version, into the directory that is kept; those that nobody has are not there."""
-        fault = self._ready(laid)
+    def fetch(self, operations: Iterable[Operation], packages: Iterable[tuple[str, str]]) -> "RefreshFault | Unread | None":
+        """Download these packages, each at its version, into the retained directory, without those that no repository has."""
+        fault = self._ready(operations)
         return fault if fault is not None or self._manager is None else self._manager.fetch(packages)
 
     def close(self) -> None:
         if self._room:
             self._room.close()
 
-    def _ready(self, laid: Iterable[Operation]) -> "RefreshFault | Unread | None":
+    def _ready(self, operations: Iterable[Operation]) -> "RefreshFault | Unread | None":
         if self._manager is None and (fault := self._opened()) is not None:
             return fault
-        files = self._files(laid)
+        files = self._files(operations)
         if isinstance(files, RefreshFault):
             return files
-        return self._lay(files) if files != self._laid else None
+        return self._lay(files) if files != self._files_in_room else None
 
     def _opened(self) -> "Unread | None":
         if os.geteuid() != 0:
@@ -101,29 +101,29 @@ class Session:
         self._settings = dict(self._manager.settings())
         return None
 
-    def _files(self, operations: Iterable[Operation]) -> "dict[str, Laid] | RefreshFault":
-        files = {path: Laid(path, content) for path, content in self._settings.items()}
+    def _files(self, operations: Iterable[Operation]) -> "dict[str, OverlayFile] | RefreshFault":
+        files = {path: OverlayFile(path, content) for path, content in self._settings.items()}
         for one in operations:
             if isinstance(one, Write):
-                files[one.path] = Laid(one.path, one.content.encode(), one.mode)
+                files[one.path] = OverlayFile(one.path, one.content.encode(), one.mode)
             elif isinstance(one, Remove):
-                files[one.path] = Laid(one.path, None)
+                files[one.path] = OverlayFile(one.path, None)
             elif isinstance(one, Key):
                 content = self._keys.get(one) or key_bytes(one)
                 if isinstance(content, RefreshFault):
                     return content
-                files[one.path] = Laid(one.path, content)
+                files[one.path] = OverlayFile(one.path, content)
                 self._keys[one] = content
         return files
 
-    def _lay(self, files: dict[str, Laid]) -> "RefreshFault | Unread | None":
+    def _lay(self, files: dict[str, OverlayFile]) -> "RefreshFault | Unread | None":
         assert self._room
         assert self._manager
-        before = self._laid or {}
+        before = self._files_in_room or {}
         changed = [path for path in {*files, *before} if files.get(path) != before.get(path)]
         if (fault := self._room.lay(files.values())) is not None:
             return fault
-        is_first, self._laid = self._laid is None, files
+        is_first, self._files_in_room = self._files_in_room is None, files
         return None if not is_first and all(path.startswith(_PREFERENCES) for path in changed) else self._manager.refresh()
 
     def _with_answers(self, offers: Offers, questions: tuple[Question, ...]) -> Offers:
@@ -146,7 +146,7 @@ _MANAGERS: "Mapping[str, type[Apt | Dnf | Zypper]]" = {"apt-get": Apt, "dnf": Dn
 
 
 def _untrusted(root: Root, paths: Iterable[str]) -> str:
-    """Why the first of those that are there must not be obeyed, what is in a directory included; "" where root alone may write them."""
+    """Why the first existing path is not trusted, contents of directories included; "" where root alone may write them."""
     files = Files(root)
     for path in paths:
         names = files.list(path)

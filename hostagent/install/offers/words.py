@@ -1,4 +1,4 @@
-"""What a package manager says, as it may be shown: without credentials, on one line, not without end."""
+"""Messages of a package manager for display: without credentials, on one line, of limited length."""
 
 # A key that is bound by SHA-1 is taken by apt 2, which NVIDIA's older repositories need, and refused by apt 3: apt decides. gpgv
 # counts a signature made with SHA-1 as "invalid" with a bare fingerprint behind it, which no other fault has. Codes come from
@@ -44,7 +44,7 @@ def url_in(text: str) -> str:
     return plain_url(found[0].rstrip(".:,;)]")) if found else ""
 
 
-#: What apt 2 and 3 write, by what is wrong; the first that is in a message says it.
+#: What apt 2 and 3 write, by fault; the first match in a message counts.
 _CODES: "tuple[tuple[_Code, tuple[str, ...]], ...]" = (
     ("conflict", ("Conflicting values set for option",)),
     (
@@ -90,7 +90,7 @@ _Code = Literal["signature", "weak-key", "unreachable", "conflict", "lock", "err
 
 
 _ORDER = ("conflict", "lock", "weak-key", "signature", "key", "unreachable", "error")
-#: gpgv counts a signature as invalid that is good and made with a digest that nobody trusts: then no word stands before its key.
+#: gpgv counts a good signature with an untrusted digest as invalid: its key then has no reason before it.
 _WORTHLESS = re.compile(r"signatures were invalid:? +[0-9A-F]{40}\b")
 #: Behind the place of a repository (sources.list(5)): what is fetched of it.
 _INDEX = re.compile(r"/(?:\./|dists/|repodata/|(?:InRelease|Release(?:\.gpg)?|Packages[^/]*)$).*")
@@ -112,7 +112,7 @@ def fault_of(message: str) -> RefreshFault:
 
 
 def worst(faults: Iterable[RefreshFault]) -> "RefreshFault | None":
-    """The one that says most: a source that was not read is followed by messages that say no more than that."""
+    """The most specific one: further messages follow a source that was not read."""
     return min(faults, key=lambda one: _ORDER.index(one.code), default=None)
 
 

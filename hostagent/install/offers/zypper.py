@@ -1,4 +1,4 @@
-"""zypper of the target, asked in a room."""
+"""Queries zypper of the target in a room."""
 
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
@@ -35,13 +35,15 @@ class Zypper:
         found = self._run(rpmcommands.refresh("zypper"), _REFRESH_S)
         if isinstance(found, Unread):
             return RefreshFault("unreachable", found.detail) if found.why == "timeout" else found
-        said = f"{found.stderr}\n{found.stdout}"
-        if found.exit_code == 0 and "Skipping repository" not in said:
+        output = f"{found.stderr}\n{found.stdout}"
+        if found.exit_code == 0 and "Skipping repository" not in output:
             return None
-        return fault_of("\n".join(line for line in said.splitlines() if not line.startswith(_PROGRESS)))
+        return fault_of("\n".join(line for line in output.splitlines() if not line.startswith(_PROGRESS)))
 
     def candidates(self, names: Iterable[str]) -> "Mapping[str, tuple[Candidate, ...]] | Unread":
-        """Of sizes it tells none. What is installed and nowhere else is in a repository of its own, which has no address."""
+        """Without sizes, which zypper does not print. A version that is only installed is in a repository of its own, without an
+        address.
+        """
         wanted = tuple(names)
         found = self._run(_xml("search", "-s", "--match-exact", "-t", "package", *wanted), _ANSWER_S) if wanted else None
         urls = self._urls()

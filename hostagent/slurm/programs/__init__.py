@@ -1,1 +1,1 @@
-"""What slurmd runs on a node: health, prolog and epilog; and the way out, clean."""
+"""Programs that slurmd runs on a node: health, prolog and epilog; and clean, which removes their traces."""

@@ -1,4 +1,4 @@
-"""Removes what hostagent has written to nodes, and nothing else."""
+"""Removes texts of hostagent from nodes, and nothing else."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from hostagent.slurm.client import Cluster, SlurmError, shown
 from hostagent.slurm.node import Node, is_out, may_resume, must_not_be_written
 
 
-class Cleaned(NamedTuple):
+class CleanResult(NamedTuple):
     """``line``: what was done, "" for a node with nothing of hostagent. ``is_clean``: nothing is left."""
 
     line: str
@@ -32,27 +32,27 @@ def update_of(node: Node) -> tuple[dict[str, str], str]:
     return found, stays
 
 
-def clean(cluster: Cluster, nodes: Iterable[Node], *, is_dry: bool) -> tuple[Cleaned, ...]:
+def clean(cluster: Cluster, nodes: Iterable[Node], *, is_dry: bool) -> tuple[CleanResult, ...]:
     """Each node, read again before it is changed and after. A node that could not be changed keeps no other from it."""
     return tuple(_cleaned(cluster, node, is_dry=is_dry) for node in nodes)
 
 
-def _cleaned(cluster: Cluster, node: Node, *, is_dry: bool) -> Cleaned:
+def _cleaned(cluster: Cluster, node: Node, *, is_dry: bool) -> CleanResult:
     update, stays = update_of(node)
     if not (update or stays):
-        return Cleaned("", is_clean=True)
+        return CleanResult("", is_clean=True)
     if is_dry:
         would = f"would write {shown(update)}" if update else ""
-        return Cleaned(f"{node.name}: {'; '.join(filter(None, (would, stays)))}", is_clean=False)
+        return CleanResult(f"{node.name}: {'; '.join(filter(None, (would, stays)))}", is_clean=False)
     try:
         update, stays = update_of(cluster.show(node.name))
         if update:
             cluster.update(node.name, update)
         left, _ = update_of(cluster.show(node.name)) if update else ({}, "")
     except SlurmError as error:
-        return Cleaned(f"{node.name}: {error}", is_clean=False)
+        return CleanResult(f"{node.name}: {error}", is_clean=False)
     if not (update or stays):  # a person has changed it meanwhile
-        return Cleaned("", is_clean=True)
+        return CleanResult("", is_clean=True)
     done = f"wrote {shown(update)}" if update else ""
     still = f"{shown(left)} is not done: does hostagent slurm health still run there?" if left else ""
-    return Cleaned(f"{node.name}: {'; '.join(filter(None, (done, stays, still)))}", is_clean=not (left or stays))
+    return CleanResult(f"{node.name}: {'; '.join(filter(None, (done, stays, still)))}", is_clean=not (left or stays))

@@ -73,7 +73,7 @@ def _booted_at(identity: "Identity | Unread", events: "GpuEvents | Unread") -> t
 
 
 def document(fault: jobfaults.HostFault, known: NodeVerdict | None, node: str, boot_id: str, valid_for_s: float) -> dict[str, Any]:
-    """Not ready, for the next programs. `known`: the fresh verdict, which says what this one does not."""
+    """Not ready, for the next programs. `known`: the fresh verdict, for what this one lacks."""
     now = time.time()
     message = f"{fault.headline}. {fault.step}".rstrip()
     conditions = [{"type": kind, "status": "False", "reason": fault.reason, "message": message} for kind in CONDITIONS]

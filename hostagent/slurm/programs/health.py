@@ -1,4 +1,4 @@
-"""HealthCheckProgram: drains a node that is not ready, and resumes it when its fault has gone. What others have set stays."""
+"""HealthCheckProgram: drains a node that is not ready, and resumes it when its fault has gone. Settings of others stay."""
 
 # Slurm has no compare-and-set: a person's drain between our read and write is overwritten, some milliseconds; the node is read
 # again and the log says so. A refusal counts once; a check that began before one resumes nothing. A dead daemon's verdict counts
@@ -49,8 +49,8 @@ class Past(NamedTuple):
 
 
 class Run(NamedTuple):
-    """``verdict``: what is known of the node, or a check of it. ``interval_s``: between two runs. ``is_dry``: nothing is written, and
-    ``tell`` gets what would be.
+    """``verdict``: the known verdict of the node, or one of a new check. ``interval_s``: between two runs. ``is_dry``: nothing is written,
+    and ``report`` gets what would be written.
     """
 
     spool: Spool
@@ -59,7 +59,7 @@ class Run(NamedTuple):
     verdict: Callable[[], NodeVerdict]
     interval_s: Callable[[], float]
     is_dry: bool = False
-    tell: Callable[[str], None] = log_line
+    report: Callable[[str], None] = log_line
 
 
 def decide(node: Node, verdict: NodeVerdict, past: Past, scope: Scope) -> Decision:
@@ -150,12 +150,12 @@ def _locked(work: Run) -> None:
     verdict, now = work.verdict(), time.time()
     if work.is_dry:
         by = "by the daemon" if verdict.author == "daemon" else "by our epilog" if verdict.author == "epilog" else "by a check now"
-        work.tell(f"{work.spool.node}: {verdict.word(work.scope).replace('_', ' ')}, {by}")
+        work.report(f"{work.spool.node}: {verdict.word(work.scope).replace('_', ' ')}, {by}")
     if verdict.word(work.scope) == "unknown" and verdict.own_fault:
-        work.tell(f"{work.spool.node}: nothing is written to Slurm: checks of hostagent itself failed, see 'hostagent check -v'")
+        work.report(f"{work.spool.node}: nothing is written to Slurm: checks of hostagent itself failed, see 'hostagent check -v'")
         return
     if not _is_certain(work, verdict, now):
-        work.tell(f"{work.spool.node} is unknown: nothing is written unless the next run finds it so, too")
+        work.report(f"{work.spool.node} is unknown: nothing is written unless the next run finds it so, too")
         return
     node = work.cluster.show(work.spool.node)
     if not work.is_dry:
@@ -164,9 +164,9 @@ def _locked(work: Run) -> None:
     past = Past(refusals, work.spool.written_reason(), work.spool.stale_at())
     decision = decide(node, verdict, past, work.scope)
     if work.is_dry:
-        work.tell(_owner(node, is_own=decision.is_own))
+        work.report(_owner(node, is_own=decision.is_own))
         would = f"would write {shown(decision.update)}" if decision.update else "nothing would be written"
-        work.tell(f"{node.name}: {decision.why}: {would}")
+        work.report(f"{node.name}: {decision.why}: {would}")
         return
     if not decision.update:
         return

@@ -1,4 +1,4 @@
-"""Host faults of a job's GPUs in the job's time: what the kernel log and the daemon's record say. Pure.
+"""Host faults of a job's GPUs in the job's time, by the kernel log and the daemon's record. Pure.
 
 The catalogue's own checks of the kernel log judge it once with the lines of the job's time, and once without any: what fails for those
 lines alone, and is critical by the profile, is a fault of the job's time. Lines count also where a reset or a new load of the driver has
@@ -27,7 +27,7 @@ from hostagent.profiles.profile import Profile
 
 #: Seconds before the job's begin from which a line of the kernel log counts.
 SLACK_S = 1.0
-#: Families whose faults in the record are those of GPUs; a switch carries the traffic of all of them.
+#: Families of GPU faults in the record; a switch carries the traffic of all GPUs.
 _GPU, _SWITCH = "gpu", "nvswitch"
 
 
@@ -107,7 +107,7 @@ def _rows(found: "tuple[Xid, ...] | Unread") -> tuple[Xid, ...]:
 
 
 def _going_on(one: Xid) -> Xid:
-    """As in the job's time. An administrator's word that it does not count is no end."""
+    """As in the job's time. An administrator's acknowledgement is no end."""
     return one if one.ended_by == "cleared" else replace(one, ended_by="")
 
 

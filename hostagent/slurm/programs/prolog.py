@@ -1,7 +1,7 @@
 """Whether a job may start on this node: by a fresh verdict, else by one check. It runs no command of Slurm.
 
-Slurm drains a node whose prolog fails, and holds the job or queues it again. So a refusal needs a finding about this node: where hostagent
-itself is what fails, the site says what happens (``--on-own-fault``).
+Slurm drains a node with a failing prolog, and holds the job or queues it again. So a refusal needs a finding about this node: where
+hostagent itself fails, the site decides (``--on-own-fault``).
 """
 
 # Python exits 1 where it cannot start, a shell 127 where a program is missing, and Slurm drains for each: only a refusal has its
@@ -46,7 +46,7 @@ ALLOWED = Answer(is_refused=False)
 
 
 def scope_of(asked: str, environment: Mapping[str, str]) -> "Scope":
-    """`asked`: auto, single, multi. A job whose number of nodes is not known has one.
+    """`asked`: auto, single, multi. A job with an unknown number of nodes has one.
 
     >>> scope_of("auto", {"SLURM_JOB_NUM_NODES": "2"}), scope_of("auto", {"SLURM_JOB_NUM_NODES": "1"}), scope_of("auto", {})
     ('multi', 'single', 'single')

@@ -1,4 +1,4 @@
-"""What the programs of Slurm keep of one node, below ``slurm/`` in the state directory. A daemon's own files are never written."""
+"""State of the programs of Slurm on one node, below ``slurm/`` in the state directory. A daemon's own files are never written."""
 
 import contextlib
 import errno

@@ -1,4 +1,4 @@
-"""What is known of a node without a new look: the daemon's state file, and the verdict that our own programs leave."""
+"""Reads the last verdict of a node: of the daemon's state file, or of our own programs."""
 
 # Whether slurmd runs is left out: slurmd has started this program, and a daemon that saw it stopped during a restart would drain
 # the node.
@@ -21,7 +21,7 @@ Author = Literal["daemon", "health", "prolog", "epilog"]
 CONDITIONS = ("Ready", "MultiNodeReady")
 #: slurmd starts the programs, so it runs, whatever an earlier look has found.
 OF_SLURMD = "slurm.slurmd_running"
-#: Reasons with which a daemon says that it does not know.
+#: Reasons of a daemon that has no verdict.
 _NOT_YET = {"AgentStale", "FirstPass"}
 _AUTHORS = get_args(Author)
 #: As `hostagent.engine.evaluate`, `hostagent.engine.collect` and `hostagent.engine.collector_process` say it.
@@ -94,7 +94,7 @@ def of_watching_daemon(state_dir: str, boot_id: "str | None", now: float) -> Nod
 
 
 def of_daemon(state_dir: str, boot_id: "str | None", now: float) -> NodeVerdict | None:
-    """None also where it does not know the node yet, or has heard nothing of it for long."""
+    """None also where it does not know the node yet, or has no recent verdict."""
     found = state.read(os.path.join(state_dir, os.path.basename(state.PATH)), now, boot_id=boot_id)
     if found.problem or not found.is_daemons:
         return None

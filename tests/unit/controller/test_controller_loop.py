@@ -138,9 +138,9 @@ def test_without_the_lease_it_writes_nothing():
     server.lease = {"metadata": {}, "spec": {"holderIdentity": "other", "renewTime": "x"}}
     with Running(server) as running:
         counts = running.controller.counts
-        running.until(lambda: counts.heard_at)
-        first = counts.heard_at
-        running.until(lambda: counts.heard_at > first)
+        running.until(lambda: counts.alive_at)
+        first = counts.alive_at
+        running.until(lambda: counts.alive_at > first)
         assert Page(counts).answer("/livez", "", "").status == Page(counts).answer("/readyz", "", "").status == HTTPStatus.OK
         assert not counts.is_leader
     assert (server.patches, server.events, running.lines) == ([], [], [])
@@ -200,16 +200,16 @@ def test_a_lease_that_is_not_renewed_is_reported_once():
 @pytest.fixture
 def counts():
     found = Counts()
-    found.heard_at = time.monotonic()
+    found.alive_at = time.monotonic()
     return found
 
 
 def test_livez_is_503_once_the_loop_was_silent(counts):
     page = Page(counts)
     assert page.answer("/livez", "", "").status == HTTPStatus.OK
-    counts.heard_at = time.monotonic() - 115
+    counts.alive_at = time.monotonic() - 115
     assert page.answer("/livez", "", "").status == HTTPStatus.OK
-    counts.heard_at = time.monotonic() - 125
+    counts.alive_at = time.monotonic() - 125
     answer = page.answer("/livez", "", "")
     assert (answer.status, answer.text) == (HTTPStatus.SERVICE_UNAVAILABLE, "the main loop has not run for 125 s\n")
 

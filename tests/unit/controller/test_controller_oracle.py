@@ -16,7 +16,7 @@ from hostagent.controller.limits import parse_limit
 from hostagent.controller.rules import parse_rules
 from hostagent.controller.settings import Settings, default_selectors
 from hostagent.controller.term import Term, Tools
-from hostagent.controller.watching import Changed, Listed, Prober, Ruled
+from hostagent.controller.watching import ListMark, NewRules, NodeChange, Prober
 from hostagent.controller.writer import Live
 from hostagent.kube.api import ApiError
 from hostagent.outputs.log import Log
@@ -297,16 +297,16 @@ class Run:
 
     def list(self, *, is_lost):
         for selector in SELECTORS:
-            self.term._queue.put(Listed(selector, False, is_lost, is_lost))
+            self.term._queue.put(ListMark(selector, False, is_lost, is_lost))
             for _, node in sorted(self.cluster.nodes.items()):
                 if selected(node, selector):
-                    self.term._queue.put(Changed(selector, metadata_of(node), False))
-            self.term._queue.put(Listed(selector, True))
+                    self.term._queue.put(NodeChange(selector, metadata_of(node), False))
+            self.term._queue.put(ListMark(selector, True))
 
     def emit(self, item, is_gone):
         """A watch has events of the nodes that its selector selects; one that it no longer selects is gone."""
         for selector in SELECTORS:
-            message = Changed(selector, item, is_gone or not selected(item, selector))
+            message = NodeChange(selector, item, is_gone or not selected(item, selector))
             self.held.append(message)
         if hasattr(self, "term") and (not self.is_rough or self.random.random() < 0.5):
             self.deliver()
@@ -427,7 +427,7 @@ class Run:
     def tell_rules(self, problem=""):
         if self.settings.taints != "auto":
             return
-        self.term._queue.put(Ruled(None if problem else parse_rules(map(rule_item, self.rules)), problem))
+        self.term._queue.put(NewRules(None if problem else parse_rules(map(rule_item, self.rules)), problem))
         in_force = [
             {**one, "in_force": not one["dry"] and not one["ending"] and one["mode"] in ("continuous", "", "empty")} for one in self.rules
         ]

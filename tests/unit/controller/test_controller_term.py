@@ -13,7 +13,7 @@ from hostagent.controller.node import NOT_READY
 from hostagent.controller.rules import NONE, parse_rules
 from hostagent.controller.settings import Settings
 from hostagent.controller.term import Term, Tools
-from hostagent.controller.watching import Changed, Listed, Prober, Ruled
+from hostagent.controller.watching import ListMark, NewRules, NodeChange, Prober
 from hostagent.controller.writer import Live
 from hostagent.kube.api import ApiError
 from hostagent.outputs.log import Log
@@ -76,10 +76,10 @@ class Scene:
         self.term._watchers = [self]
         if taints == "on":
             self.term._fleet.own(NONE)
-        self.term._dispatch(Listed(SELECTOR, is_over=False))
+        self.term._dispatch(ListMark(SELECTOR, is_over=False))
         for node in self.server.nodes.values():
-            self.term._dispatch(Changed(SELECTOR, metadata_of(node), is_gone=False))
-        self.term._dispatch(Listed(SELECTOR, is_over=True))
+            self.term._dispatch(NodeChange(SELECTOR, metadata_of(node), is_gone=False))
+        self.term._dispatch(ListMark(SELECTOR, is_over=True))
         self.server.emit = self.emit
 
     def api(self, answered):
@@ -88,7 +88,7 @@ class Scene:
 
     def emit(self, item, is_gone):
         if not self.is_deaf:
-            self.term._queue.put(Changed(SELECTOR, item, is_gone))
+            self.term._queue.put(NodeChange(SELECTOR, item, is_gone))
 
     def relist(self):
         self.relists.append(self.now)
@@ -256,8 +256,8 @@ def test_a_watch_that_is_behind_is_listed_anew_at_most_once_a_minute():
 def test_rules_that_are_as_before_change_nothing():
     rule = {"metadata": {"name": "r"}, "spec": {"taint": {"key": NOT_READY, "effect": "NoSchedule"}, "enforcementMode": "continuous"}}
     scene = Scene(2, taints="auto")
-    unreadable, ruled = Ruled(None, "rules cannot be read"), Ruled(parse_rules([rule]), "")
-    for message, reads in ((ruled, 1), (unreadable, 0), (ruled, 0), (unreadable, 0), (Ruled(NONE, ""), 1)):
+    unreadable, ruled = NewRules(None, "rules cannot be read"), NewRules(parse_rules([rule]), "")
+    for message, reads in ((ruled, 1), (unreadable, 0), (ruled, 0), (unreadable, 0), (NewRules(NONE, ""), 1)):
         before = scene.server.full_reads
         for _ in range(5):
             scene.term._queue.put(message)
@@ -282,7 +282,7 @@ def test_thousands_of_nodes_that_wait_make_a_turn_no_dearer():
     floor_s = (time.process_time() - began) / 20
     began = time.process_time()
     for _ in range(400):
-        scene.term._queue.put(Changed(SELECTOR, metadata_of(scene.server.nodes["n7"]), is_gone=False))
+        scene.term._queue.put(NodeChange(SELECTOR, metadata_of(scene.server.nodes["n7"]), is_gone=False))
         scene.term._turn()
     assert time.process_time() - began < 1000 * floor_s
 
@@ -304,7 +304,7 @@ def anew(scene, name):
 def left(scene, name):
     item = scene.server.nodes[name]
     unselected(item)
-    scene.term._queue.put(Changed(SELECTOR, metadata_of(item), is_gone=True))
+    scene.term._queue.put(NodeChange(SELECTOR, metadata_of(item), is_gone=True))
 
 
 @pytest.mark.parametrize(("change", "uid"), [(gone, ""), (left, ""), (anew, "new")])
@@ -398,10 +398,10 @@ def test_a_restored_server_has_older_versions():
     for name in scene.server.nodes:
         scene.server.nodes[name]["metadata"]["resourceVersion"] = "2"
     scene.write("n0", "false")
-    for message in (Listed(SELECTOR, is_over=False, is_restart=True), Listed(SELECTOR, is_over=True)):
+    for message in (ListMark(SELECTOR, is_over=False, is_restart=True), ListMark(SELECTOR, is_over=True)):
         if message.is_over:
             for node in scene.server.nodes.values():
-                scene.term._queue.put(Changed(SELECTOR, metadata_of(node), is_gone=False))
+                scene.term._queue.put(NodeChange(SELECTOR, metadata_of(node), is_gone=False))
         scene.term._queue.put(message)
     scene.turns(3)
     assert scene.tainted() == ["n0"]
@@ -424,10 +424,10 @@ def test_an_agent_that_returned_while_no_controller_ran_is_open_again():
 def test_a_node_that_changed_while_rules_could_not_be_read_is_not_a_rules_for_want_of_its_labels():
     selector = {"matchExpressions": [{"key": "canary", "operator": "DoesNotExist"}]}
     spec = {"taint": {"key": NOT_READY, "effect": "NoSchedule"}, "enforcementMode": "continuous", "nodeSelector": selector}
-    ruled = Ruled(parse_rules([{"metadata": {"name": "r"}, "spec": spec}]), "")
+    ruled = NewRules(parse_rules([{"metadata": {"name": "r"}, "spec": spec}]), "")
     scene = Scene(1, taints="auto", stale_after_s=9e9)
     scene.server.change("n0", lambda node: node["metadata"]["labels"].update({"canary": "yes"}))
-    for message in (ruled, Ruled(None, "rules cannot be read")):
+    for message in (ruled, NewRules(None, "rules cannot be read")):
         scene.term._queue.put(message)
         scene.turns(5)
     scene.write("n0", "false")

@@ -8,7 +8,7 @@ import pytest
 
 from hostagent.controller.contact import Contact
 from hostagent.controller.rules import NONE, PATH
-from hostagent.controller.watching import NODES, Changed, Listed, NodeWatcher, Prober, Ruled, RuleWatcher
+from hostagent.controller.watching import NODES, ListMark, NewRules, NodeChange, NodeWatcher, Prober, RuleWatcher
 from hostagent.kube.api import ApiError, Event, Page
 
 SELECTOR = "gpu=true"
@@ -139,11 +139,11 @@ def asked(watcher):
     return [(what, version if what == "watch" else "") for what, _, version, *_ in watcher._api.asked]
 
 
-BEGIN, END = Listed(SELECTOR, is_over=False), Listed(SELECTOR, is_over=True)
+BEGIN, END = ListMark(SELECTOR, is_over=False), ListMark(SELECTOR, is_over=True)
 
 
 def changed(name, version, *, is_gone=False):
-    return Changed(SELECTOR, kept(name, version), is_gone)
+    return NodeChange(SELECTOR, kept(name, version), is_gone)
 
 
 def test_nodes_are_listed_in_pages_then_watched_by_their_metadata(run):
@@ -178,7 +178,7 @@ def test_a_watch_goes_on_where_it_ended_also_after_a_bookmark_or_an_error(run):
     )
     found = run(watcher)
     assert asked(watcher) == [("list", ""), ("watch", "10"), ("watch", "20"), ("watch", "30"), ("watch", "30"), ("watch", "30")]
-    assert [one for one in found if isinstance(one, Listed)] == [BEGIN, END]
+    assert [one for one in found if isinstance(one, ListMark)] == [BEGIN, END]
     assert watcher._is_over.waits.count(1.0) >= 4, "a pause before each new one"
 
 
@@ -191,8 +191,8 @@ def test_a_version_that_the_server_has_forgotten_is_a_new_list_after_a_pause_by_
         "a page": [("list", [page("10"), gone])],
     }[where]
     watcher = nodes(*before, after)
-    found = [one for one in run(watcher) if isinstance(one, Listed)]
-    assert found[-2:] == [Listed(SELECTOR, is_over=False, is_lost=True, is_restart=True), END]
+    found = [one for one in run(watcher) if isinstance(one, ListMark)]
+    assert found[-2:] == [ListMark(SELECTOR, is_over=False, is_lost=True, is_restart=True), END]
     assert asked(watcher)[-2:] == [("list", ""), ("watch", "40")]
     assert watcher.lines == []
     assert any(seconds not in (1.0, None) and 0 <= seconds <= 3 for seconds in watcher._is_over.waits)
@@ -218,7 +218,7 @@ def test_a_watch_that_is_always_refused_is_replaced_by_lists_with_growing_pauses
     watcher = nodes(*[one for number in range(4) for one in (("list", page(str(number + 1), node("a", str(number + 1)))), *refused)])
     watcher._api.script.append(("list", page("5")))
     found = run(watcher)
-    assert [one.item["metadata"]["resourceVersion"] for one in found if isinstance(one, Changed)] == ["1", "2", "3", "4"]
+    assert [one.item["metadata"]["resourceVersion"] for one in found if isinstance(one, NodeChange)] == ["1", "2", "3", "4"]
     pauses = [wait for wait in watcher._is_over.waits if wait not in (None, 1.0)]
     assert max(pauses) == 15.0
 
@@ -282,7 +282,7 @@ def rules(*script):
 
 def owners(found):
     """Of each message the names of the rules, or its problem."""
-    return [one.problem if one.rules is None else [rule.name for rule in one.rules.rules] for one in found if isinstance(one, Ruled)]
+    return [one.problem if one.rules is None else [rule.name for rule in one.rules.rules] for one in found if isinstance(one, NewRules)]
 
 
 def test_rules_are_listed_and_each_event_changes_them(run):
@@ -298,7 +298,7 @@ def test_rules_are_listed_and_each_event_changes_them(run):
 @pytest.mark.parametrize("text", ["no such kind", "the server could not find the requested resource", ""])
 def test_404_is_no_rules_whatever_it_says(run, text):
     watcher = rules(("list", ApiError(text, 404, {"reason": "Other"})), ("list", page("1")))
-    assert run(watcher)[0] == Ruled(NONE, "")
+    assert run(watcher)[0] == NewRules(NONE, "")
     assert watcher._is_over.waits[0] == 30
 
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.daemon.answer_cache import Carried
+from hostagent.daemon.answer_cache import AnswerCache
 from hostagent.host import watched_files
 from hostagent.host.paths import Root
 from hostagent.host.watched_files import Places
@@ -29,9 +29,9 @@ def places(tmp_path):
 
 
 def kept(places, answers=ANSWERS, since_s=10.0):
-    carried = Carried(places)
-    carried.keep(places, answers, time.time() + since_s)
-    return carried
+    cache = AnswerCache(places)
+    cache.keep(places, answers, time.time() + since_s)
+    return cache
 
 
 def test_answers_of_programs_and_of_modules_outlive_a_pass_and_no_others(places):
@@ -49,21 +49,21 @@ def test_answers_of_programs_and_of_modules_outlive_a_pass_and_no_others(places)
     ],
 )
 def test_an_answer_ends_with_what_it_was_made_from(places, tmp_path, path, question):
-    carried = kept(places)
+    cache = kept(places)
     new = tmp_path / "new"
     new.write_text("before")  # as long as the old one, and as old
     os.utime(new, ns=(0, 0))
     new.replace(tmp_path / path)
-    assert carried.answers().keys() == ANSWERS.keys() - {question}
+    assert cache.answers().keys() == ANSWERS.keys() - {question}
 
 
 def test_a_file_that_changed_after_the_pass_began_may_not_be_the_one_that_was_read(places, tmp_path):
     began = time.time()
     time.sleep(3 * watched_files._TICK_S)
     (tmp_path / "usr/lib/modules/6.8.0/nvidia.ko.zst").write_text("other")
-    carried = Carried(places)
-    carried.keep(places, ANSWERS, began)
-    assert MODULE not in carried.answers()
+    cache = AnswerCache(places)
+    cache.keep(places, ANSWERS, began)
+    assert MODULE not in cache.answers()
 
 
 def test_a_file_that_may_hang_is_read_by_each_pass(places, tmp_path, monkeypatch):
@@ -72,6 +72,6 @@ def test_a_file_that_may_hang_is_read_by_each_pass(places, tmp_path, monkeypatch
 
 
 def test_what_systemd_says_ends_with_any_configuration(places):
-    carried = kept(places)
-    carried.configuration_changed()
-    assert carried.answers().keys() == ANSWERS.keys() - {UNIT}
+    cache = kept(places)
+    cache.configuration_changed()
+    assert cache.answers().keys() == ANSWERS.keys() - {UNIT}

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.daemon.events import Events, pairs_of, taken_of
+from hostagent.daemon.events import Events, interfaces_of_readers, pairs_of
 from hostagent.daemon.passes import Pass
 from hostagent.daemon.schedule import BURST
 from hostagent.engine.target import Evidence
@@ -24,13 +24,13 @@ def test_interfaces_that_readers_ask_of_and_their_neighbours_are_taken():
         ("network", "device", "eth9"): Unread("error"),
         ("network", "speed", "eth7"): "100000",
     }
-    assert taken_of(answers) == {"bond0", "eth0", "eth1", "br0", "vlan7", "eth9"}
+    assert interfaces_of_readers(answers) == {"bond0", "eth0", "eth1", "br0", "vlan7", "eth9"}
 
 
 def test_an_interface_with_an_address_in_a_network_is_taken_and_the_end_of_a_pods_veth_is_not():
     rows = [["veth0", "10.1.0.7", 24], ["br0:1", "10.2.0.1", 16], ["lo", "127.0.0.1", 8], ["gke1", "10.3.0.1", 32]]
     rows += [["cali1", "fe80::1", 64], ["d0 d1", "10.4.0.1", 24], ["v6", "2001:db8::1", 64]]
-    assert taken_of({**LISTED, ("network", "addresses"): rows}) == {"veth0", "br0", "lo", "d0", "d1", "v6"}
+    assert interfaces_of_readers({**LISTED, ("network", "addresses"): rows}) == {"veth0", "br0", "lo", "d0", "d1", "v6"}
 
 
 def test_a_pair_of_veths_is_part_of_the_host_where_both_ends_are_here():
@@ -44,7 +44,7 @@ def test_a_pair_of_veths_is_part_of_the_host_where_both_ends_are_here():
 @pytest.mark.parametrize("answer", [None, Unread("timeout")])
 def test_where_they_could_not_be_listed_all_count(missing, answer):
     answers = {key: value for key, value in LISTED.items() if key != missing}
-    assert taken_of(answers if answer is None else {**answers, missing: answer}) is None
+    assert interfaces_of_readers(answers if answer is None else {**answers, missing: answer}) is None
 
 
 def test_passes_that_find_the_same_are_few_until_one_finds_something_else(tmp_path):
@@ -71,7 +71,7 @@ def test_what_a_signal_asks_for_is_seen_within_a_second(tmp_path):
     def tick():
         ticks.append(1)
         if len(ticks) == 1:
-            events.heard("configuration")
+            events.add_event("configuration")
 
     assert events.wait(None, tick) == "configuration"
     assert len(ticks) <= 3

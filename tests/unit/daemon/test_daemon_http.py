@@ -13,10 +13,10 @@ from http import HTTPStatus
 import pytest
 
 from hostagent.daemon import page as pages
-from hostagent.daemon.message import Saying, packed
+from hostagent.daemon.message import Message, packed
 from hostagent.daemon.page import Page
 from hostagent.daemon.settings import Settings
-from hostagent.daemon.shared_state import Board
+from hostagent.daemon.shared_state import SharedState
 from hostagent.engine.report.node_status import NodeWords, compact
 from hostagent.engine.target import Evidence
 from hostagent.http import server as http
@@ -31,72 +31,72 @@ HOUR_S = 3600.0
 LIMIT_S = 150.0
 
 
-def said(judged_by):
-    return Saying("n", WORDS, {"node": "é"}, packed("{}"), "", 1.0, judged_by, 0.1, "start", {}, {})
+def message_of(judged_by):
+    return Message("n", WORDS, {"node": "é"}, packed("{}"), "", 1.0, judged_by, 0.1, "start", {}, {})
 
 
 @pytest.fixture
-def board():
-    made = Board(LIMIT_S)
-    made.say(said(time.monotonic()), time.monotonic())
+def shared():
+    made = SharedState(LIMIT_S)
+    made.publish(message_of(time.monotonic()), time.monotonic())
     return made
 
 
-def page(board, *, tells_kubernetes=True, **settings):
-    return Page(Settings(Evidence(), "", "n", "/s", **settings), board, tells_kubernetes=tells_kubernetes, is_loopback=True)
+def page(shared, *, publishes_to_kubernetes=True, **settings):
+    return Page(Settings(Evidence(), "", "n", "/s", **settings), shared, publishes_to_kubernetes=publishes_to_kubernetes, is_loopback=True)
 
 
-def readyz(board, query="", **more):
-    return page(board, **more).answer("/readyz", query, "")
+def readyz(shared, query="", **more):
+    return page(shared, **more).answer("/readyz", query, "")
 
 
-def test_it_is_ready_once_a_pass_ended_and_a_write_came_through(board):
-    assert readyz(Board(LIMIT_S)).status == HTTPStatus.SERVICE_UNAVAILABLE
-    assert readyz(board, tells_kubernetes=False) == (HTTPStatus.OK, "ok\n", "text/plain; charset=utf-8")
-    assert "nothing was written yet" in readyz(board).text
-    board.delivered("kubernetes", "the API server answers 403", time.time(), time.monotonic())
-    assert "[-]kubernetes the API server answers 403" in readyz(board).text
-    board.delivered("kubernetes", "", time.time(), time.monotonic())
-    assert readyz(board).text == "ok\n"
+def test_it_is_ready_once_a_pass_ended_and_a_write_came_through(shared):
+    assert readyz(SharedState(LIMIT_S)).status == HTTPStatus.SERVICE_UNAVAILABLE
+    assert readyz(shared, publishes_to_kubernetes=False) == (HTTPStatus.OK, "ok\n", "text/plain; charset=utf-8")
+    assert "nothing was written yet" in readyz(shared).text
+    shared.delivered("kubernetes", "the API server answers 403", time.time(), time.monotonic())
+    assert "[-]kubernetes the API server answers 403" in readyz(shared).text
+    shared.delivered("kubernetes", "", time.time(), time.monotonic())
+    assert readyz(shared).text == "ok\n"
     for query in ("verbose", "verbose=1", "verbose=true&x"):
-        assert "[+]kubernetes ok" in readyz(board, query).text
+        assert "[+]kubernetes ok" in readyz(shared, query).text
 
 
 @pytest.mark.parametrize("set_by_s", [-24 * HOUR_S, 24 * HOUR_S])
-def test_a_clock_that_is_set_makes_no_write_older_or_newer(board, set_by_s):
-    board.delivered("kubernetes", "", time.time() + set_by_s, time.monotonic())
-    assert readyz(board).status == HTTPStatus.OK
-    board.delivered("kubernetes", "", time.time() + set_by_s, time.monotonic() - HOUR_S)
-    assert "the last write was 3600 s ago" in readyz(board).text
+def test_a_clock_that_is_set_makes_no_write_older_or_newer(shared, set_by_s):
+    shared.delivered("kubernetes", "", time.time() + set_by_s, time.monotonic())
+    assert readyz(shared).status == HTTPStatus.OK
+    shared.delivered("kubernetes", "", time.time() + set_by_s, time.monotonic() - HOUR_S)
+    assert "the last write was 3600 s ago" in readyz(shared).text
 
 
-def test_old_passes_a_turn_that_is_another_daemons_and_a_silent_loop(board):
-    board.say(said(time.monotonic() - HOUR_S), time.monotonic() - HOUR_S)
-    assert "[-]pass the last pass ended 3600 s ago" in readyz(board, tells_kubernetes=False).text
-    assert page(board).answer("/livez", "", "").status == HTTPStatus.SERVICE_UNAVAILABLE
-    board.wait("another daemon keeps /s", time.monotonic())
-    assert "[-]turn another daemon keeps /s" in readyz(board).text
-    assert page(board).answer("/livez", "", "").text == "ok\n"
+def test_old_passes_a_turn_that_is_another_daemons_and_a_silent_loop(shared):
+    shared.publish(message_of(time.monotonic() - HOUR_S), time.monotonic() - HOUR_S)
+    assert "[-]pass the last pass ended 3600 s ago" in readyz(shared, publishes_to_kubernetes=False).text
+    assert page(shared).answer("/livez", "", "").status == HTTPStatus.SERVICE_UNAVAILABLE
+    shared.wait("another daemon keeps /s", time.monotonic())
+    assert "[-]turn another daemon keeps /s" in readyz(shared).text
+    assert page(shared).answer("/livez", "", "").text == "ok\n"
 
 
-def test_a_loop_that_is_heard_and_judges_nothing_does_not_live(board):
-    board.say(said(time.monotonic() - LIMIT_S - 20), time.monotonic())
-    assert page(board).answer("/livez", "", "").text == "ok\n", "what is unknown is published first"
-    board.say(said(time.monotonic() - LIMIT_S - 31), time.monotonic())
-    answer = page(board).answer("/livez", "", "")
+def test_a_loop_that_is_heard_and_judges_nothing_does_not_live(shared):
+    shared.publish(message_of(time.monotonic() - LIMIT_S - 20), time.monotonic())
+    assert page(shared).answer("/livez", "", "").text == "ok\n", "what is unknown is published first"
+    shared.publish(message_of(time.monotonic() - LIMIT_S - 31), time.monotonic())
+    answer = page(shared).answer("/livez", "", "")
     assert (answer.status, answer.text) == (HTTPStatus.SERVICE_UNAVAILABLE, "the last pass was judged 181 s ago\n")
 
 
 @pytest.mark.parametrize("problem", ["the API server answers 422: denied", "the API server was not reached"])
-def test_a_write_that_fails_is_no_plus(board, problem):
-    board.delivered("kubernetes", "", time.time(), time.monotonic())
-    board.delivered("kubernetes", problem, time.time(), time.monotonic())
-    assert readyz(board).status == HTTPStatus.SERVICE_UNAVAILABLE
-    assert f"[-]kubernetes {problem}" in readyz(board).text
+def test_a_write_that_fails_is_no_plus(shared, problem):
+    shared.delivered("kubernetes", "", time.time(), time.monotonic())
+    shared.delivered("kubernetes", problem, time.time(), time.monotonic())
+    assert readyz(shared).status == HTTPStatus.SERVICE_UNAVAILABLE
+    assert f"[-]kubernetes {problem}" in readyz(shared).text
 
 
-def test_the_summary_is_the_one_of_the_files(board):
-    assert page(board).answer("/v1/summary", "", "").text == f"{compact({'node': 'é'})}\n"
+def test_the_summary_is_the_one_of_the_files(shared):
+    assert page(shared).answer("/v1/summary", "", "").text == f"{compact({'node': 'é'})}\n"
 
 
 class Long:
@@ -144,9 +144,9 @@ def one(line, tells=None, tls=None):
     ],
     ids=["get", "newlines", "head", "post", "many headers", "empty line", "no address"],
 )  # fmt: skip
-def test_one_request_in_pieces_has_one_answer(board, pair, asked, begins, ends):
-    board.tick(time.monotonic())
-    connection = one(pair[0], page(board))
+def test_one_request_in_pieces_has_one_answer(shared, pair, asked, begins, ends):
+    shared.tick(time.monotonic())
+    connection = one(pair[0], page(shared))
     for byte in asked[:-1]:
         pair[1].send(bytes([byte]))
         assert connection.go_on(0.0) == select.EPOLLIN
@@ -158,9 +158,9 @@ def test_one_request_in_pieces_has_one_answer(board, pair, asked, begins, ends):
     assert (answer.startswith(begins), answer.endswith(ends)) == (True, True)
 
 
-def test_an_answer_comes_though_more_is_sent_than_is_read(board, pair):
+def test_an_answer_comes_though_more_is_sent_than_is_read(shared, pair):
     """A socket that is closed with something unread resets its connection, and the answer is lost."""
-    connection = one(pair[0], page(board))
+    connection = one(pair[0], page(shared))
     pair[1].sendall(b"POST /livez HTTP/1.1\r\nContent-Length: 100000\r\n\r\n" + b"a" * 100_000)
     assert connection.go_on(0.0) == select.EPOLLIN
     pair[1].sendall(b"a" * 50_000)
@@ -170,8 +170,8 @@ def test_an_answer_comes_though_more_is_sent_than_is_read(board, pair):
     assert b"".join(iter(lambda: pair[1].recv(65536), b"")).startswith(b"HTTP/1.0 405 ")
 
 
-def test_a_request_that_is_too_long_is_told_so(board, pair):
-    connection = one(pair[0], page(board))
+def test_a_request_that_is_too_long_is_told_so(shared, pair):
+    connection = one(pair[0], page(shared))
     pair[1].sendall(b"GET / HTTP/1.0\r\nA: " + b"a" * 20_000)
     assert connection.go_on(0.0) == select.EPOLLIN
     assert pair[1].recv(13) == b"HTTP/1.0 431 "
@@ -229,9 +229,9 @@ def test_what_is_no_handshake_is_told_so(pair, server_tls):
     assert pair[1].recv(7)[:1] == b"\x15", "an alert"
 
 
-def test_a_token_that_cannot_be_read_to_its_end_holds_up_other_pages_once(board, tmp_path, monkeypatch):
+def test_a_token_that_cannot_be_read_to_its_end_holds_up_other_pages_once(shared, tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "_READ_S", 0.1)
-    asked = page(board, auth_token_file=str(tmp_path / "token"))
+    asked = page(shared, auth_token_file=str(tmp_path / "token"))
     is_over, reads = threading.Event(), []
     monkeypatch.setattr(asked, "token", lambda: (reads.append(1), is_over.wait(), (b"t", ""))[2])
     for _ in range(20):
@@ -243,12 +243,12 @@ def test_a_token_that_cannot_be_read_to_its_end_holds_up_other_pages_once(board,
 
 
 @pytest.fixture
-def server(board, monkeypatch):
+def server(shared, monkeypatch):
     """Serves at most 4 connections, and asks of each who it is."""
     monkeypatch.setattr(http, "_MOST", 4)
     monkeypatch.setattr(http, "_FEW", 0)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        made = http._Server(listening, page(board), lambda: None)
+        made = http._Server(listening, page(shared), lambda: None)
         made.place = listening.getsockname()
         yield made
         made._poll.close()

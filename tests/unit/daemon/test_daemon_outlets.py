@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from hostagent.cli.npd import command
-from hostagent.daemon.file_outputs import features, written
-from hostagent.daemon.message import Saying
+from hostagent.daemon.file_outputs import features, write_file
+from hostagent.daemon.message import Message
 from hostagent.daemon.notify import Notify
 from hostagent.engine.report.node_status import NodeWords
 from hostagent.engine.report.state import SCHEMA_VERSION
@@ -160,7 +160,7 @@ def test_npd_of_what_is_old_of_another_boot_or_missing_is_unknown(tmp_path):
 
 def test_features_have_an_end_and_no_line_for_what_was_not_read():
     words = NodeWords((), (), {"ready": "true", "gpu-product": None}, {})
-    said = Saying("n", words, {"valid_until": 1764000000.0}, b"", "", 0.0, 1.0, 0.0, "start", {}, {})
+    said = Message("n", words, {"valid_until": 1764000000.0}, b"", "", 0.0, 1.0, 0.0, "start", {}, {})
     assert features(said, "hostagent.dev") == "# +expiry-time=2025-11-24T16:00:00Z\nhostagent.dev/ready=true\n"
 
 
@@ -183,9 +183,9 @@ def read_by_nfd(folder, now):
 
 def test_nfd_reads_the_labels_until_they_expire_and_nothing_else(tmp_path):
     words = NodeWords((), (), {"ready": "true", "gpu-count": "8", "fabric-class": None}, {})
-    said = Saying("n", words, {"valid_until": 1764000000.0}, b"", "", 0.0, 1.0, 0.0, "start", {}, {})
+    said = Message("n", words, {"valid_until": 1764000000.0}, b"", "", 0.0, 1.0, 0.0, "start", {}, {})
     (tmp_path / "hostagent").write_text("hostagent.dev/fabric-class=0123456789ab\n")
-    assert written(str(tmp_path / "hostagent"), features(said, "hostagent.dev")) == ""
+    assert write_file(str(tmp_path / "hostagent"), features(said, "hostagent.dev")) == ""
     assert read_by_nfd(tmp_path, 1764000000.0) == {"hostagent.dev/ready": "true", "hostagent.dev/gpu-count": "8"}
     assert read_by_nfd(tmp_path, 1764000001.0) == {}
 
@@ -194,9 +194,9 @@ def test_nfd_reads_the_labels_until_they_expire_and_nothing_else(tmp_path):
 WRITES = """
 import sys
 from hostagent.daemon.notify import Notify
-from hostagent.daemon.file_outputs import written
+from hostagent.daemon.file_outputs import write_file
 number = 0
-while not written(sys.argv[1], f"number {number}\\n" * 5000):
+while not write_file(sys.argv[1], f"number {number}\\n" * 5000):
     number += 1
     if number == 3:
         print("on", flush=True)
@@ -219,9 +219,9 @@ def test_a_reader_of_the_directory_sees_nothing_half_or_temporary(tmp_path):
 
 
 def test_a_file_that_cannot_be_written_says_why(tmp_path):
-    assert written(str(tmp_path / "f"), "x\n") == ""
+    assert write_file(str(tmp_path / "f"), "x\n") == ""
     assert (tmp_path / "f").stat().st_mode & 0o777 == 0o644
-    assert "is not written" in written(str(tmp_path / "none" / "f"), "x\n")
+    assert "is not written" in write_file(str(tmp_path / "none" / "f"), "x\n")
 
 
 def test_the_unit_of_systemd_waits_for_a_pass_and_keeps_the_state():

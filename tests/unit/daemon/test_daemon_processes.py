@@ -5,13 +5,13 @@ import os
 import psutil
 import pytest
 
-from hostagent.daemon.processes import used
+from hostagent.daemon.processes import usage
 
 
 def test_it_says_what_psutil_does():
     both = [psutil.Process(os.getppid()), psutil.Process()]
     before = [sum(one.cpu_times()[:4]) for one in both]
-    found = used()
+    found = usage()
     after = [sum(one.cpu_times()[:4]) for one in both]
     assert sum(before) - 0.01 <= found["cpu_seconds_total"] <= sum(after) + 0.01
     assert found["start_time_seconds"] == pytest.approx(both[0].create_time(), abs=0.1)

@@ -31,7 +31,7 @@ def passes(*statuses, kind="Ready"):
     """A record after these were said, one a second."""
     kept = record.EMPTY
     for at, status in enumerate(statuses):
-        kept, _ = record.turned(kept, (condition(status, kind),) if status else (), "boot", DAY + at)
+        kept, _ = record.with_transitions(kept, (condition(status, kind),) if status else (), "boot", DAY + at)
     return kept
 
 
@@ -81,25 +81,25 @@ def of(outcome, at, subject="0000:9d:00.0", severity="critical"):
 def test_a_critical_fault_begins_and_ends_once_with_the_address_of_its_device():
     kept = record.EMPTY
     for outcome, at in (("pass", 1.0), ("fail", 2.0), ("fail", 3.0), ("unknown", 4.0), ("fail", 5.0), ("pass", 6.0), ("pass", 7.0)):
-        kept = record.judged(kept, of(outcome, at))
+        kept = record.with_faults(kept, of(outcome, at))
     assert kept.faults == (record.Fault("gpu.xid", GPU.pci, GPU.pci, GPU.uuid, "Xid 79", 2.0, 6.0, "boot"),)
     assert record.load(record.dump(kept)) == (kept, "")
 
 
 def test_what_could_not_be_read_has_not_ended_and_what_is_no_fault_does_not_begin():
-    kept = record.judged(record.EMPTY, of("fail", 2.0))
+    kept = record.with_faults(record.EMPTY, of("fail", 2.0))
     for other in (of("unknown", 3.0), of("unknown", 3.0, subject="")):
-        assert record.judged(kept, other) is kept
+        assert record.with_faults(kept, other) is kept
     for harmless in (of("warn", 2.0), of("fail", 2.0, severity="warning"), of("unknown", 2.0)):
-        assert record.judged(record.EMPTY, harmless) is record.EMPTY
+        assert record.with_faults(record.EMPTY, harmless) is record.EMPTY
 
 
 def test_a_device_that_is_not_there_any_more_is_not_well_until_a_boot_shows_it_gone():
-    kept = record.judged(record.EMPTY, of("fail", 2.0))
+    kept = record.with_faults(record.EMPTY, of("fail", 2.0))
     other = replace(of("pass", 3.0, subject="0000:1b:00.0"), facts={"gpus": [{"pci": "0000:1b:00.0", "uuid": "GPU-1"}]})
-    assert record.judged(kept, other) is kept
-    assert record.judged(kept, replace(other, boot_id="")) is kept, "a boot that was not read is no other one"
-    (ended,) = record.judged(kept, replace(other, boot_id="next", observed_at=9.0)).faults
+    assert record.with_faults(kept, other) is kept
+    assert record.with_faults(kept, replace(other, boot_id="")) is kept, "a boot that was not read is no other one"
+    (ended,) = record.with_faults(kept, replace(other, boot_id="next", observed_at=9.0)).faults
     assert ended.end == 9.0
 
 
@@ -107,10 +107,10 @@ def test_a_check_of_the_whole_host_ends_the_fault_of_each_device_that_it_does_no
     """Xids: only the devices that have one are named."""
     facts = {"gpus": [{"pci": pci, "uuid": ""} for pci in (GPU.pci, "0000:1b:00.0")]}
     both = replace(of("fail", 2.0), findings=(*of("fail", 2.0).findings, *of("fail", 2.0, subject="0000:1b:00.0").findings), facts=facts)
-    kept = record.judged(record.EMPTY, both)
-    after = record.judged(kept, replace(of("fail", 3.0), facts=facts))
+    kept = record.with_faults(record.EMPTY, both)
+    after = record.with_faults(kept, replace(of("fail", 3.0), facts=facts))
     assert {one.pci: one.end for one in after.faults} == {GPU.pci: 0, "0000:1b:00.0": 3.0}
-    blind = record.judged(
+    blind = record.with_faults(
         kept, replace(of("fail", 3.0), findings=(*of("fail", 3.0).findings, *of("unknown", 3.0, subject="0000:2b:00.0").findings))
     )
     assert all(not one.end for one in blind.faults)
@@ -118,16 +118,16 @@ def test_a_check_of_the_whole_host_ends_the_fault_of_each_device_that_it_does_no
 
 @pytest.mark.parametrize("outcome", ["off", "skip"])
 def test_a_fault_of_a_check_that_does_not_judge_any_more_ends_with_the_boot(outcome):
-    kept = record.judged(record.EMPTY, of("fail", 2.0))
-    assert record.judged(kept, of(outcome, 3.0)) is kept
-    assert record.judged(kept, replace(of(outcome, 3.0), boot_id="next")).faults[0].end == 3.0
-    assert record.judged(kept, replace(of("unknown", 3.0), boot_id="next")).faults[0].end == 0
+    kept = record.with_faults(record.EMPTY, of("fail", 2.0))
+    assert record.with_faults(kept, of(outcome, 3.0)) is kept
+    assert record.with_faults(kept, replace(of(outcome, 3.0), boot_id="next")).faults[0].end == 3.0
+    assert record.with_faults(kept, replace(of("unknown", 3.0), boot_id="next")).faults[0].end == 0
 
 
 def test_the_last_of_several_of_one_moment_is_about_the_node_as_a_whole():
-    kept, _ = record.turned(passes("Unknown"), (condition("True"), condition("True", "DriverReady")), "boot", DAY + 9)
+    kept, _ = record.with_transitions(passes("Unknown"), (condition("True"), condition("True", "DriverReady")), "boot", DAY + 9)
     assert record.last(kept.transitions).condition == "Ready"
-    again, _ = record.turned(kept, (condition("False"), condition("False", "DriverReady")), "boot", DAY + 9)
+    again, _ = record.with_transitions(kept, (condition("False"), condition("False", "DriverReady")), "boot", DAY + 9)
     assert record.last(again.transitions).new == "False"
     assert record.last(()) is None
 
@@ -150,7 +150,7 @@ def test_the_record_lies_where_no_installation_is():
 def test_no_fault_is_open_twice(outcomes):
     kept = record.EMPTY
     for at, outcome in enumerate(outcomes):
-        kept = record.judged(kept, of(outcome, float(at + 1)))
+        kept = record.with_faults(kept, of(outcome, float(at + 1)))
     assert sum(not one.end for one in kept.faults) <= 1
     assert all(one.begin < one.end for one in kept.faults if one.end)
 
@@ -196,7 +196,7 @@ def history(folder, *options):
 
 
 def test_history_prints_what_happened_since(tmp_path):
-    kept = record.judged(passes("Unknown", "True", "False"), of("fail", DAY + 2))
+    kept = record.with_faults(passes("Unknown", "True", "False"), of("fail", DAY + 2))
     (tmp_path / "record.json").write_text(record.dump(kept))
     text = history(tmp_path).output
     assert text.splitlines() == [

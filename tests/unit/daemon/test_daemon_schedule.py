@@ -12,7 +12,7 @@ def due(*heard, done=None, draw=0.5, confirm_s=None):
     """After a pass, and events by name and time."""
     schedule = after_pass(done or Done(BEGAN, ENDED), 60, draw, confirm_s)
     for event, now in heard:
-        schedule = schedule.heard(event, now)
+        schedule = schedule.add_event(event, now)
     return schedule.due
 
 
@@ -60,7 +60,7 @@ def spent(count, *, trigger="link", at=BEGAN, apart_s=APART_S):
 def limited(buckets, *heard, began=BEGAN):
     schedule = after_pass(Done(began, began + 0.6), 60, 0.5, buckets=buckets)
     for event, now in heard:
-        schedule = schedule.heard(event, now)
+        schedule = schedule.add_event(event, now)
     return schedule.due
 
 
@@ -86,9 +86,9 @@ def test_another_trigger_does_not_wait_and_names_the_pass():
 
 
 def test_while_a_pass_waits_for_a_token_interval_and_confirmation_come_as_ever():
-    schedule = after_pass(Done(BEGAN, ENDED), 20, 0.5, 5, spent(BURST, apart_s=0)).heard("link", 103.0)
+    schedule = after_pass(Done(BEGAN, ENDED), 20, 0.5, 5, spent(BURST, apart_s=0)).add_event("link", 103.0)
     assert schedule.due == (ENDED + 5, "confirm")
-    assert after_pass(Done(BEGAN, ENDED), 20, 0.5, None, spent(BURST, apart_s=0)).heard("link", 103.0).due == (BEGAN + 20, "interval")
+    assert after_pass(Done(BEGAN, ENDED), 20, 0.5, None, spent(BURST, apart_s=0)).add_event("link", 103.0).due == (BEGAN + 20, "interval")
 
 
 def test_a_bucket_fills_again_and_not_beyond_its_size():

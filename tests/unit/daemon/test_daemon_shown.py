@@ -2,8 +2,8 @@
 
 import pytest
 
-from hostagent.daemon.dry_run import Shown
-from hostagent.daemon.message import Saying, packed
+from hostagent.daemon.dry_run import DryRun
+from hostagent.daemon.message import Message, packed
 from hostagent.daemon.settings import Settings
 from hostagent.engine.report.node_status import NodeWords
 from hostagent.engine.target import Evidence
@@ -13,8 +13,8 @@ from hostagent.engine.target import Evidence
 def test_a_name_of_a_node_moves_no_cursor(node):
     said = []
     words = NodeWords((), (), {}, {})
-    Shown(Settings(Evidence(), "", node, "/s"), said.append).tell(
-        Saying(node, words, {}, packed(""), "", 0.0, 0.0, 0.0, "start", {}, {}), 0.0
+    DryRun(Settings(Evidence(), "", node, "/s"), said.append).publish(
+        Message(node, words, {}, packed(""), "", 0.0, 0.0, 0.0, "start", {}, {}), 0.0
     )
     (text,) = said
     assert text.replace("\n", "").isprintable()

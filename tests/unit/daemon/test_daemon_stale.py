@@ -10,7 +10,7 @@ import pytest
 from hostagent.daemon import record, statedir
 from hostagent.daemon.file_outputs import features
 from hostagent.daemon.metrics import of_node
-from hostagent.daemon.shared_state import Board
+from hostagent.daemon.shared_state import SharedState
 from hostagent.daemon.staleness import made_stale, write
 from tests.unit.daemon.test_daemon_words import BROKEN, HEALTHY, Host
 
@@ -26,13 +26,14 @@ def host(tmp_path):
 
 
 def newest(host):
-    return host.teller.sayings[-1]
+    return host.publisher.messages[-1]
 
 
 def files(host):
     folder = host.settings.state_dir
     return {
-        name: json.loads(statedir.text(folder, name).value) for name in (statedir.STATE, statedir.SUMMARY, statedir.TOLD, statedir.RECORD)
+        name: json.loads(statedir.text(folder, name).value)
+        for name in (statedir.STATE, statedir.SUMMARY, statedir.PUBLISHED, statedir.RECORD)
     }
 
 
@@ -58,44 +59,44 @@ def test_whatever_says_how_well_the_node_is_becomes_unknown_and_what_it_is_stays
 
 
 def test_the_board_says_so_once_and_a_pass_ends_it(host):
-    board, said = Board(150.0), newest(host)
-    board.say(said, said.judged_by)
-    assert board.stale(said.judged_by + 150, DAY) is None
-    made = board.stale(said.judged_by + 151, DAY)
-    assert board.look().said is made
-    assert board.stale(said.judged_by + 999, DAY + 999) is made, "once"
-    board.tick(said.judged_by + 999)
-    assert board.look().said is made, "a loop that is heard has not judged"
+    shared, said = SharedState(150.0), newest(host)
+    shared.publish(said, said.judged_by)
+    assert shared.stale(said.judged_by + 150, DAY) is None
+    made = shared.stale(said.judged_by + 151, DAY)
+    assert shared.look().message is made
+    assert shared.stale(said.judged_by + 999, DAY + 999) is made, "once"
+    shared.tick(said.judged_by + 999)
+    assert shared.look().message is made, "a loop that is heard has not judged"
     fresh = replace(said, judged_by=said.judged_by + 1000)
-    board.say(fresh, said.judged_by + 1000)
-    assert board.look().said is fresh
+    shared.publish(fresh, said.judged_by + 1000)
+    assert shared.look().message is fresh
 
 
 def test_a_publisher_that_takes_the_place_of_another_one_does_not_take_an_old_pass_for_a_new_one(host):
-    board, said = Board(150.0), newest(host)
-    board.say(said, said.judged_by + 500)
-    assert board.newest(None, 0)[0].is_stale, "whoever looks first does not see the old one either"
-    assert board.stale(said.judged_by + 500, DAY).is_stale
+    shared, said = SharedState(150.0), newest(host)
+    shared.publish(said, said.judged_by + 500)
+    assert shared.newest(None, 0)[0].is_stale, "whoever looks first does not see the old one either"
+    assert shared.stale(said.judged_by + 500, DAY).is_stale
 
 
 def test_what_an_earlier_process_told_becomes_unknown_too_where_no_pass_comes(host):
     host.begin()
-    kept, board = newest(host), Board(150.0)
-    board.say(kept, 1000.0)
-    assert board.stale(1100.0, DAY) is None
-    made = board.stale(1151.0, DAY)
+    kept, shared = newest(host), SharedState(150.0)
+    shared.publish(kept, 1000.0)
+    assert shared.stale(1100.0, DAY) is None
+    made = shared.stale(1151.0, DAY)
     assert made.words.labels == {"ready": "unknown", "multi-node-ready": "unknown"}
     assert made.words.annotations == {"summary": None}, "the old one would be believed"
     assert {one.reason for one in made.words.conditions} == {"AgentStale"}
 
 
 def test_whoever_waits_for_what_is_new_is_woken(host):
-    board, said = Board(0.05), newest(host)
-    board.say(said, said.judged_by)
+    shared, said = SharedState(0.05), newest(host)
+    shared.publish(said, said.judged_by)
     seen = []
-    reader = threading.Thread(target=lambda: seen.append(board.newest(said, 20.0)[0]))
+    reader = threading.Thread(target=lambda: seen.append(shared.newest(said, 20.0)[0]))
     reader.start()
-    board.stale(said.judged_by + 1, DAY)
+    shared.stale(said.judged_by + 1, DAY)
     reader.join(10.0)
     assert seen[0].is_stale
 
@@ -113,7 +114,7 @@ def test_every_file_says_so_and_a_restart_goes_on_from_it(host):
     host.begin()
     assert {one.reason for one in newest(host).words.conditions} == {"AgentStale"}
     host.look(HEALTHY)
-    assert host.teller.ready.status == "True", "the first pass that finds what the last one found ends it"
+    assert host.publisher.ready.status == "True", "the first pass that finds what the last one found ends it"
     turned = record.load(statedir.text(host.settings.state_dir, statedir.RECORD).value).record.transitions
     assert [(one.old, one.new) for one in turned if one.condition == "Ready"][-2:] == [("True", "Unknown"), ("Unknown", "True")]
 
@@ -143,7 +144,7 @@ def test_a_record_that_is_gone_is_written_again_and_nothing_is_made_up_meanwhile
     assert news == ()
     host.look(HEALTHY)
     assert files(host)[statedir.RECORD]["transitions"][: len(before["transitions"])] == before["transitions"]
-    assert host.teller.ready.status == "True"
+    assert host.publisher.ready.status == "True"
 
 
 @pytest.mark.parametrize("time", ["1" + "0" * 400, "1e400", "NaN", '"x"', "-1"])
@@ -158,12 +159,12 @@ def test_a_time_of_no_calendar_in_the_state_ends_no_start(host, time):
 def test_a_host_that_flapped_is_what_it_is_after_the_silence(host):
     """Not unknown for an hour, which nobody measured."""
     host.look(*[DEGRADED, HEALTHY] * 4)
-    assert host.teller.ready.reason == "Flapping"
-    status = host.teller.ready.status
+    assert host.publisher.ready.reason == "Flapping"
+    status = host.publisher.ready.status
     host.loop._judged_by -= 1000
     host.look(HEALTHY)
-    assert (host.teller.ready.status, host.teller.ready.reason) == (status, "Flapping")
-    assert "judged no pass" not in host.teller.ready.message
+    assert (host.publisher.ready.status, host.publisher.ready.reason) == (status, "Flapping")
+    assert "judged no pass" not in host.publisher.ready.message
 
 
 def test_a_record_that_could_not_be_written_is_written_by_a_later_pass(host, tmp_path):
@@ -202,17 +203,17 @@ def test_a_loop_that_was_stopped_goes_on_from_what_was_published_meanwhile(host,
     if published:
         write(host.settings, made_stale(newest(host), DAY), DAY)
     host.look(HEALTHY)
-    assert host.teller.ready.status == "True"
+    assert host.publisher.ready.status == "True"
     ready = [one for one in newest(host).news if one.condition == "Ready"][-2:]
     assert [(one.old, one.new) for one in ready] == [("True", "Unknown"), ("Unknown", "True")]
     assert (ready[0].at == DAY) == published
-    assert host.teller.ready.changed_at == ready[1].at, "the status turned"
+    assert host.publisher.ready.changed_at == ready[1].at, "the status turned"
 
 
 def test_a_fault_that_came_meanwhile_is_told_at_once(host):
     host.loop._judged_by -= 1000
     host.look(BROKEN)
-    assert host.teller.ready.status == "False"
+    assert host.publisher.ready.status == "False"
 
 
 def test_each_transition_has_its_line_and_a_host_that_flips_has_few(host):

@@ -68,14 +68,14 @@ def test_what_was_told_is_read_back_in_the_same_boot_alone(tmp_path):
     found = fresh(*SICK)
     told = told_of(found)
     kept(tmp_path, found, told)
-    assert statedir.told(str(tmp_path), BOOT_ID) == (told, "")
-    assert statedir.told(str(tmp_path), "another boot") == (None, "")
+    assert statedir.published(str(tmp_path), BOOT_ID) == (told, "")
+    assert statedir.published(str(tmp_path), "another boot") == (None, "")
     assert statedir.text(str(tmp_path), statedir.HISTORY).value == "{}"
 
 
 def test_nothing_was_told_before_the_first_start(tmp_path):
-    assert statedir.told(str(tmp_path), BOOT_ID) == (None, "")
-    assert statedir.told(str(tmp_path / "none"), BOOT_ID) == (None, "")
+    assert statedir.published(str(tmp_path), BOOT_ID) == (None, "")
+    assert statedir.published(str(tmp_path / "none"), BOOT_ID) == (None, "")
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_nothing_was_told_before_the_first_start(tmp_path):
 )
 def test_a_damaged_memory_is_said_and_taken_for_none(tmp_path, data):
     (tmp_path / "told.json").write_bytes(data)
-    found = statedir.told(str(tmp_path), "x")
+    found = statedir.published(str(tmp_path), "x")
     assert found.value is None
     assert "is damaged" in found.problem
 
@@ -94,13 +94,13 @@ def test_a_memory_with_times_or_conditions_of_no_daemon_is_taken_for_none(tmp_pa
     data = json.loads((tmp_path / "told.json").read_text())
     data["held"][1].update(change)
     (tmp_path / "told.json").write_text(json.dumps(data))
-    assert statedir.told(str(tmp_path), BOOT_ID).value is None
+    assert statedir.published(str(tmp_path), BOOT_ID).value is None
 
 
 def test_a_memory_that_somebody_else_may_write_is_not_believed(tmp_path):
     kept(tmp_path, fresh(*WELL), told_of(fresh(*WELL)))
     (tmp_path / "told.json").chmod(0o666)
-    found = statedir.told(str(tmp_path), BOOT_ID)
+    found = statedir.published(str(tmp_path), BOOT_ID)
     assert (found.value, "may write" in found.problem) == (None, True)
 
 
@@ -218,11 +218,11 @@ def test_what_is_told_of_a_pass_is_data():
     assert (words.labels["ready"], words.labels["multi-node-ready"]) == ("false", "false")
     assert 0 <= int(words.labels["valid-until"]) - found.valid_until < 1800
     assert "observed_at" not in json.loads(words.annotations["summary"])
-    saying = build_message.said(
+    message = build_message.pass_message(
         words, found, document, Documents().report(found), build_message.Run("m 1\n", 7.0, 0.1, "start", {"start": 1}, {"Ready": 1})
     )
-    assert (saying.trigger, saying.observed_at, json.loads(saying.report)["boot_id"]) == ("start", found.observed_at, BOOT_ID)
-    assert (saying.has_pass, saying.metrics) == (True, "m 1\n")
+    assert (message.trigger, message.observed_at, json.loads(message.report)["boot_id"]) == ("start", found.observed_at, BOOT_ID)
+    assert (message.has_pass, message.metrics) == (True, "m 1\n")
 
 
 def test_metrics_have_single_judgements_that_are_wrong_and_xids():
@@ -235,7 +235,7 @@ def test_metrics_have_single_judgements_that_are_wrong_and_xids():
 
 
 def test_before_the_first_pass_there_is_no_report_to_give():
-    saying = build_message.first_said("node-7", first(BOOT_ID, 5.0))
-    assert not saying.has_pass
-    assert {one.reason for one in saying.words.conditions} == {"FirstPass"}
-    assert (saying.words.labels, saying.report, saying.summary) == ({"ready": "unknown", "multi-node-ready": "unknown"}, "", {})
+    message = build_message.first_message("node-7", first(BOOT_ID, 5.0))
+    assert not message.has_pass
+    assert {one.reason for one in message.words.conditions} == {"FirstPass"}
+    assert (message.words.labels, message.report, message.summary) == ({"ready": "unknown", "multi-node-ready": "unknown"}, "", {})

@@ -5,7 +5,7 @@ import pytest
 from hostagent.core.errors import HostagentError
 from hostagent.gate import Request
 from hostagent.gate.backends.kubernetes import Kubernetes
-from hostagent.gate.search import Asked, search
+from hostagent.gate.search import SearchOptions, search
 from hostagent.kube.api import ApiError
 from tests.gate_summaries import NOW
 from tests.kubenodes import GPU, PREFIX, Server, label, node, pod, selects
@@ -24,7 +24,9 @@ def cluster(server, nodes=1, gpus=8, *, read_all=False, waits=None, **request):
 
 def asked(server, nodes=1, gpus=8, *, read_all=False, **request):
     wanted = Request(nodes, gpus, **request)
-    return search(wanted, Kubernetes(lambda: server, wanted, PREFIX, read_all, Waits()), Asked("kubernetes", "nodes", PREFIX, read_all))
+    return search(
+        wanted, Kubernetes(lambda: server, wanted, PREFIX, read_all, Waits()), SearchOptions("kubernetes", "nodes", PREFIX, read_all)
+    )
 
 
 def many(count, begin=0):

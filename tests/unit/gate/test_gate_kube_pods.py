@@ -2,7 +2,7 @@
 
 import pytest
 
-from hostagent.gate.backends.kubepods import Counted, gpus_of
+from hostagent.gate.backends.kubepods import PodSums, gpus_of
 from tests.kubenodes import GPU, pod
 
 
@@ -52,20 +52,20 @@ def test_a_pod_of_another_shape_takes_no_gpu(made):
 
 
 def test_pods_are_summed_by_node():
-    counted = Counted()
+    counted = PodSums()
     counted.add([pod("a", 2), pod("b", 4), pod("a", 1), pod("a")])
     assert (counted.of("a"), counted.of("b"), counted.of("c")) == ((3, 3), (4, 1), (0, 0))
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_pod_that_has_ended_takes_nothing(phase):
-    counted = Counted()
+    counted = PodSums()
     counted.add([pod("a", 2, phase)])
     assert counted.of("a") == (0, 0)
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Running", "Unknown", ""])
 def test_a_pod_that_has_not_ended_takes_its_gpus(phase):
-    counted = Counted()
+    counted = PodSums()
     counted.add([pod("a", 2, phase)])
     assert counted.of("a") == (2, 1)

@@ -8,7 +8,7 @@ import pytest
 from hostagent.gate import Request, parse_candidate
 from hostagent.gate.answer import Reason
 from hostagent.gate.placing import place
-from hostagent.gate.search import Asked, Free, search
+from hostagent.gate.search import Free, SearchOptions, search
 from tests.gate_summaries import NOW, summary
 
 REQUEST = Request(2, 8)
@@ -52,7 +52,7 @@ def made(free, **inputs):
 
 
 def answered(cluster, request=REQUEST, **asked):
-    return search(request, cluster, Asked("kubernetes", **asked))
+    return search(request, cluster, SearchOptions("kubernetes", **asked))
 
 
 def codes(answer):

@@ -6,7 +6,7 @@ import pytest
 
 from hostagent.core.errors import HostagentError
 from hostagent.core.unread import Unread
-from hostagent.gate.search import Asked, search
+from hostagent.gate.search import SearchOptions, search
 from hostagent.slurm.client import Answer, SlurmError
 from tests.gate_summaries import summary
 from tests.unit.gate.slurmstub import EXTRA, NOW, RELEASES, Programs, backend, candidates, healthy, own
@@ -16,7 +16,7 @@ NOW_S = NOW["24.11"]
 
 def answered(programs, *more, **asked):
     made = backend(programs, *more, **asked)
-    return search(made.request, made, Asked("slurm"))
+    return search(made.request, made, SearchOptions("slurm"))
 
 
 def about_slurm(answer):

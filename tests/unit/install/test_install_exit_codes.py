@@ -9,7 +9,7 @@ from hostagent.cli.changing import conclude, outcome_of
 from hostagent.cli.ending import Ended
 from hostagent.core.errors import HostagentError
 from hostagent.engine.target import Evidence
-from hostagent.install.apply import Looks, Performance, Wishes
+from hostagent.install.apply import Apply, Replan, Wishes
 from hostagent.install.outcome import CODES, Outcome
 from hostagent.install.target import Target
 from hostagent.profiles.profile import load
@@ -49,18 +49,16 @@ def test_each_word_has_the_exit_code_that_is_published():
     ("number", "word"), [(errno.ENOSPC, "refused"), (errno.EDQUOT, "refused"), (errno.EROFS, "refused"), (errno.EIO, "")]
 )
 def test_where_nothing_can_be_kept_the_run_is_refused_and_any_other_fault_is_raised(number, word, tmp_path):
-    looks = Looks(failing(OSError(number, os.strerror(number))), lambda: None)
-    performance = Performance(
-        Target(Evidence(root=str(tmp_path))), looks, Wishes(load("default", site_file="").profile.install, dry_run=True), None
-    )
+    replan = Replan(failing(OSError(number, os.strerror(number))), lambda: None)
+    apply = Apply(Target(Evidence(root=str(tmp_path))), replan, Wishes(load("default", site_file="").profile.install, dry_run=True), None)
     if not word:
         with pytest.raises(OSError, match=os.strerror(number)):
-            performance.perform()
+            apply.perform()
         return
-    outcome = performance.perform()
+    outcome = apply.perform()
     assert (outcome.word, outcome.code, outcome.run) == (word, 4, 0)
     assert f"found /var/lib/hostagent: {os.strerror(number)}, wanted" in outcome.message
     assert outcome.notes[0].startswith("Free space there")
-    performance.began = True
+    apply.began = True
     with pytest.raises(OSError, match=os.strerror(number)):
-        performance.perform()
+        apply.perform()

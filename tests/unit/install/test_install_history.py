@@ -74,9 +74,9 @@ def test_the_newest_run_that_was_not_undone_is_next(root):
 
 
 def test_a_run_is_called_by_the_drivers_version_and_not_by_its_compilers():
-    from hostagent.install.history import changed
+    from hostagent.install.history import changes_text
 
     compiler = [{"name": f"gcc-{number}", "part": "driver", "from": None, "to": "14.2.0-19"} for number in range(20)]
     driver = [{"name": name, "part": "driver", "from": None, "to": "590.48.01-1"} for name in ("libcuda1", "nvidia-kernel-open-dkms")]
-    assert changed([{"packages": compiler + driver, "steps": STEPS}], ["driver.packages"]) == "driver 590.48.01-1, 22 packages"
-    assert changed([{"packages": compiler, "steps": STEPS}], ["driver.packages"]) == "20 packages"
+    assert changes_text([{"packages": compiler + driver, "steps": STEPS}], ["driver.packages"]) == "driver 590.48.01-1, 22 packages"
+    assert changes_text([{"packages": compiler, "steps": STEPS}], ["driver.packages"]) == "20 packages"

@@ -96,7 +96,7 @@ def test_what_ansible_was_filling_when_it_was_killed_goes_and_nothing_else(targe
 def test_a_file_of_a_step_is_laid_with_the_mode_that_it_gets(target, tmp_path):
     step = PlanStep("a.b", "driver", "file", "", "", Probe("", lambda _: True), (Write("/etc/x", "x", 0o640),), Undo("restore"), ())
     job = Job((step,), {}, {"/etc/x": f"{target.path}/etc/x"})
-    ((what,),) = (one["do"][0].values() for one in job.laid(target, str(tmp_path))["steps"])
+    ((what,),) = (one["do"][0].values() for one in job.for_playbook(target, str(tmp_path))["steps"])
     assert os.stat(what["source"]).st_mode & 0o777 == 0o640
 
 

@@ -13,7 +13,7 @@ import pytest
 from hostagent.core.errors import HostagentError
 from hostagent.engine.target import Evidence
 from hostagent.install import remembered, runs
-from hostagent.install.lock import VARIABLE, Busy, left_over, take
+from hostagent.install.lock import VARIABLE, Busy, leftover_processes, take
 from hostagent.install.target import Target
 
 
@@ -140,12 +140,12 @@ def at_work(said, **streams):
 def test_what_an_ended_run_left_at_work_is_waited_for_and_a_service_is_not(target):
     token = begun(target).new_token()
     with at_work(token) as program:
-        assert left_over(target) == (program.pid,)
+        assert leftover_processes(target) == (program.pid,)
         with pytest.raises(Busy, match=rf"left programs that still work: python\S* \(pid {program.pid}\)"):
             take(target, 0, make=True)
     null = subprocess.DEVNULL
     with subprocess.Popen(SLEEP, env={**os.environ, VARIABLE: token}, stdin=null, stdout=null, stderr=null) as service:
-        assert left_over(target) == ()
+        assert leftover_processes(target) == ()
         service.kill()
 
 
@@ -156,7 +156,7 @@ def test_a_program_of_another_run_or_of_none_is_not_waited_for(target):
     assert (len(new), stat.S_IMODE(os.stat(f"{run.path}/{runs.TOKEN}").st_mode)) == (32, 0o600)
     for said in (old, "", f"{target.id}:1", f"{target.id}:1:", f"{target.id}:1:{old}", new[:-1], f"{new} ", "0" * 32):
         with at_work(said):
-            assert left_over(target) == (), said
+            assert leftover_processes(target) == (), said
 
 
 @pytest.mark.parametrize("text", ["", "{", '""', "[]", '"short"', "1"])
@@ -164,9 +164,9 @@ def test_a_token_that_is_damaged_or_not_there_is_nobodys(target, text):
     run = begun(target)
     with at_work(""), at_work("short"), at_work(run.new_token()):
         (Path(run.path) / runs.TOKEN).write_text(text)
-        assert left_over(target) == ()
+        assert leftover_processes(target) == ()
         run.forget(runs.TOKEN)
-        assert left_over(target) == ()
+        assert leftover_processes(target) == ()
 
 
 def test_the_state_of_a_run_is_what_its_journal_says_last(target):

@@ -16,7 +16,7 @@ from hostagent.core.unread import Unread
 from hostagent.engine.target import Evidence
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.install import apply, planning, remembered, replan, runs
-from hostagent.install.apply import Looks, Performance, Wishes
+from hostagent.install.apply import Apply, Replan, Wishes
 from hostagent.install.outcome import RefusedError
 from hostagent.install.target import StrayLinkError, Target
 from hostagent.plan.document import document
@@ -56,8 +56,8 @@ class Host:
         hook = ("/bin/sh", "-c", f"echo ran >>{self.hooked}{'; exit 1' if fails else ''}")
         self.wishes = Wishes(replace(PROFILE.profile.install, before=(hook,), lock_timeout_s=0, **policy))
         self.before = written(self.root)
-        looks = Looks(lambda: (plan, document(plan, recorded.report_of("no-gpu-vm"))), lambda: plan.view)
-        self.performance = Performance(Target(Evidence(root=str(self.root))), looks, self.wishes, Quiet())
+        views = Replan(lambda: (plan, document(plan, recorded.report_of("no-gpu-vm"))), lambda: plan.view)
+        self.performance = Apply(Target(Evidence(root=str(self.root))), views, self.wishes, Quiet())
 
     def refuses(self):
         """The outcome; neither a hook nor a write came of it."""
@@ -94,7 +94,7 @@ def planned(name, monkeypatch, **overlay):
         def __init__(self, host):
             assert host.program in ("apt-get", *OTHERS.values())
 
-        def answered(self, offers, _, questions):
+        def answer(self, offers, _, questions):
             return archive.answered(offers, questions)
 
         def close(self):
@@ -102,8 +102,8 @@ def planned(name, monkeypatch, **overlay):
 
     monkeypatch.setattr(planning, "Session", Session)
     monkeypatch.setattr(planning, "view", lambda _: seen)
-    monkeypatch.setattr(planning, "_answers", lambda *_: True)
-    return planning.planned(HostFacts({}), load("default", site_file="", overlay=overlay), Asked(), Evidence())
+    monkeypatch.setattr(planning, "_has_package_manager", lambda *_: True)
+    return planning.plan_of(HostFacts({}), load("default", site_file="", overlay=overlay), Asked(), Evidence())
 
 
 def todo_plan(*do):
@@ -151,7 +151,7 @@ def test_the_command_ends_with_the_refusal_and_no_traceback(name, tmp_path, monk
     host = Host(tmp_path, plan)
     site = tmp_path / "site.yaml"
     site.write_text(json.dumps({"install": {"before": [["/bin/sh", "-c", f"echo ran >>{host.hooked}"]]}}))
-    monkeypatch.setattr(replan, "looks_at", lambda *_, **__: host.performance.looks)
+    monkeypatch.setattr(replan, "replan_of", lambda *_, **__: host.performance.replan)
     done = CliRunner().invoke(cli, ["install", "--yes", "--root", str(host.root), "--profile", str(site)], standalone_mode=False)
     assert done.return_value == 4, done.output
     assert done.output.startswith("REFUSED  This version carries out no plan with ")
@@ -254,7 +254,7 @@ def test_a_run_without_hooks_that_has_no_room_to_begin_is_refused_and_leaves_not
 
 @pytest.mark.parametrize("error", [RefusedError("late", "Wait"), StrayLinkError("a link", "Remove it"), OSError(errno.ENOSPC, "No space")])
 def test_behind_the_hooks_a_refusal_is_a_failed_run(error, tmp_path, monkeypatch):
-    monkeypatch.setattr(Performance, "_part", raising(error))
+    monkeypatch.setattr(Apply, "_part", raising(error))
     host = Host(tmp_path, todo_plan())
     outcome = outcome_of(host.performance.perform, lambda: host.performance.began)
     assert (outcome.word, outcome.code) == ("failed", 1)
@@ -266,7 +266,7 @@ def test_what_a_hook_changes_is_no_change_of_the_run(tmp_path, monkeypatch):
     host = Host(tmp_path, todo_plan())
     hook = ("/bin/sh", "-c", f"echo drained >{host.root}/etc/drained")
     host.wishes.policy = replace(host.wishes.policy, before=(hook,))
-    monkeypatch.setattr(Performance, "_part", lambda *_: "stopped here")
-    monkeypatch.setattr(Performance, "_end", lambda *_: None)
+    monkeypatch.setattr(Apply, "_part", lambda *_: "stopped here")
+    monkeypatch.setattr(Apply, "_end", lambda *_: None)
     host.performance.perform()
     assert "/etc/drained" in remembered.state_of(runs.newest(host.performance.target), "before.json")["files"]

@@ -9,7 +9,7 @@ import pytest
 _SCRIPT = """
 import os, shutil, sys
 from hostagent.engine.target import Evidence
-from hostagent.install import rooms
+from hostagent.install import mounts
 from hostagent.install.target import Target
 from hostagent.sandbox import mounting
 from hostagent.sandbox.namespaces import own_mounts
@@ -19,7 +19,7 @@ mounting.file_system("tmpfs", "/run", "mode=755")
 os.mkdir("/run/hostagent")
 (theirs, ready), (go, ours) = os.pipe(), os.pipe()
 if os.fork() == 0:
-    place = rooms.move_in(Target(Evidence(host_root="/")))
+    place = mounts.move_in(Target(Evidence(host_root="/")))
     open(f"{place}/file", "w").close()
     os.write(ready, place.encode())
     os.read(go, 1)
