@@ -19,7 +19,7 @@ LARGE = {
 #: Seconds: what is over before is not looked at. A square that takes so long is over in two seconds for a megabyte.
 _SHORT_S = 0.0015
 #: Given as texts and nothing else, by their signature or because they take numbers.
-NO_TEXT = {"gpu.nvml.parse_health", "gpu.nvml.parse_clock_events"}
+NO_TEXT = {"gpu.nvml_answers.parse_health", "gpu.nvml_answers.parse_clock_events", "nccl.node.parse_node"}
 
 
 def seconds(function, given):

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from hostagent.core.escape import visible
 from hostagent.core.hashes import hexdigest
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
+from hostagent.domains.nccl import bootstrap
 from hostagent.domains.nccl.agreement import PLUGINS, ROWS, in_words, rails
 from hostagent.domains.nccl.class_inputs import CLASS_INPUTS, HOST_INPUTS, VERSION
-from hostagent.domains.nccl.logs import bootstrap
 from hostagent.domains.nccl.node import Node
 from hostagent.domains.nccl.preconditions import compared_settings
 from hostagent.domains.nccl.traffic_class import priorities, traffic_class

@@ -10,16 +10,16 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hostagent.core.unread import Unread, UnreadError, need
+from hostagent.domains.nccl import bootstrap, transport
 from hostagent.domains.nccl.agreement import Refusal, differing, in_words, names
-from hostagent.domains.nccl.logs import bootstrap, transport
-from hostagent.domains.nccl.logs.bootstrap import NAME as IFNAME
-from hostagent.domains.nccl.logs.bootstrap import taken
-from hostagent.domains.nccl.logs.transport import Assignment
+from hostagent.domains.nccl.bootstrap import NAME as IFNAME
+from hostagent.domains.nccl.bootstrap import taken
 from hostagent.domains.nccl.node import Finding, Node, Setting, shown
 from hostagent.domains.nccl.tables.changes import Version, parse_nccl_version
 from hostagent.domains.nccl.tables.plugins import is_known
 from hostagent.domains.nccl.tables.variables import OLDEST, known_to, variables
 from hostagent.domains.nccl.tables.vendors import Stack
+from hostagent.domains.nccl.transport import Assignment
 from hostagent.domains.nccl.vendor import vendor
 
 _VARIABLE = re.compile(r"\bNCCL_[A-Z0-9_]+")

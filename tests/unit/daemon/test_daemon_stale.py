@@ -12,7 +12,7 @@ from hostagent.daemon.file_outputs import features
 from hostagent.daemon.metrics import of_node
 from hostagent.daemon.shared_state import SharedState
 from hostagent.daemon.staleness import made_stale, write
-from tests.unit.daemon.test_daemon_words import BROKEN, HEALTHY, Host
+from tests.unit.daemon.test_daemon_node_status import BROKEN, HEALTHY, Host
 
 DAY = 1_795_921_200.0
 DEGRADED = "hgx-h100-next-kernel-without-module"
