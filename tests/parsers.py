@@ -14,13 +14,11 @@ from hostagent.domains.nccl.environment import derive
 from hostagent.domains.nccl.hca_list import parse_hcas
 from hostagent.domains.nccl.logs.chunks import blocks
 from hostagent.domains.nccl.logs.explanation import Job
-from hostagent.domains.nccl.name_list import parse_names
 from hostagent.domains.nccl.nearest import nearest, written
 from hostagent.domains.nccl.node import parse_node
 from hostagent.domains.nccl.quoting import FORMS
 from hostagent.domains.nccl.settings import parse_conf
 from hostagent.domains.nccl.tables import variables
-from hostagent.domains.nccl.tables.changes import parse_nccl_version
 from hostagent.domains.nccl.tuning import WORDS, read
 from hostagent.domains.nccl.values import fault
 from hostagent.facts import cpulist
@@ -100,14 +98,24 @@ def parse_apt_fault(text: str):
     return words.worst(map(words.fault_of, apttext.messages(text))), words.fault_of(text), apttext.refusal(text, text)
 
 
+#: They take more than a text: below they are called with all of it.
+WITH_MORE = {"nccl.hca_list.parse_hcas", "nccl.levels.parse_level", "nccl.node.parse_node", "nccl.settings.parse_conf"}
+
+
 def _parsers():
     """Every ``parse_*`` of domains and host: a new one is tried without being listed."""
     for package in (hostagent.domains, hostagent.host):
         for entry in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             module = importlib.import_module(entry.name)
             for name, function in vars(module).items():
-                if name.startswith("parse_") and inspect.isfunction(function) and function.__module__ == module.__name__:
-                    yield f"{entry.name.removeprefix(package.__name__)[1:]}.{name}", function
+                place = f"{entry.name.removeprefix(package.__name__)[1:]}.{name}"
+                if (
+                    name.startswith("parse_")
+                    and inspect.isfunction(function)
+                    and function.__module__ == module.__name__
+                    and place not in WITH_MORE
+                ):
+                    yield place, function
     for module in (apttext, rpmtext):
         for name in (
             "parse_policy",
@@ -131,8 +139,6 @@ def _parsers():
     yield "nccl.parse_conf", parse_nccl_conf
     yield "nccl.parse_hcas", parse_nccl_hcas
     yield "nccl.parse_conf_kept", parse_nccl_conf_kept
-    yield "nccl.parse_names", parse_names
-    yield "nccl.parse_nccl_version", parse_nccl_version
     yield "nccl.parse_tuning", parse_nccl_tuning
     yield "nccl.parse_values", parse_nccl_values
     yield "placement.parse_shape", parse_shape

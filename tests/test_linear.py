@@ -12,14 +12,15 @@ from tests.parsers import PARSERS, UNENDED, UNITS, arguments, repeated
 SIZE = 8 * 1024
 #: Parsers whose input may have many megabytes, where a small square costs minutes: how many times as much they get.
 LARGE = {
-    "packages.dpkg.parse_status": 4, "kernel.installed.parse_modules_dep": 4, "driver.dkms.parse_make_log": 2, "packages.rpm.parse_rpm_list": 2,
-    "sockets.parse_listening": 2, "kernellog.parse_kmsg": 2, "kernellog.parse_syslog": 4, "modinfo.parse_modinfo": 4, "modinfo.parse_strings": 4,
-    "driver.ldcache.parse_ldcache": 4,
+    "packages.read_dpkg.parse_status": 4, "system.read_installed_kernels.parse_modules_dep": 4, "driver.read_dkms.parse_make_log": 2,
+    "packages.read_rpm.parse_rpm_list": 2,
+    "sockets.parse_listening": 2, "kernel_log.parse_kmsg": 2, "kernel_log.parse_syslog": 4, "driver.read_modinfo.parse_modinfo": 4,
+    "driver.read_modinfo.parse_strings": 4, "driver.read_ld_cache.parse_ldcache": 4,
 }  # fmt: skip
 #: Seconds: what is over before is not looked at. A square that takes so long is over in two seconds for a megabyte.
 _SHORT_S = 0.0015
 #: Given as texts and nothing else, by their signature or because they take numbers.
-NO_TEXT = {"gpu.nvml_answers.parse_health", "gpu.nvml_answers.parse_clock_events", "nccl.node.parse_node"}
+NO_TEXT = {"gpu.nvml_answers.parse_health", "gpu.nvml_answers.parse_clock_events"}
 
 
 def seconds(function, given):

@@ -18,7 +18,7 @@ def required(row: PackageSet, flavour: Flavour, host: Host, renamed: Renamed) ->
 
     >>> from hostagent.domains.driver.tables.packages import package_sets
     >>> host = Host("debian", "12", "x86_64")
-    >>> row = rows(host, "cuda", "dkms", "580")[0]
+    >>> row = package_sets(host, "cuda", "dkms", "580")[0]
     >>> required(row, "open", host, Renamed()), required(row, "open", host, Renamed("nvidia-open-580"))
     (('nvidia-driver-cuda', 'nvidia-kernel-open-dkms'), ('nvidia-open-580',))
     """
