@@ -520,5 +520,5 @@ def test_a_failure_of_python_itself_is_a_sentence(monkeypatch, capfd):
         raise SystemError("error return without exception set")
 
     monkeypatch.setattr(run_module, "_call_click", failing)
-    assert run_module._told(["check"]) == 2
+    assert run_module._exit_code(["check"]) == 2
     assert capfd.readouterr().err.startswith("Error: Python itself failed (error return without exception set; ")

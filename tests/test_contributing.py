@@ -83,3 +83,9 @@ def test_the_three_steps_end_green_for_a_new_check(checkout):
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert (checkout / "checks/docs/host.walked.md").exists()
     assert "host.walked" in (checkout / "docs/dev/requirements.md").read_text(encoding="utf-8")
+
+
+def test_every_file_that_answers_a_question_is_there():
+    named = set(re.findall(r"`([a-z_][\w./]*\.py)`", (ROOT / "docs/dev/where.md").read_text(encoding="utf-8")))
+    assert len(named) > 40
+    assert [path for path in sorted(named) if not (ROOT / "hostagent" / path).exists() and not (ROOT / path).exists()] == []

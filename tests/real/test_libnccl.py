@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from hostagent.core.typed import build
-from hostagent.domains.nccl.choice import bootstraps
+from hostagent.domains.nccl.devices import bootstraps
 from hostagent.domains.nccl.interfaces import Address, bootstrap
 from hostagent.domains.nccl.settings import settings, winning
 from hostagent.domains.nccl.tables.changes import parse_nccl_version

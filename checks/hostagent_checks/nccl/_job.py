@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from hostagent.check import Severity, Step, Unread, need, skip
-from hostagent.domains.nccl.choice import version
+from hostagent.domains.nccl.devices import version
 from hostagent.domains.nccl.numbers import begins_with_digits, parse_number
 from hostagent.domains.nccl.settings import ENVIRONMENT
 from hostagent.domains.nccl.tables.changes import NEWEST, NO_WORDS

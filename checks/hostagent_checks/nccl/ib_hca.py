@@ -7,7 +7,7 @@ rdma.hcas, else the ports that are nearest to the GPUs.
 """
 
 from hostagent.check import Finding, Findings, Severity, Step, Unread, check, fail, need, skip, warn
-from hostagent.domains.nccl.choice import hcas
+from hostagent.domains.nccl.devices import hcas
 from hostagent.domains.nccl.hca_list import HcaList, parse_hcas
 from hostagent.domains.network.rails import JobRails
 from hostagent.facts.nccl import Nccl

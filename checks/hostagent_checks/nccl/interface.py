@@ -7,7 +7,7 @@ NCCL_COMM_ID is set, that decides (nccl.comm_id).
 """
 
 from hostagent.check import NOT_APPLICABLE, Finding, Findings, Step, Unread, check, fail, need, skip
-from hostagent.domains.nccl.choice import bootstraps
+from hostagent.domains.nccl.devices import bootstraps
 from hostagent.domains.nccl.interfaces import Choice
 from hostagent.domains.nccl.name_list import parse_names
 from hostagent.domains.network.tables.numbers import is_of_containers

@@ -7,7 +7,7 @@ blanks and with the word export. Names that plug-ins and PyTorch read are none o
 from collections.abc import Iterator
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, warn
-from hostagent.domains.nccl.choice import version
+from hostagent.domains.nccl.devices import version
 from hostagent.domains.nccl.nearest import nearest, written
 from hostagent.domains.nccl.tables.variables import LONG_GONE, read_by, variables
 from hostagent.facts.nccl import Nccl, NcclSetting

@@ -7,7 +7,7 @@ switches may be of an older kind; it is for information.
 
 from hostagent.check import Finding, Findings, Step, Unread, check, fail, need
 from hostagent.domains.network.rails import Rails
-from hostagent.domains.network.tables.boards import board_rate
+from hostagent.domains.network.tables.nics import board_rate
 from hostagent.domains.network.tables.rdma_devices import INFINIBAND
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort

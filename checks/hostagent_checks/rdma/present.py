@@ -7,7 +7,7 @@ links run below 100 Gb/s are what every server has, and some of their kinds can 
 """
 
 from hostagent.check import Finding, Findings, Severity, Step, Unread, check, fail, need, shell, skip
-from hostagent.domains.network.tables.boards import Card, card
+from hostagent.domains.network.tables.nics import Card, card
 from hostagent.domains.network.tables.rdma_devices import RAIL_GBPS
 from hostagent.facts.network import Network
 from hostagent.facts.rdma import Rdma

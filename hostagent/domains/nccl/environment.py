@@ -14,11 +14,11 @@ from typing import NamedTuple
 from hostagent.core.frozen import frozen
 from hostagent.domains.nccl import preconditions
 from hostagent.domains.nccl.agreement import NOTED, PLUGINS, ROWS, Refusal, compared
+from hostagent.domains.nccl.job_variables import Assignment
 from hostagent.domains.nccl.node import Node
 from hostagent.domains.nccl.tables.changes import Version
 from hostagent.domains.nccl.tables.variables import OLDEST
 from hostagent.domains.nccl.tables.vendors import Stack
-from hostagent.domains.nccl.transport import Assignment
 from hostagent.domains.nccl.vendor import vendor
 
 SCHEMA_VERSION = 1

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need
-from hostagent.domains.nccl.choice import hcas
+from hostagent.domains.nccl.devices import hcas
 from hostagent.domains.nccl.gpudirect import number
 from hostagent.domains.nccl.numbers import parse_number
 from hostagent.domains.nccl.plugins import is_called, network_of, wanted

@@ -10,16 +10,16 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hostagent.core.unread import Unread, UnreadError, need
-from hostagent.domains.nccl import bootstrap, transport
+from hostagent.domains.nccl import bootstrap, job_variables
 from hostagent.domains.nccl.agreement import Refusal, differing, in_words, names
 from hostagent.domains.nccl.bootstrap import NAME as IFNAME
 from hostagent.domains.nccl.bootstrap import taken
+from hostagent.domains.nccl.job_variables import Assignment
 from hostagent.domains.nccl.node import Finding, Node, Setting, shown
 from hostagent.domains.nccl.tables.changes import Version, parse_nccl_version
 from hostagent.domains.nccl.tables.plugins import is_known
 from hostagent.domains.nccl.tables.variables import OLDEST, known_to, variables
 from hostagent.domains.nccl.tables.vendors import Stack
-from hostagent.domains.nccl.transport import Assignment
 from hostagent.domains.nccl.vendor import vendor
 
 _VARIABLE = re.compile(r"\bNCCL_[A-Z0-9_]+")
@@ -131,7 +131,7 @@ def proposal(nodes: Sequence[Node], version: "Version | None", stack: "Stack | N
         refused += [interface.refusal] if interface.refusal else []
         chosen.append(Assignment(IFNAME, interface.common, interface.by_node, interface.why))
     if stack is None:
-        network = transport.choose(nodes, version, has_plugin=not brings_its_own and has_plugin(nodes))
+        network = job_variables.choose(nodes, version, has_plugin=not brings_its_own and has_plugin(nodes))
         refused += network.refusals
         chosen += [*network.variables, *kept(nodes)]
         remarks = network.notes

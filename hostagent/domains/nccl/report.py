@@ -18,7 +18,7 @@ def write(facts: HostFacts) -> Any:
     nccl = facts.of(Nccl)
     if isinstance(nccl, Unread):
         return plain(nccl)
-    from hostagent.domains.nccl.predicted import choice
+    from hostagent.domains.nccl.choice import choice
 
     chosen = choice(facts)
     return {

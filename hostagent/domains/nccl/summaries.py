@@ -11,10 +11,10 @@ from hostagent.domains.nccl import preconditions
 from hostagent.domains.nccl.agreement import ROWS, Refusal, differing, names
 from hostagent.domains.nccl.class_inputs import CLASS_INPUTS, CUT, release
 from hostagent.domains.nccl.environment import SCHEMA_VERSION, Environment, Variable, derive
+from hostagent.domains.nccl.job_variables import GID_BY_ITSELF
 from hostagent.domains.nccl.node import Node, shown
 from hostagent.domains.nccl.tables.changes import Version, max_hcas, parse_nccl_version
 from hostagent.domains.nccl.tables.variables import OLDEST
-from hostagent.domains.nccl.transport import GID_BY_ITSELF
 
 _PLACEABLE = ("ready", "degraded")
 _NONE, _UNKNOWN = "none", "unknown"

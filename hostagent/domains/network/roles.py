@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
-from hostagent.domains.network.tables.boards import card
+from hostagent.domains.network.tables.nics import card
 from hostagent.domains.network.tables.rdma_devices import EFA, INFINIBAND, RAIL_GBPS, is_software, talks_to_nccl
 from hostagent.domains.topology.distance import NEAREST_FIRST, DistanceRow, Distances
 from hostagent.facts.rdma import RdmaPort

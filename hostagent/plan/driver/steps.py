@@ -16,10 +16,10 @@ from hostagent.domains.packages.tables.package_manager_commands import INITRAMFS
 from hostagent.plan.driver import probes
 from hostagent.plan.driver.announced import held_before, needed_space, planned, transactions, whole_set, why_packages
 from hostagent.plan.driver.flavours import leaves_out_a_screen
-from hostagent.plan.driver.holding import hold_step
 from hostagent.plan.driver.kernels import has_headers, installed_kernel, is_damaged
 from hostagent.plan.driver.loaded import has_uvm, is_for_screens, may_load, must_exchange, reboots, wants_coherent_mode
 from hostagent.plan.driver.loading import load_step
+from hostagent.plan.driver.package_holds import hold_step
 from hostagent.plan.driver.starting import units_step
 from hostagent.plan.model import DriverChoice, Given, PlanStep, Portion, Probe, Run, Undo, Write
 from hostagent.plan.offers import Question

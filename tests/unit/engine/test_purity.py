@@ -18,7 +18,7 @@ PURE = {
     "hostagent/plan/build.py": "hostagent.plan.build",
     "hostagent/gate/placing.py": "hostagent.gate.placing",
     "hostagent/outputs/text.py": "hostagent.outputs.text",
-    "hostagent/domains/nccl/choice.py": "hostagent.domains.nccl.choice",
+    "hostagent/domains/nccl/devices.py": "hostagent.domains.nccl.devices",
 }
 REACHES = ("hostagent.domains.kubelet.read_kubelet", "hostagent.host.files", "hostagent.sandbox.worker")
 

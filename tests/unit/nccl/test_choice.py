@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hostagent.core.unread import Unread, UnreadError
 from hostagent.domains.nccl import report as told
-from hostagent.domains.nccl.choice import addresses, bootstraps, version, winning
+from hostagent.domains.nccl.choice import choice
+from hostagent.domains.nccl.devices import addresses, bootstraps, version, winning
 from hostagent.domains.nccl.interfaces import bootstrap
-from hostagent.domains.nccl.predicted import choice
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts

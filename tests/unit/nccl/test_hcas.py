@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.core.unread import Unread, UnreadError
-from hostagent.domains.nccl.choice import hcas
+from hostagent.domains.nccl.devices import hcas
 from hostagent.domains.nccl.hca_list import parse_hcas
 from hostagent.facts.rdma import RdmaPort
 
