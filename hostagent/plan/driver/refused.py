@@ -1,4 +1,4 @@
-"""Refusals: no driver can be chosen, or its module cannot be loaded; each with the found and the wanted state."""
+"""Refusals: no driver can be chosen, its module cannot be loaded, or processes use the GPUs; each with the found and the wanted state."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""RDMA cards and drivers: which PCI functions can RDMA, what their ports should reach, and by which rules they are judged.
+"""RDMA: virtual functions, drivers and link layers, what ports should reach, and by which rules they are judged. Cards are in `nics`.
 
 Sources: PCI ID database; Linux kernel, drivers/infiniband/hw; rdma-core, udev persistent naming; AWS EFA documentation.
 """
