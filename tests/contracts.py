@@ -7,7 +7,7 @@ from grimp import ImportGraph
 from importlinter import Contract, ContractCheck, fields, output
 from importlinter.domain.helpers import module_expressions_to_modules
 
-READER = re.compile(r"hostagent\.domains\.\w+\.read_\w+")
+READER = re.compile(r"hostagent\.domains\.(?:\w+\.)+read_\w+")
 
 
 class PureContract(Contract):

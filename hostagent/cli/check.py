@@ -79,7 +79,7 @@ _EXAMPLES = examples(
     type=click.Choice(["not-ready", "degraded"]),
     default="not-ready",
     show_default=True,
-    help="Lowest severity that exits 1 (unknown always does).",
+    help="Mildest verdict that exits 1 (unknown always does).",
 )
 @exit_codes_option
 @click.option("--save-state", is_flag=True, help="Write the verdict to the state file with --profile, too.")

@@ -13,7 +13,9 @@ from types import ModuleType
 
 #: Modules that a check may import, besides the pure ones of a domain; readers (``read_*``), engine, host and sandbox are forbidden.
 ALLOWED_ROOTS = ("hostagent.check", "hostagent.profile", "hostagent.facts", "hostagent.core.tables")
-_DOMAINS, _READER = "hostagent.domains.", "read_"
+_DOMAINS, _CLOSED = "hostagent.domains.", ("read_", "report")  # of a domain: what reads the host, and its part of the report
+#: Modules below all of these, from which an allowed module may have names.
+_BELOW = tuple(f"hostagent.core.{name}" for name in ("unread", "frozen", "join", "steps", "vocabulary", "text", "majority", "memo"))
 ALLOWED_STDLIB = frozenset({"collections.abc", "itertools", "math", "re", "typing"})
 #: They reach the host, names as texts, or classes and their creation; the last four end the run.
 FORBIDDEN_NAMES = frozenset(
@@ -98,9 +100,13 @@ def _is_shared(node: ast.ImportFrom) -> bool:
 
 
 def _allowed(module: str) -> bool:
+    return module in ALLOWED_STDLIB or _is_ours(module)
+
+
+def _is_ours(module: str) -> bool:
     if module.startswith(_DOMAINS):
-        return not any(part.startswith(_READER) for part in module.split("."))
-    return module in ALLOWED_STDLIB or any(module == root or module.startswith(root + ".") for root in ALLOWED_ROOTS)
+        return not any(part.startswith(_CLOSED) for part in module.split("."))
+    return any(module == root or module.startswith(root + ".") for root in ALLOWED_ROOTS)
 
 
 def _public(module: str) -> frozenset[str]:
@@ -120,9 +126,7 @@ def _is_of(value: object, module: ModuleType) -> bool:
     if isinstance(value, ModuleType):
         return False
     home = str(getattr(value, "__module__", module.__name__) or module.__name__)
-    plain = ("tables", "unread", "frozen", "steps", "vocabulary", "text", "majority", "memo")
-    ours = ("facts", "domains", *(f"core.{name}" for name in plain))
-    return home == module.__name__ or home.startswith(tuple(f"hostagent.{name}" for name in ours))
+    return home == module.__name__ or home in _BELOW or _is_ours(home)
 
 
 def _leads_out(attribute: str) -> bool:

@@ -29,7 +29,7 @@ class Scheduling:
     def __init__(self, request: Request, chosen: Sequence[Candidate], prefix: str, warnings: list[str]) -> None:
         self._request, self._chosen, self._prefix = request, chosen, prefix
         self._labels = self._common_labels(warnings) if chosen else {}
-        if chosen and (odd := [one.node for one in chosen if one.labels is None and not is_value(one.node)]):
+        if chosen and (odd := [one.node for one in chosen if one.labels is None and not (one.node and is_value(one.node))]):
             warnings.append(f"{shown(odd[0])} is no value of the label {HOSTNAME}: the affinity matches no such node")
 
     @property

@@ -5,7 +5,7 @@ from typing import Any
 from hostagent.core.typed import plain
 from hostagent.core.unread import Unread
 from hostagent.domains.kubelet.tables.defaults import HELD
-from hostagent.facts.as_json import each, fields_schema, object_schema, or_unread, picked
+from hostagent.domains.report_json import each, fields_schema, object_schema, or_unread, picked
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kubelet import Kubelet, KubeletConfig, KubeletState, ReservedMemory
 

@@ -27,7 +27,7 @@ def parse_level(text: str, version: Version) -> str:
 
 
 def is_within(distance: str, level: str, version: Version) -> bool:
-    """Whether a way of this class (`hostagent.domains.topology.tables.distance_classes`) is no longer than the level.
+    """Whether a way of this class (`hostagent.domains.topology.distance.CLASSES`) is no longer than the level.
 
     >>> [is_within(way, "PXB", (2, 28, 9)) for way in ("LOC", "PIX", "PXB", "P2C", "PHB", "NODE", "SYS")]
     [True, True, True, False, False, False, False]

@@ -4,7 +4,7 @@ from typing import Any
 
 from hostagent.core.typed import plain
 from hostagent.core.unread import Unread, then
-from hostagent.facts.as_json import each, fields_schema, list_schema, object_schema, or_unread, picked
+from hostagent.domains.report_json import each, fields_schema, list_schema, object_schema, or_unread, picked
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.nccl import Nccl, NcclLibrary, NcclPlugin, NcclSetting
 

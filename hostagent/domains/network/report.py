@@ -13,7 +13,7 @@ from hostagent.domains.network.gids import chosen
 from hostagent.domains.network.gpudirect import gdr
 from hostagent.domains.network.mtu import ActiveMtu, active_mtu, agreement
 from hostagent.domains.network.roles import Role
-from hostagent.facts.as_json import each, fields_schema, list_schema, object_schema, or_unread, picked
+from hostagent.domains.report_json import each, fields_schema, list_schema, object_schema, or_unread, picked
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts

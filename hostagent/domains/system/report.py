@@ -4,7 +4,7 @@ from typing import Any
 
 from hostagent.core.typed import plain
 from hostagent.core.unread import Unread
-from hostagent.facts.as_json import fields_schema, object_schema, or_unread, picked
+from hostagent.domains.report_json import fields_schema, object_schema, or_unread, picked
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Platform
 

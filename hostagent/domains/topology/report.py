@@ -5,8 +5,8 @@ from typing import Any
 
 from hostagent.core.typed import plain
 from hostagent.core.unread import Unread, UnreadError, then
+from hostagent.domains.report_json import each, fields_schema, list_schema, object_schema, or_unread, picked
 from hostagent.domains.topology.distance import Distances, classes, rails
-from hostagent.facts.as_json import each, fields_schema, list_schema, object_schema, or_unread, picked
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kubelet import Kubelet

@@ -7,11 +7,11 @@ from hostagent.domains.gpu import report as gpus
 from hostagent.domains.kubelet import report as kubelet
 from hostagent.domains.nccl import report as nccl
 from hostagent.domains.network import report as fabric
+from hostagent.domains.report_json import object_schema
 from hostagent.domains.runtime import report as runtimes
 from hostagent.domains.runtime import report_toolkit as toolkit
 from hostagent.domains.system import report as platform
 from hostagent.domains.topology import report as topology
-from hostagent.facts.as_json import object_schema
 from hostagent.facts.hostfacts import HostFacts
 
 #: Name in the report, and the module whose `write` and `schema` make it.

@@ -140,7 +140,7 @@ MODULES = [
     name.name
     for package in (hostagent.facts, hostagent.core.tables, hostagent.domains)
     for name in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-    if not name.ispkg and ".read_" not in name.name
+    if not name.ispkg and not any(part.startswith(("read_", "report")) for part in name.name.split("."))
 ]
 
 

@@ -62,6 +62,10 @@ def test_an_import_that_reaches_the_host_is_refused_wherever_it_is_planted(copy)
         "from hostagent.engine.check import check",
         "from hostagent.core.smallfile import read_small",
         "import hostagent.domains.nccl.read_nccl",
+        "from hostagent.domains.report_json import picked",
+        "from hostagent.domains.nccl.report import write",
+        "from hostagent.domains.gpu import read_gpus",
+        "from hostagent.domains import gpu",
     ],
 )
 def test_the_lint_of_checks_refuses_it_too(line):
