@@ -61,7 +61,7 @@ def devices(kubelet):
         return None
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(f"/var/lib/kubelet/{read_podresources._SOCKET}")
-        found = read_podresources._told(connection, time.monotonic() + 30)
+        found = read_podresources._call(connection, time.monotonic() + 30)
     return found if isinstance(found, dict) else str(found)
 
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.domains.system.grub_menu import chosen
+from hostagent.domains.system.grub_menu import default_entry
 from hostagent.domains.system.grub_run import BootFiles, run
 from hostagent.domains.system.grub_script import parse_grubcfg
 from hostagent.domains.system.read_boot_menu import grub_entry
@@ -102,7 +102,7 @@ def emulated(program, directory, script, environment):
 def ours(script, environment):
     menu = run(parse_grubcfg(script), BootFiles(environment))
     assert menu.default is not None
-    entry = chosen(menu.entries, menu.default)
+    entry = default_entry(menu.entries, menu.default)
     assert not isinstance(entry, Unread)
     return entry.kernel
 

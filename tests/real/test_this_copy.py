@@ -120,7 +120,7 @@ started_as({way!r}, {str(program)!r})
         python = program.with_name("python")
     (tmp_path / "run").mkdir()
     done = call(python, "-I", "-c", text, tmp_path / "run")
-    assert done.stdout == "Played(status='successful', failed=None)\n", done.stdout + done.stderr
+    assert done.stdout == "PlayResult(status='successful', failed=None)\n", done.stdout + done.stderr
     assert (tmp_path / "run-target").read_text() == "written"
 
 
