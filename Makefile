@@ -63,7 +63,7 @@ lint: $(VENV)/.tests  ## style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(VENV)/.tests  ## measure time, memory and processes against peers and a floor; the daemon for half an hour, and how fast it tells (root)
+bench: $(VENV)/.tests  ## measure time, memory and processes against peers and a floor; the daemon for half an hour, and how fast it publishes (root)
 	$(BIN)/python tests/bench/run.py
 	$(BIN)/python tests/bench/second_run.py
 	$(BIN)/python tests/bench/gate.py

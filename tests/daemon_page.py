@@ -86,11 +86,11 @@ _COVERAGE = {
     ),
 }
 _FILES = {
-    statedir.STATE: "what is told (`verdict`, `conditions`) and what the last pass found (`measured`, `quarantine`, `fabric_class`, `has_gpus`); "
+    statedir.STATE: "what is published (`verdict`, `conditions`) and what the last pass found (`measured`, `quarantine`, `fabric_class`, `has_gpus`); "
     "`hostagent status`, `npd` and `slurm` read it",
     statedir.SUMMARY: "the summary",
     statedir.REPORT: "the report of the last pass; it quotes logs",
-    statedir.PUBLISHED: "what is told of each condition, and since when",
+    statedir.PUBLISHED: "what is published of each condition, and since when",
     statedir.HISTORY: "faults, lost links and loads of the driver in this boot",
     statedir.RECORD: "transitions and critical faults, over boots; in the folder of `--history-dir`",
     daemon_lock.NAME: "held by the daemon at work",
@@ -107,7 +107,7 @@ _DAEMON_METRICS = {
     "hostagent_pass_duration_seconds": "How long the last pass took.",
     "hostagent_deliveries_total{sink,result}": "Writes to Kubernetes and to files of others, also those that failed.",
     "hostagent_delivery_last_success_timestamp_seconds{sink}": "When one succeeded last.",
-    "hostagent_condition_transitions_total{condition}": "Changes of the status of each condition that were told.",
+    "hostagent_condition_transitions_total{condition}": "Changes of the status of each condition that were published.",
     "process_*": "Memory, descriptors, time of CPU and start, as Prometheus' client libraries name them.",
 }  # fmt: skip
 _HELP = re.compile(r"^# HELP (\S+) (.*)$", re.MULTILINE)

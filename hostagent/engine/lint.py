@@ -15,7 +15,7 @@ from types import ModuleType
 ALLOWED_ROOTS = ("hostagent.check", "hostagent.profile", "hostagent.facts", "hostagent.core.tables")
 _DOMAINS, _CLOSED = "hostagent.domains.", ("read_", "report")  # of a domain: what reads the host, and its part of the report
 #: Modules below all of these, from which an allowed module may have names.
-_BELOW = tuple(f"hostagent.core.{name}" for name in ("unread", "frozen", "join", "steps", "vocabulary", "text", "majority", "memo"))
+_BELOW = tuple(f"hostagent.core.{name}" for name in ("unread", "frozen", "join", "steps", "vocabulary", "text", "majority"))
 ALLOWED_STDLIB = frozenset({"collections.abc", "itertools", "math", "re", "typing"})
 #: They reach the host, names as texts, or classes and their creation; the last four end the run.
 FORBIDDEN_NAMES = frozenset(

@@ -1,9 +1,9 @@
 """The installed packages of the driver, and their origin."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
-from hostagent.core.memo import once
-from hostagent.core.unread import Unread, need
+from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.domains.driver.tables.packages import PINNING, belongs
 from hostagent.domains.driver.tables.releases import floor
 from hostagent.domains.packages.tables.names import SEPARATE_IN_DISTRIBUTIONS, SIGNED_MODULE_PACKAGES, driver_part, is_driver_version
@@ -35,12 +35,41 @@ class DriverPackage(NamedTuple):
     held: bool  # by the package manager's own mark, or by a pin or lock of another owner
 
 
+Wanted = TypeVar("Wanted", bound=tuple[Any, ...])
+Answer = TypeVar("Answer")
+
+
+def _once(join: Callable[[Wanted], Answer]) -> Callable[[Wanted], Answer]:
+    """`join` with a cache of its last result, also of an ``UnreadError``, for the same facts.
+
+    Compared by identity: one host is evaluated at a time, and the cache holds its facts, so that no other object gets their id.
+    """
+    last: list[tuple[Wanted, Answer | UnreadError]] = []
+
+    def cached(wanted: Wanted) -> Answer:
+        if not last or not all(one is other for one, other in zip(last[0][0], wanted, strict=True)):
+            last[:] = [(wanted, _result(join, wanted))]
+        found = last[0][1]
+        if isinstance(found, UnreadError):
+            raise UnreadError(found.unread)
+        return found
+
+    return cached
+
+
+def _result(join: Callable[[Wanted], Answer], wanted: Wanted) -> "Answer | UnreadError":
+    try:
+        return join(wanted)
+    except UnreadError as error:
+        return error
+
+
 def packages_of(view: View) -> tuple[DriverPackage, ...]:
     """All packages of the host. Raises ``UnreadError``."""
     return _packages_of((view.installation, view.packages))
 
 
-@once
+@_once
 def _packages_of(facts: "tuple[Installation | Unread, Packages | Unread]") -> tuple[DriverPackage, ...]:
     locks = [lock for lock in need(need(facts[1]).locks) if lock.file != PIN_FILE]
     return tuple(_package(one, locks) for one in need(need(facts[0]).packages) if one.state not in _GONE)

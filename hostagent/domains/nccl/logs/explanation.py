@@ -97,7 +97,7 @@ class HostCauses:
     observed_at_iso: str
     """When the host was looked at."""
     causes: tuple[HostCause, ...]
-    """What was found on the host that explains findings of the log; consequences are told as their cause."""
+    """What was found on the host that explains findings of the log; consequences are listed under their cause."""
     unknown: tuple[str, ...]
     """The checks that could explain it, and could not be made."""
 
