@@ -126,7 +126,7 @@ def diff(left: str, right: str) -> int:
 
 
 @command.command(
-    "adopt", epilog=examples("hostagent snapshot adopt host.json adopted", "hostagent snapshot adopt --missing new.json adopted")
+    "adopt", epilog=examples("hostagent snapshot adopt host.json adopted", "hostagent snapshot adopt --missing new.json older")
 )
 @click.argument("path", metavar="FILE")
 @click.argument("directory", metavar="DIR")
