@@ -96,7 +96,7 @@ def describe(
     said = f" ({times}{when})" if times or when else ""
     part = f", {reading.part}" if reading.part else ""
     return report(
-        f"Xid {one.code}: {meaning}{part}{said}{f'; {more}' if more else ''}",
+        f"Xid {one.code}{part}: {meaning}{said}{f'; {more}' if more else ''}",
         code=f"xid-{one.code}",
         found=f"Xid {one.code}{part}",
         wanted="none",

@@ -26,7 +26,7 @@ from typing import NamedTuple
 from hostagent.check import Finding, Findings, Severity, Step, Unread, check, fail, need, warn
 from hostagent.domains.gpu.faults import is_cleared, lost
 from hostagent.domains.gpu.xid_lines import BURST_S, recovery_action
-from hostagent.domains.gpu.xid_readings import STORM, XidReading, read_xid
+from hostagent.domains.gpu.xid_readings import JOB_AGAIN, STORM, XidReading, read_xid
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.history import History
 
@@ -93,7 +93,7 @@ def xid(events: GpuEvents, gpus: tuple[Gpu, ...], history: History | Unread, par
             is_lost = any(one is gone for gone in lost(history, "xid"))
             more = "; ".join((*_storm_text(storm), *_effects(one, counted), *(["the kernel log has lost it since"] if is_lost else [])))
             steps = STORM if storm and not reading.is_recovered and one.pci not in asked else steps_of(one, reading, asked)
-            headline = ", again and again" if storm else ""
+            headline = ", again and again" if storm else ": restart its job" if JOB_AGAIN in steps else ""
             yield describe(one, reading, _outcome(one, reading, storm), steps, more, headline, _at_most(reading, is_new, storm))
         else:
             if (one.pci, one.code) in last_end and is_new:

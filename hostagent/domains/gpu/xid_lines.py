@@ -39,6 +39,7 @@ _PARTS: tuple[tuple[tuple[int, ...], str, str], ...] = (
     ((63, 64), r"[Pp]age.{0,60}\((0x[0-9a-fA-F]+)\)", "page {0}"),
     ((63, 64), r"Row Remapper failed at row address (0x[0-9a-fA-F]+)", "row {0}"),
     ((92,), r"logical partition (\d+), due to high error rate", "partition {0}"),
+    ((92,), r"\b(SM) SBE interrupt storm detected", "{0}"),
     ((94, 95), r"(?:Unc|C)ontained: ([^.]{2,40}?)(?:\. RST|$)", "{0}"),
     ((94, 95), r"(?:Unc|C)ontained (SRAM|DRAM) ECC error", "{0}"),
     ((109,), r"errorString ([A-Z ]{4,30}?), Info", "{0}"),

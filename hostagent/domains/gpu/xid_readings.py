@@ -8,6 +8,7 @@ from hostagent.core.unread import Unread
 from hostagent.domains.gpu.tables.nvlink_xids import CODES, HARMLESS, Look, NvlinkFault, nvlink_fault, register_classes
 from hostagent.domains.gpu.tables.xids import SOURCE, XidMeaning, meaning, weighed_by
 from hostagent.domains.gpu.xid_lines import XidDetail, parse_xid_line
+from hostagent.facts.cpulist import format_cpulist
 from hostagent.facts.gpu import Gpu, Xid
 
 _REGISTER_CODE = 74
@@ -24,7 +25,7 @@ _LOOK: dict[Look, Step] = {
 }
 _BOARD = Step("replace", "Check the baseboard, the NVLink bridge or the cable.", if_back=True)
 #: By code: words of the line that decide, longer than a process's name or at the line's end; what the code means with them.
-_WORDED: tuple[tuple[int, str, XidMeaning], ...] = (
+WORDED: tuple[tuple[int, str, XidMeaning], ...] = (
     (63, "Row Remapper: New row", XidMeaning(63, "warning", "a memory row was remapped", (RESET_LATER,))),
     (
         63,
@@ -37,9 +38,9 @@ _WORDED: tuple[tuple[int, str, XidMeaning], ...] = (
         XidMeaning(64, "warning", "a memory row that waits to be remapped failed again", (RESET_LATER, REPLACE_IF_BACK)),
     ),
     (94, "RST: Yes, D-RST: No", XidMeaning(94, "critical", "memory error: the driver asks for a reset", (RESET, REPLACE_IF_BACK))),
-    (92, "SM SBE interrupt storm", XidMeaning(92, "warning", "many single-bit errors in a multiprocessor", (REPLACE_IF_BACK,))),
     (160, "Perform node reboot", XidMeaning(160, "warning", "a memory channel waits to be repaired", (REBOOT,))),
     (160, "Perform GPU reset", XidMeaning(160, "warning", "a memory channel waits to be repaired", (RESET,))),
+    (177, "Bank Remapper: New bank marked", XidMeaning(177, "warning", "a memory bank waits to be remapped", (RESET_LATER,))),
 )
 _AT_THE_END = "RST: Yes, D-RST: No"
 
@@ -69,7 +70,7 @@ def read_xid(one: Xid, gpus: tuple[Gpu, ...] = ()) -> XidReading:
         return _nvlink(known, detail, part)
     if one.code == _REGISTER_CODE:
         return _registers(known, detail, part, _compute_capability(one, gpus))
-    for code, words, worded in _WORDED:
+    for code, words, worded in WORDED:
         if code == one.code and (one.line.rstrip().endswith(words) if words == _AT_THE_END else words in one.line):
             return XidReading(worded, part, why=f"{worded.kind} by the words of the line")
     return XidReading(known, part, why=weighed_by(one.code))
@@ -101,7 +102,7 @@ def _registers(known: XidMeaning, detail: XidDetail, part: str, compute_capabili
     classes = register_classes(detail.words, compute_capability)
     if classes and classes <= HARMLESS:
         mild = known._replace(kind="warning", meaning="NVLink errors that were corrected", action=(NO_STEP, _LOOK["link"]))
-        return XidReading(mild, part, is_nonfatal=True, is_recovered=True, why=f"nonfatal by {SOURCE}: its registers")
+        return XidReading(mild, part, why=f"warning by {SOURCE}: its registers")
     if detail.severity == "nonfatal":
         return _nonfatal(known, detail, None, part)
     why = weighed_by(known.code)
@@ -111,7 +112,7 @@ def _registers(known: XidMeaning, detail: XidDetail, part: str, compute_capabili
 def _part(one: Xid, detail: XidDetail) -> str:
     """All links that the lines name; the unit of this one."""
     links = () if isinstance(one.links, Unread) else one.links
-    named = f"links {', '.join(map(str, links))}" if len(links) > 1 else ""
+    named = f"links {format_cpulist(links)}" if len(links) > 1 else ""
     text = ", ".join(filter(None, (named, detail.unit))) if named else detail.part
     return f"{text} (injected)" if detail.is_injected else text
 
@@ -120,7 +121,7 @@ def _why(kind: str, detail: XidDetail, row: "NvlinkFault | None") -> str:
     if row is None:
         return f"{kind} by its line"
     status = f"sub-code {row.subcode}" if row.subcode else f"status 0x{detail.words[1]:x}" if len(detail.words) > 1 else "any status"
-    bucket = {"none": "nothing to do", "job": "an Xid 154 decides", "reset": "reset the GPU"}[row.resolution]
+    bucket = {"none": "nothing to do", "job": "an Xid 154 decides, else the job starts again", "reset": "reset the GPU"}[row.resolution]
     return f"{kind} by {SOURCE}: {row.unit}, {status}: {bucket}"
 
 

@@ -144,7 +144,8 @@ NVLINK_FAULTS: tuple[NvlinkFault, ...] = tuple(
             *(NvlinkFault(146, unit, *row) for unit in _PIPES for row in _PIPE_ROWS),
             *(NvlinkFault(code, unit, _SOFTWARE, "none", "none", "vendor") for code, unit in _REPORTERS),
             *(NvlinkFault(149, _LINK_DOWN, 0, resolution, "link", look, subcode) for subcode, resolution, look in _DOWN),
-        )
+        ),
+        key=lambda row: (row.code, row.unit, row.status, row.subcode),
     )
 )
 _ORDER: tuple[Resolution, ...] = ("none", "job", "reset")
