@@ -46,7 +46,9 @@ def hgx_b200_nonfatal_storm(root: Path) -> Tree:
 def hgx_b200_link_fatal(root: Path) -> Tree:
     """A link went down because of its other end."""
     tree = hgx_b200(root)
-    system.log_kernel(tree, "NVRM: Xid (PCI:0000:52:00): 149, NETIR_LINK_DOWN Fatal XC0 i0 Link 03 (0x02500011 0x00000000 0x00000000 0x00000000)")
+    system.log_kernel(
+        tree, "NVRM: Xid (PCI:0000:52:00): 149, NETIR_LINK_DOWN Fatal XC0 i0 Link 03 (0x02500011 0x00000000 0x00000000 0x00000000)"
+    )
     return tree
 
 
@@ -54,11 +56,15 @@ def hgx_b200_link_fatal(root: Path) -> Tree:
 def hgx_b200_corrected(root: Path) -> Tree:
     """The hardware corrected an error of an NVLink buffer: nothing to do."""
     tree = hgx_b200(root)
-    system.log_kernel(tree, "NVRM: Xid (PCI:0000:52:00): 145, RLW_TAGSTATE Nonfatal XC0 i0 Link 05 (0x04004808 0x00000001 0x00000000 0x00000000)")
+    system.log_kernel(
+        tree, "NVRM: Xid (PCI:0000:52:00): 145, RLW_TAGSTATE Nonfatal XC0 i0 Link 05 (0x04004808 0x00000001 0x00000000 0x00000000)"
+    )
     return tree
 
 
-@claims("gpu.xid", never=_NO_RESET, twin="hgx-h100-ubuntu2404", source="NVIDIA, Xid Catalog, workflow of Xid 74; NVIDIA/NVSentinel issue 364")
+@claims(
+    "gpu.xid", never=_NO_RESET, twin="hgx-h100-ubuntu2404", source="NVIDIA, Xid Catalog, workflow of Xid 74; NVIDIA/NVSentinel issue 364"
+)
 def hgx_h100_link_corrected(root: Path) -> Tree:
     """Xid 74 of a Hopper GPU whose registers name corrected errors alone."""
     tree = hgx_h100(root)

@@ -91,7 +91,11 @@ def test_a_nonfatal_fault_asks_for_a_new_start_of_the_job_and_for_nothing_else()
         ("64, Row Remapper Error: (0x0000000000abcdef) - Row Remapping table is full", "critical", "Have the GPU replaced"),
         ("64, Row Remapper: (0x1) - Attempting to remap a row that is already pending remapping.", "warning", "At the next maintenance"),
         ("94, pid=8, name=RST: Yes, D-RST, Contained: SM (0x1). RST: No, D-RST: No", "warning", "At the next maintenance"),
-        ("160, Marking Channel 0 in FBPA 12 along with its pair for repair. Perform GPU reset to activate repair.", "warning", "Reset the GPU."),
+        (
+            "160, Marking Channel 0 in FBPA 12 along with its pair for repair. Perform GPU reset to activate repair.",
+            "warning",
+            "Reset the GPU.",
+        ),
     ],
 )
 def test_a_code_with_several_meanings_follows_its_words(text, kind, word):
@@ -166,4 +170,5 @@ def test_no_line_breaks_a_reading(text, code):
     for line in (text, f"{HEAD}{code}, {text}", f"{HEAD}{code}, RLW_REMAP Fatal XC0 i0 Link 00 ({text}"):
         assert isinstance(parse_xid_line(line, code).part, str)
         for one in parse_events([line]).xids:
-            assert read_xid(one).meaning.meaning and isinstance(recovery_action(one), str)
+            assert read_xid(one).meaning.meaning
+            assert isinstance(recovery_action(one), str)
