@@ -9,7 +9,7 @@ from functools import partial
 from hostagent.engine.catalogue import OURS, load
 from hostagent.engine.catalogue_pages import render_index, render_page
 from hostagent.engine.check import Check
-from tests import daemon_page, fabric_page, fleet_page, install_page, nccl_page, requirements, tao_page, topology_page, words
+from tests import daemon_page, fabric_page, fleet_page, install_page, nccl_page, requirements, tao_page, topology_page, words, xids_page
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = "checks/docs"
@@ -43,6 +43,7 @@ def pages() -> dict[str, Callable[[], str]]:
         tao_page.PAGE: tao_page.page,
         topology_page.PAGE: topology_page.page,
         topology_page.PICTURE: topology_page.picture,
+        xids_page.PAGE: xids_page.page,
         CONTRIBUTING: _with_files,
         **{f"{FOLDER}/{one.id}.md": partial(_page_of, one) for one in checks},
     }

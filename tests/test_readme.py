@@ -68,8 +68,8 @@ def test_every_link_to_a_file_or_heading_of_ours_leads_somewhere(page):
 
 
 def anchors(text):
-    """The headings of a page as GitHub names them."""
-    return {
+    """The headings of a page as GitHub names them, and its own anchors."""
+    return set(re.findall(r'<a id="([\w-]+)"></a>', text)) | {
         re.sub(r"[^\w -]", "", line.lstrip("# ")).strip().lower().replace(" ", "-") for line in text.splitlines() if line.startswith("#")
     }
 

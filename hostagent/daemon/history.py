@@ -16,6 +16,7 @@ from hostagent.core.typed import plain
 from hostagent.core.unread import Unread
 from hostagent.daemon import statedir
 from hostagent.domains.gpu.faults import covers, may_be_cleared
+from hostagent.domains.gpu.xid_lines import worse_line
 from hostagent.domains.network.tables.rdma_devices import UP
 from hostagent.facts.gpu import Clearing, End, GpuEvents, Xid
 from hostagent.facts.history import Fault, History, LinkDowns
@@ -165,7 +166,14 @@ def _joined(old: Fault, new: Fault) -> Fault:
         first = min(old.first, first)
     is_all_new = not isinstance(known, Unread) and not isinstance(logged, Unread) and logged > known
     count = old.xid.count + new.xid.count if is_all_new else max(old.xid.count, new.xid.count)
-    return Fault(new.kind, replace(new.xid, count=count), first, False)
+    links = tuple(sorted({*_links(old.xid), *_links(new.xid)}))
+    burst = max((one for one in (old.xid.burst, new.xid.burst) if not isinstance(one, Unread)), default=0)
+    line = worse_line(old.xid.line, new.xid.line, new.xid.code, new.kind)
+    return Fault(new.kind, replace(new.xid, line=line, count=count, links=links, burst=burst), first, False)
+
+
+def _links(one: Xid) -> tuple[int, ...]:
+    return () if isinstance(one.links, Unread) else one.links
 
 
 def _ended(old: Fault, ends: tuple[End, ...], cleared: tuple[Clearing, ...]) -> Xid:

@@ -127,13 +127,15 @@ class Xid:
 
     pci: str  # as our addresses: 0000:1b:00.0; "" without a readable one
     code: int  # 0 without a readable one
-    line: str  # the newest of those that say Fatal, else the newest
+    line: str  # the newest of the most severe ones
     count: int  # how many lines
     seconds: float | Unread  # since the boot, of the newest line
     ended_by: str  # reset (an Xid 154 of this GPU to "None" came after it), load (the driver's module was loaded after it),
     # cleared (by an administrator), "" nothing
     ended_at: float | Unread  # seconds since the boot
     first: float | Unread  # seconds since the boot, of the oldest line
+    links: tuple[int, ...] | Unread = ()  # NVLinks that the lines name
+    burst: int | Unread = 0  # most lines within ten minutes; 0 of one that was recorded before they were counted
 
 
 @frozen

@@ -22,7 +22,23 @@ from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend, Tape
 from hostagent.profiles import profile
 from tests.judged import judged
-from tests.trees import boards, boots, clouds, fabrics, field, gpuhosts, guests, hosts, layouts, others, placing, serving, tao, workers
+from tests.trees import (
+    boards,
+    boots,
+    clouds,
+    fabrics,
+    field,
+    gpuhosts,
+    guests,
+    hosts,
+    layouts,
+    others,
+    placing,
+    serving,
+    tao,
+    workers,
+    xidhosts,
+)
 from tests.trees.claim import Claim, claim_of
 from tests.trees.staged import stage
 from tests.trees.tree import NOW, Tree
@@ -53,6 +69,13 @@ RECIPES: Mapping[str, Recipe] = {
     "hgx-a100": Recipe(boards.hgx_a100),
     "hgx-a100-manager-stayed": Recipe(boards.hgx_a100_manager_stayed),
     "hgx-b200": Recipe(boards.hgx_b200),
+    "hgx-b200-nonfatal": Recipe(xidhosts.hgx_b200_nonfatal),
+    "hgx-b200-nonfatal-then-reset": Recipe(xidhosts.hgx_b200_nonfatal_then_reset),
+    "hgx-b200-nonfatal-storm": Recipe(xidhosts.hgx_b200_nonfatal_storm),
+    "hgx-b200-link-fatal": Recipe(xidhosts.hgx_b200_link_fatal),
+    "hgx-b200-corrected": Recipe(xidhosts.hgx_b200_corrected),
+    "hgx-h100-link-corrected": Recipe(xidhosts.hgx_h100_link_corrected),
+    "g5-remapped-twice": Recipe(xidhosts.g5_remapped_twice),
     "p5-vm": Recipe(boards.p5_vm),
     "p5-vm-seven-gpus": Recipe(boards.p5_vm_seven_gpus),
     "hgx-h100-three-switches": Recipe(boards.hgx_h100_three_switches),

@@ -1,21 +1,23 @@
 """The Xids of this boot's kernel log, and which of them are over."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from hostagent.check import Finding, Step, Unread, need, skip
-from hostagent.core.tables.kernel_log import RECOVERY_CODE
+from hostagent.check import Finding, Severity, Step, Unread, need, skip
 from hostagent.core.tables.recovery_actions import LOST, REBOOT, RESET, RESET_LATER
 from hostagent.domains.gpu.faults import lost
-from hostagent.domains.gpu.tables.xids import ENDED_BY_REPLACEMENT, LOSS_CODES, XidMeaning, meaning, weighed_by
+from hostagent.domains.gpu.tables.xids import ENDED_BY_REPLACEMENT, LOSS_CODES
+from hostagent.domains.gpu.xid_lines import recovery_action
+from hostagent.domains.gpu.xid_readings import XidReading, is_repaired_by_reset
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.history import History
 
-#: What the driver asks for in an Xid 154, by its words at the end of the line.
+#: What the driver asks for in an Xid 154.
 _ASKED = {
-    "(GPU Reset Required)": RESET,
-    "(Node Reboot Required)": Step("reboot", "Reboot the node: the driver asks for it (Xid 154)."),
-    "(Drain P2P)": Step("drain_and_inspect", "End the jobs that reach this GPU from other GPUs: the driver asks for it (Xid 154)."),
-    "(Drain and Reset)": RESET_LATER,
+    "gpu-reset": RESET,
+    "node-reboot": Step("reboot", "Reboot the node: the driver asks for it (Xid 154)."),
+    "bus-reset": Step("reboot", "Reboot the node: the driver asks for a reset of the GPU's PCI bus (Xid 154)."),
+    "drain-p2p": Step("drain_and_inspect", "End the jobs that reach this GPU from other GPUs: the driver asks for it (Xid 154)."),
+    "drain-and-reset": RESET_LATER,
 }
 KEEP_LOG = (
     Step("configure", "Keep the journal on disk.", "mkdir -p /var/log/journal"),
@@ -36,7 +38,7 @@ def logged(events: GpuEvents, gpus: tuple[Gpu, ...], history: "History | Unread"
 
 def is_over(one: Xid, gpus: tuple[Gpu, ...]) -> bool:
     """The log says what ended it, and NVML serves the GPU now. What only a new board ends goes on."""
-    if not one.ended_by or one.code in ENDED_BY_REPLACEMENT:
+    if not one.ended_by or (one.code in ENDED_BY_REPLACEMENT and not is_repaired_by_reset(one)):
         return False
     return any(gpu.pci == one.pci and gpu.in_nvml is True and gpu.lost is not True for gpu in gpus)
 
@@ -46,16 +48,23 @@ def end_of(one: Xid) -> str:
     return " ".join(("ended by", _ENDS.get(one.ended_by, one.ended_by), at(one.ended_at))).rstrip()
 
 
-def steps_of(one: Xid, known: XidMeaning) -> tuple[Step, ...]:
-    """What NVIDIA says of the code; of an Xid 154 what its line asks for."""
-    asked = next((step for words, step in _ASKED.items() if one.line.rstrip().endswith(words)), None)
-    return (asked,) if one.code == RECOVERY_CODE and asked else known.action
+def asked_by_driver(xids: "Iterable[Xid]") -> dict[str, Step]:
+    """The step of the newest Xid 154 of each GPU, by address: the driver knows best what its GPU needs."""
+    steps = ((one.pci, _ASKED.get(recovery_action(one))) for one in xids)
+    return {pci: step for pci, step in steps if step}
+
+
+def steps_of(one: Xid, reading: XidReading, asked: "dict[str, Step]") -> tuple[Step, ...]:
+    """NVIDIA's steps for the code and its line. An Xid 154 of the same GPU wins; what only a new board ends needs that board."""
+    if one.pci not in asked or one.code in ENDED_BY_REPLACEMENT:
+        return reading.meaning.action
+    return (asked[one.pci], *(step for step in reading.meaning.action if step.if_back))
 
 
 def ladder_of(pci: str, events: "GpuEvents | Unread") -> tuple[Step, ...]:
-    """Of a GPU that is lost: the driver's own wish is the first rung, where it asks for more than a reset."""
+    """Steps for a GPU that is lost: first what the driver asks for, where that is more than a reset."""
     xids = () if isinstance(events, Unread) or isinstance(events.xids, Unread) else events.xids
-    asked = [step for one in xids if (one.pci, one.code) == (pci, RECOVERY_CODE) for step in steps_of(one, meaning(one.code))]
+    asked = [step for one in xids for step in asked_by_driver([one]).values() if one.pci == pci]
     return (next((step for step in asked if step.action == "reboot"), REBOOT), *LOST[1:])
 
 
@@ -73,20 +82,28 @@ def at(seconds: "float | Unread") -> str:
 
 
 def describe(
-    one: Xid, known: XidMeaning, report: Callable[..., Finding], remedy: "tuple[Step, ...]" = (), more: str = "", headline: str = ""
+    one: Xid,
+    reading: XidReading,
+    report: Callable[..., Finding],
+    remedy: "tuple[Step, ...]" = (),
+    more: str = "",
+    headline: str = "",
+    at_most: "Severity | None" = None,
 ) -> Finding:
-    """What `report` (fail or warn) makes of one."""
-    when = at(one.seconds)
+    """The finding of one fault, made by `report` (fail or warn)."""
+    when, meaning = at(one.seconds), reading.meaning.meaning
     times = f"{one.count} times{', last ' if when else ''}" if one.count > 1 else ""
     said = f" ({times}{when})" if times or when else ""
+    part = f", {reading.part}" if reading.part else ""
     return report(
-        f"Xid {one.code}: {known.meaning}{said}{f'; {more}' if more else ''}",
+        f"Xid {one.code}{part}: {meaning}{said}{f'; {more}' if more else ''}",
         code=f"xid-{one.code}",
-        found=f"Xid {one.code}",
+        found=f"Xid {one.code}{part}",
         wanted="none",
-        evidence=(one.line, weighed_by(one.code)),
+        evidence=(one.line, reading.why),
         remedy=remedy,
         about=one.pci,
         because=None if one.code in LOSS_CODES else (),
-        headline=f"{{device}} logged Xid {one.code}: {known.meaning}{headline}",
+        headline=f"{{device}} logged Xid {one.code}: {meaning}{headline}",
+        at_most=at_most,
     )

@@ -11,38 +11,54 @@ code on the same GPU after its end warns for a day. `ignore` in the profile take
 What an administrator has cleared (`hostagent events clear`) no longer counts, and `gpu.faults_cleared` tells it; a later record counts
 again. What only a new board ends is not cleared: with a new board comes a new boot.
 
+An NVLink 5 fault (Xid 144 to 150) is read by NVIDIA's catalogue: unit, error status, Fatal or Nonfatal. A nonfatal one without an Xid 154
+of its GPU warns for a day: the job starts again, the GPU goes on. What the hardware corrected is worth knowing. A burst of nonfatal ones
+fails: one event writes a record or two for each of a GPU's 18 links, a GPU that writes a hundred within ten minutes does not get through
+its jobs. Where an Xid 154 asks for a recovery action, it is the first step of every fault of that GPU. docs/xids.md has all codes.
+
 A log that reaches back neither to the boot nor a day may have lost faults: it warns. A daemon that has watched the log for as long has
 seen them, and remembers them.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
-from hostagent.check import Findings, Step, Unread, check, fail, need, warn
-from hostagent.core.tables.kernel_log import RECOVERY_CODE
+from hostagent.check import Finding, Findings, Severity, Step, Unread, check, fail, need, warn
 from hostagent.domains.gpu.faults import is_cleared, lost
-from hostagent.domains.gpu.tables.xids import meaning
+from hostagent.domains.gpu.xid_lines import BURST_S, recovery_action
+from hostagent.domains.gpu.xid_readings import JOB_AGAIN, STORM, XidReading, read_xid
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.history import History
 
-from ._xids import KEEP_LOG, at, describe, end_of, is_over, logged, steps_of
+from ._xids import KEEP_LOG, asked_by_driver, at, describe, end_of, is_over, logged, steps_of
 
 
 class Params(NamedTuple):
     """ignore: Xid codes that somebody has looked at and that no longer count, such as [79, 154]
     min_log_hours: hours; a log that begins after the boot and reaches back less than that warns
-    again_hours: hours for which a fault that came back after it had ended still counts
+    again_hours: hours for which a fault that came back after it had ended still counts, and one that was nonfatal
+    storm_lines: nonfatal lines of one code on one GPU within ten minutes that are no single event; one event writes up to two for each link
+    storm_lines_node: the same of all GPUs together; an event that hits 18 links of 8 GPUs twice has 288
     """
 
     ignore: tuple[int, ...] = ()
     min_log_hours: float = 24.0
     again_hours: float = 24.0
+    storm_lines: int = 100
+    storm_lines_node: int = 300
+
+
+class Fault(NamedTuple):
+    """A fault that counts, and what it means."""
+
+    xid: Xid
+    reading: XidReading
 
 
 _HOUR_S = 3600
-#: What the line of an NVLink 5 fault says that the hardware recovered from.
-_NONFATAL = " Nonfatal "
-#: What the driver wants after a contained memory error: jobs go on, no new ones, a reset when the GPU is idle.
-_LATER = " (Drain and Reset)"
+#: The recovery action after a contained memory error: jobs go on, no new ones, a reset when the GPU is idle.
+_LATER = "drain-and-reset"
+_JOB_ENDED = 45
 _COMES_BACK = (
     Step("drain_and_inspect", "Test the GPU.", command="dcgmi diag -r 3"),
     Step("contact_owner", "Ask the GPU's vendor.", if_back=True),
@@ -64,19 +80,24 @@ _COMES_BACK = (
     ),
 )
 def xid(events: GpuEvents, gpus: tuple[Gpu, ...], history: History | Unread, params: Params) -> Findings:
-    counted = [one for one in logged(events, gpus, history) if not is_cleared(one, events)]
-    faults = [one for one in counted if meaning(one.code).kind not in ("application", "notice")]
+    counted = [one for one in logged(events, gpus, history) if not is_cleared(one, events) and one.code not in params.ignore]
+    readings = [Fault(one, read_xid(one, gpus)) for one in counted]
+    faults = [one for one in readings if one.reading.meaning.kind not in ("application", "notice")]
+    going_on = [one for one in faults if not is_over(one.xid, gpus)]
+    asked = asked_by_driver(one.xid for one in going_on)
     last_end: dict[tuple[str, int], Xid] = {}
-    for one in [one for one in faults if one.code not in params.ignore]:
-        known = meaning(one.code)
+    for one, reading in faults:
+        is_new = _is_recent(one.seconds, events, params.again_hours)
         if not is_over(one, gpus):
-            goes_on = _NONFATAL in one.line or (one.code == RECOVERY_CODE and one.line.endswith(_LATER))
-            report = fail if known.kind == "critical" and not goes_on else warn
-            more = "the kernel log has lost it since" if any(one is gone for gone in lost(history, "xid")) else ""
-            yield describe(one, known, report, steps_of(one, known), more)
+            storm = _storm(one, going_on, params) if reading.is_nonfatal else 0
+            is_lost = any(one is gone for gone in lost(history, "xid"))
+            more = "; ".join((*_storm_text(storm), *_effects(one, counted), *(["the kernel log has lost it since"] if is_lost else [])))
+            steps = STORM if storm and not reading.is_recovered and one.pci not in asked else steps_of(one, reading, asked)
+            headline = ", again and again" if storm else ": restart its job" if JOB_AGAIN in steps else ""
+            yield describe(one, reading, _outcome(one, reading, storm), steps, more, headline, _at_most(reading, is_new, storm))
         else:
-            if (one.pci, one.code) in last_end and _is_recent(one.seconds, events, params.again_hours):
-                yield describe(one, known, warn, _COMES_BACK, f"it came back after it had ended once, and was {end_of(one)}")
+            if (one.pci, one.code) in last_end and is_new:
+                yield describe(one, reading, warn, _COMES_BACK, f"it came back after it had ended once, and was {end_of(one)}")
             last_end[one.pci, one.code] = one
     if gpus and not need(events.log_complete) and not _reaches_back(events, history, params.min_log_hours):
         text = f"the kernel log is incomplete: it begins {at(events.log_oldest) or 'after the boot'}"
@@ -89,6 +110,48 @@ def xid(events: GpuEvents, gpus: tuple[Gpu, ...], history: History | Unread, par
             remedy=KEEP_LOG,
             headline="The kernel log no longer shows this whole boot: GPU faults may be lost",
         )
+
+
+def _outcome(one: Xid, reading: XidReading, storm: int) -> Callable[..., Finding]:
+    if storm and not reading.is_recovered:
+        return fail
+    return fail if reading.meaning.kind == "critical" and recovery_action(one) != _LATER else warn
+
+
+def _at_most(reading: XidReading, is_new: bool, storm: int) -> "Severity | None":
+    """A nonfatal fault that hit no job, or the job of another day, is worth knowing."""
+    return "info" if reading.is_nonfatal and not storm and (reading.is_recovered or not is_new) else None
+
+
+def _storm_text(storm: int) -> tuple[str, ...]:
+    return (f"a storm: {storm} lines within {BURST_S / 60:g} minutes",) if storm else ()
+
+
+def _storm(one: Xid, going_on: list[Fault], params: Params) -> int:
+    """Nonfatal lines that came together, where they are too many for one event; else 0."""
+    burst = _burst(one)
+    near = sum(_burst(other.xid) for other in going_on if other.reading.is_nonfatal and _is_near(one, other.xid))
+    if burst >= params.storm_lines:
+        return burst
+    return near if near >= params.storm_lines_node else 0
+
+
+def _burst(one: Xid) -> int:
+    """Of a record without it, all lines where none has another time."""
+    burst = 0 if isinstance(one.burst, Unread) else one.burst
+    is_at_once = not isinstance(one.seconds, Unread) and not isinstance(one.first, Unread) and one.seconds - one.first <= BURST_S
+    return burst or (one.count if is_at_once else 0)
+
+
+def _is_near(one: Xid, other: Xid) -> bool:
+    return isinstance(one.seconds, Unread) or isinstance(other.seconds, Unread) or abs(one.seconds - other.seconds) <= BURST_S
+
+
+def _effects(one: Xid, counted: list[Xid]) -> list[str]:
+    """The driver names the fault for which it ended a program."""
+    cause = f"caused by previous Xid {one.code}"
+    ended = any((other.pci, other.code) == (one.pci, _JOB_ENDED) and other.line.endswith(cause) for other in counted)
+    return ["it ended a program (Xid 45)"] if ended else []
 
 
 def _is_recent(seconds: "float | Unread", events: GpuEvents, hours: float) -> bool:

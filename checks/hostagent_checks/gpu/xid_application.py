@@ -5,7 +5,7 @@ The same code from many programs on one GPU, and on no other, does point at the 
 
 from hostagent.check import Findings, Step, Unread, check, warn
 from hostagent.domains.gpu.faults import is_cleared
-from hostagent.domains.gpu.tables.xids import meaning
+from hostagent.domains.gpu.xid_readings import read_xid
 from hostagent.facts.gpu import Gpu, GpuEvents
 from hostagent.facts.history import History
 
@@ -29,6 +29,6 @@ from ._xids import describe, logged
 )
 def xid_application(events: GpuEvents, gpus: tuple[Gpu, ...], history: History | Unread) -> Findings:
     for one in logged(events, gpus, history):
-        known = meaning(one.code)
-        if known.kind == "application" and not is_cleared(one, events):
-            yield describe(one, known, warn)
+        reading = read_xid(one, gpus)
+        if reading.meaning.kind == "application" and not is_cleared(one, events):
+            yield describe(one, reading, warn)

@@ -5,7 +5,7 @@ module was loaded again, and NVML lists the GPU. Worth knowing when it comes bac
 from hostagent.check import Findings, Step, Unread, check, need, warn
 from hostagent.core.tables.kernel_log import RECOVERY_CODE
 from hostagent.domains.gpu.faults import is_cleared
-from hostagent.domains.gpu.tables.xids import meaning
+from hostagent.domains.gpu.xid_readings import read_xid
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.history import History
 
@@ -27,10 +27,10 @@ def xid_ended(events: GpuEvents, gpus: tuple[Gpu, ...], history: History | Unrea
             continue
         if is_cleared(one, events):  # `gpu.faults_cleared` tells it
             continue
-        known = meaning(one.code)
+        reading = read_xid(one, gpus)
         _need_service(one, gpus)
-        if known.kind in ("critical", "warning") and is_over(one, gpus):
-            yield describe(one, known, warn, more=end_of(one), headline=" (over)")
+        if reading.meaning.kind in ("critical", "warning") and is_over(one, gpus):
+            yield describe(one, reading, warn, more=end_of(one), headline=" (over)")
 
 
 def _need_service(one: Xid, gpus: tuple[Gpu, ...]) -> None:

@@ -5,15 +5,17 @@
 
 import math
 import re
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from hostagent.core.tables import kernel_log
-from hostagent.core.unread import Unread
+from hostagent.core.unread import Unread, need
 from hostagent.domains.gpu.faults import covers, may_be_cleared
 from hostagent.domains.gpu.read_cleared import read_cleared
+from hostagent.domains.gpu.xid_lines import BURST_S, parse_xid_line, worse_line
 from hostagent.domains.system.read_identity import read_identity
 from hostagent.domains.system.read_kernel import read_boot_time
 from hostagent.domains.system.read_kernel_log import read_kernel_log
@@ -23,8 +25,9 @@ from hostagent.host.source import Source
 _XID, _SXID, _OF_XID = re.compile(kernel_log.XID), re.compile(kernel_log.SXID), re.compile(kernel_log.OF_XID)
 _GPU, _HEAD, _LOADED = re.compile(kernel_log.GPU), re.compile(kernel_log.HEAD), re.compile(kernel_log.LOADED)
 _OFF_XID = 79
-_FATAL = " Fatal"
 _LINE = 512
+_LINKS = 256  # more than any GPU has: a garbled number is none
+_BURST = 10_000  # more are not counted
 _TIMELESS = Unread("not-recorded", "the record has no time")
 
 Seconds = float | Unread
@@ -121,16 +124,34 @@ class _Faults:
         self._kind = kind
         self._found: list[Xid] = []
         self._open: dict[tuple[str, int], int] = {}
+        self._recent: dict[int, deque[Seconds]] = {}  # times of the newest lines, by place in `_found`
 
     def add(self, pci: str, code: int, line: str, at: Seconds) -> None:
         place = self._open.get((pci, code))
+        link = parse_xid_line(line, code).link if self._kind == "xid" else -1
+        links = (link,) if 0 <= link < _LINKS else ()
         if place is None:
             self._open[pci, code] = len(self._found)
-            self._found.append(Xid(pci, code, line, 1, at, "", _TIMELESS, at))
+            self._recent[len(self._found)] = deque((at,), _BURST)
+            self._found.append(Xid(pci, code, line, 1, at, "", _TIMELESS, at, links, 1))
             return
         before = self._found[place]
-        kept = before.line if _FATAL in before.line and _FATAL not in line else line
-        self._found[place] = replace(before, line=kept, count=before.count + 1, seconds=at)
+        self._found[place] = replace(
+            before,
+            line=worse_line(before.line, line, code, self._kind),
+            count=before.count + 1,
+            seconds=at,
+            links=tuple(sorted({*need(before.links), *links})),
+            burst=max(need(before.burst), self._burst(place, at)),
+        )
+
+    def _burst(self, place: int, at: Seconds) -> int:
+        """Lines up to this one within `BURST_S`. Without its time a line may be as old as any."""
+        recent = self._recent[place]
+        recent.append(at)
+        while not isinstance(at, Unread) and not isinstance(recent[0], Unread) and at - recent[0] > BURST_S:
+            recent.popleft()
+        return len(recent)
 
     def end(self, by: str, at: Seconds, pci: "str | None" = None) -> None:
         """Ends the open faults of one device, or of all; a line with an unparsable address (``""``) ends none."""

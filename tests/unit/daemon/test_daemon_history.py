@@ -1,5 +1,6 @@
 """What the daemon remembers of a boot: faults that the log has lost, links that went down, loads of the driver."""
 
+import json
 from dataclasses import fields
 
 import pytest
@@ -209,3 +210,23 @@ def test_whatever_logs_come_it_goes_through_its_file(logs):
     for number, (records, complete, oldest) in enumerate(logs):
         memory = advance(memory, facts(log(*sorted(records), complete=complete, oldest=oldest)), BOOTED_AT + 10 * number)
         assert load(dump(memory), "b") == (memory, "")
+
+
+NONFATAL = "NVRM: Xid (PCI:0000:1b:00): 145, RLW_SRC_TRACK Nonfatal XC1 i0 Link {:02} (0x04085a07 0x00000004)"
+
+
+def test_links_burst_and_the_worst_line_outlive_the_log():
+    fatal = NONFATAL.format(3).replace("Nonfatal", "Fatal").replace("XC1", "XC0")
+    first = [(5.0 + at, NONFATAL.format(at)) for at in range(9)]
+    memory = passes((20, facts(log(*first, (15.0, fatal)))), (60, facts(log((55.0, NONFATAL.format(17)), complete=False, oldest=50.0))))
+    (one,) = [fault.xid for fault in memory.history.faults]
+    assert (one.line, one.links, one.burst, one.count) == (fatal, (*range(9), 17), 10, 11)
+
+
+def test_a_history_that_was_written_before_links_and_bursts_were_counted_is_read():
+    memory = passes((10, facts(log((5.0, XID)))))
+    older = json.loads(dump(memory))
+    for fault in older["history"]["faults"]:
+        del fault["xid"]["links"], fault["xid"]["burst"]
+    loaded = load(json.dumps(older), "b")
+    assert (loaded.problem, loaded.memory.history.faults[0].xid.code) == ("", 79)

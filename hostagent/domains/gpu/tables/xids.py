@@ -91,6 +91,7 @@ _ROWS: tuple[tuple[int, Kind, str, tuple[Step, ...]], ...] = (
     (95, "critical", "memory error that was not contained", _RESET),
     (106, "notice", "test message", ()),
     (107, "notice", "test message", ()),
+    (108, "application", "NVLink address that a peer could not translate", _PROGRAM),
     (109, "critical", "context switch ran out of time", _RESET),
     (110, "critical", "security fault", _SOFTWARE),
     (119, "critical", "the GPU's system processor (GSP) timed out", _SOFTWARE),
@@ -109,17 +110,21 @@ _ROWS: tuple[tuple[int, Kind, str, tuple[Step, ...]], ...] = (
     (149, "critical", "NVLink error (NETIR)", _NVLINK),
     (150, "critical", "NVLink error (MSE)", _NVLINK),
     (151, "critical", "key rotation error of confidential computing", (REBOOT,)),
+    (152, "warning", "memory fault of a deep learning accelerator", _WATCH),
+    (153, "warning", "a deep learning accelerator ran out of time", _WATCH),
     (154, "critical", "the driver asks for a recovery", (RESET, Step("reboot", "Reboot the node.", if_back=True))),
     (155, "critical", "NVLink error found by software", _NVLINK),
     (156, "critical", "a part of the GPU was retired", (RESET,)),
     (157, "warning", "a part of the GPU could not be retired", _SUPPORT),
     (158, "critical", "fatal timeout in the GPU", _RESET),
+    (159, "warning", "error on the coherent link to the CPU: a reset, if programs use unified memory", (RESET_LATER,)),
     (160, "warning", "a memory channel was retired", _WATCH),
     (161, "warning", "a memory channel could not be retired", _SUPPORT),
     (162, "notice", "power smoothing is engaged again", ()),
     (163, "warning", "power smoothing is disengaged", _WATCH),
     (164, "warning", "power smoothing hardware is near the end of its life", _WATCH),
     (165, "warning", "power smoothing hardware is at the end of its life", _SUPPORT),
+    (166, "warning", "NVLink traffic before its encryption was set up (confidential computing)", _SUPPORT),
     (
         167,
         "critical",
@@ -128,12 +133,13 @@ _ROWS: tuple[tuple[int, Kind, str, tuple[Step, ...]], ...] = (
     ),
     (168, "critical", "errors in protected memory reduce the GPU's memory", _RESET),
     (169, "critical", "the GPU's security controller halted", _RESET),
+    (170, "warning", "NVLink interrupt in the mode of confidential computing", _SUPPORT),
     (171, "critical", "uncorrectable DRAM error: details of an Xid 48", _RESET),
     (172, "critical", "uncorrectable SRAM error: details of an Xid 48", _RESET),
 )
 
 #: Units of one kind have adjacent codes: copy engines, video encoders and decoders, JPEG decoders.
-_PROGRAM_ENGINES = (*range(70, 73), *range(75, 78), *range(82, 87), 88, 89, *range(96, 106), *range(126, 136), 139)
+_PROGRAM_ENGINES = (*range(70, 73), *range(75, 78), *range(82, 87), 88, 89, *range(96, 106), *range(126, 136), 139, 142)
 
 #: Faults that only a new board ends, regardless of resets: no spare rows or memory channels left, a power cable missing.
 ENDED_BY_REPLACEMENT = frozenset((54, 64, 157, 161, 165))
