@@ -24,7 +24,7 @@ _MACHINE = (
 
 #: The code of a BAR without an address.
 EMPTY = "bar-empty"
-_PLACES = {"empty": ("has no address", "no address"), "low": ("is below 4 GiB", "no room above 4 GiB")}
+_PLACES = {"empty": "has no address", "low": "is below 4 GiB"}
 
 
 class Cause(NamedTuple):
@@ -42,11 +42,12 @@ def bar_cause(gpu: Gpu, gpus: "tuple[Gpu, ...]", platform: "Platform | Unread") 
     if found is None:
         return None
     is_guest = not isinstance(platform, Unread) and not isinstance(platform.virtual, Unread) and platform.virtual == "vm"
-    where, lack = _PLACES[found.kind]
-    why = (
-        "the 64-bit MMIO window of the virtual machine is too small"
-        if is_guest
-        else "Above 4G decoding is off in the firmware, or too small"
-    )
-    headline = f"The {'virtual firmware' if is_guest else 'firmware'} gives BAR {found.number} of {{device}} {lack}"
-    return Cause(f"bar-{found.kind}", f"BAR {found.number} of the GPU {where}: {why}", headline, _MACHINE if is_guest else _FIRMWARE)
+    where = _PLACES[found.kind]
+    bar = f"BAR {found.number} of"
+    if is_guest:
+        text = f"{bar} the GPU {where}: the 64-bit MMIO window of the virtual machine is too small"
+        return Cause(f"bar-{found.kind}", text, f"The 64-bit MMIO window is too small: {bar} {{device}} {where}", _MACHINE)
+    text = f"{bar} the GPU {where}: Above 4G decoding is off in the firmware, or opens too little"
+    verb = "leaves" if found.kind == "empty" else "places"
+    rest = "without an address" if found.kind == "empty" else "below 4 GiB"
+    return Cause(f"bar-{found.kind}", text, f"The firmware {verb} {bar} {{device}} {rest} (Above 4G decoding)", _FIRMWARE)
