@@ -170,7 +170,12 @@ def _place_bars(tree: Tree, address: str, memory: str, window: str) -> None:
 
 
 def _place_low(tree: Tree, address: str) -> None:
-    _place_bars(tree, address, "0x00000000c0000000 0x00000000cfffffff 0x000000000014220c", "0x00000000d0000000 0x00000000d1ffffff 0x000000000014220c")
+    _place_bars(
+        tree,
+        address,
+        "0x00000000c0000000 0x00000000cfffffff 0x000000000014220c",
+        "0x00000000d0000000 0x00000000d1ffffff 0x000000000014220c",
+    )
 
 
 @claims(source="NVIDIA/open-gpu-kernel-modules issue 862", twin="t4-workstation-docker")
@@ -188,12 +193,18 @@ def l40s_below_4_gib(root: Path) -> Tree:
     gpus.install_gpus(tree, L40S, HGX[:1])
     gpus.fault(tree, "DeviceGetHandleByPciBusId * error 15", "DeviceGetCount * value 0")
     _place_low(tree, HGX[0].pci)
-    system.log_kernel(tree, f"NVRM: GPU {HGX[0].pci}: RmInitAdapter failed! (0x22:0x56:884)", f"NVRM: GPU {HGX[0].pci}: rm_init_adapter failed, device minor number 0")
+    system.log_kernel(
+        tree,
+        f"NVRM: GPU {HGX[0].pci}: RmInitAdapter failed! (0x22:0x56:884)",
+        f"NVRM: GPU {HGX[0].pci}: rm_init_adapter failed, device minor number 0",
+    )
     containers.cdi(tree, 1)
     return tree
 
 
-@claims("driver.loaded", never=("replaced", "reseat", "Resizable BAR"), source="NVIDIA/open-gpu-kernel-modules issue 862; OVMF, X-PciMmio64Mb")
+@claims(
+    "driver.loaded", never=("replaced", "reseat", "Resizable BAR"), source="NVIDIA/open-gpu-kernel-modules issue 862; OVMF, X-PciMmio64Mb"
+)
 def guest_without_window(root: Path) -> Tree:
     """A virtual machine of QEMU with a window too small for the memory of an L40S: its BAR 1 has no address, and the module goes again."""
     tree = _node(root, "vm-gpu-5", ("QEMU", "Standard PC (Q35 + ICH9, 2009)"))
@@ -201,7 +212,12 @@ def guest_without_window(root: Path) -> Tree:
     gpus.install_gpus(tree, L40S, HGX[:1], driver="")
     gpus.table(tree, L40S, ())
     gpus.fault(tree, "Init * error 9")
-    _place_bars(tree, HGX[0].pci, "0x0000000000000000 0x0000000fffffffff 0x000000002014220c", "0x0000000000000000 0x0000000001ffffff 0x000000002014220c")
+    _place_bars(
+        tree,
+        HGX[0].pci,
+        "0x0000000000000000 0x0000000fffffffff 0x000000002014220c",
+        "0x0000000000000000 0x0000000001ffffff 0x000000002014220c",
+    )
     system.log_kernel(
         tree,
         f"pci {HGX[0].pci}: BAR 1 [mem size 0x1000000000 64bit pref]: can't assign; no space",

@@ -23,6 +23,8 @@ QUESTIONS = (
     *("retired_pending", "temperature", "temperature_slowdown", "power_limit", "power_limit_default", "clock_events", "vbios"),
     *("fabric", "nvlink", "nvlink_errors", "inforom"),
 )
+#: Asked of each GPU too, and no sign of its own state: an answer about a pair fails with either.
+OF_PAIRS = "peer_access"
 #: More than any host has: bounds the work that a recording can cause.
 _MAX_DEVICES = 1024
 _LOST, _RESET_REQUIRED = 15, 16
@@ -231,7 +233,7 @@ def _peer_access(source: Source, index: int, nvml: _Nvml) -> "tuple[PeerAccess, 
     """By address, from pairs of an index and a status; a GPU that has no address is left out."""
     if len(nvml.at) < 2:
         return ()
-    answer = source.nvml("device", str(index), "peer_access")
+    answer = source.nvml("device", str(index), OF_PAIRS)
     if isinstance(answer, Unread):
         return answer
     addresses = {number: address for address, (number, _) in nvml.at.items()}

@@ -20,6 +20,7 @@ from hostagent.host.values import line_in
 
 _GROUPS = "/sys/kernel/iommu_groups"
 _DRIVER = "nvidia"
+_NOT_ON_TAPE = ("not-recorded", "older-recording")
 _GROUP = re.compile(r"[0-9]{1,9}", re.ASCII)
 _NOT_ASKED = Unread("not-supported", "of a bridge the IOMMU group is not looked at")
 #: The value of a register of a function that no longer answers.
@@ -73,7 +74,7 @@ def _is_joined_by_pcie(source: Source, address: str) -> bool:
 
 def _ask(source: Source, addresses: list[str]) -> "dict[str, Any] | Unread":
     answer = source.pci_controls(*addresses)
-    if isinstance(answer, Unread) and answer.why == "not-recorded":  # its own detail lists all addresses
+    if isinstance(answer, Unread) and answer.why in _NOT_ON_TAPE:  # its own detail lists all addresses
         return Unread(answer.why, "the snapshot does not know how PCI functions are set up", answer.question)
     return answer
 
