@@ -307,6 +307,7 @@ def _failed():
         "trace-new": info("plugin/net.cc:120 (ncclNetInit) -> 3"),
         "result": "node1: Test NCCL failure common.cu:958 'unhandled system error (run with NCCL_DEBUG=INFO for details) / '",
         "c10d": "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1691, unhandled cuda error, NCCL version 2.27.3\nncclUnhandledCudaError: Call to CUDA function failed.",
+        "c10d-timeout": "[rank1]:[E1120 12:00:00.1 ProcessGroupNCCL.cpp:685] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)",
         "c10d-name": "ncclInternalError: Internal check failed.",
         "bind": warn("Call to bind failed: Address already in use", source="misc/socket.cc:440"),
     }

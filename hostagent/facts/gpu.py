@@ -62,6 +62,24 @@ class FabricInfo:
     health: tuple[tuple[str, str], ...]  # fields of the health mask in words, see `hostagent.domains.gpu.nvml_answers.parse_health`
 
 
+@frozen
+class Bar:
+    """One base address register of a GPU, as the kernel placed it. The upper half of a 64-bit one is none."""
+
+    number: int  # 0 to 5
+    start: int  # 0: it has no address
+    size_bytes: int  # 0: it is empty
+    is_64bit: bool  # 64-bit and prefetchable: it may be placed above 4 GiB
+
+
+@frozen
+class PeerAccess:
+    """nvmlDeviceGetP2PStatus: whether the driver lets a GPU read and write the memory of another one."""
+
+    pci: str  # of the other
+    is_allowed: bool
+
+
 @frozen(subject="pci", called="GPU")
 class Gpu:
     """One NVIDIA GPU, keyed by PCI address. A GPU that only some of PCI, /proc and NVML know is still one Gpu."""
@@ -73,10 +91,12 @@ class Gpu:
     device_id: str | Unread  # 0x2330
     vga: bool | Unread  # the class is that of a display card (0300), not of a 3D controller
     bound_to: str | Unread  # nvidia, nouveau, vfio-pci; "" when no driver is bound
+    bound_module: str | Unread  # module of the bound driver: NovaCore is nova_core; "" where no driver is bound, or sysfs names no module
     driver_override: str | Unread  # the one driver that may bind it (driverctl, libvirt, GPU Operator); "" for any
     numa_node: int | Unread  # -1 when the firmware does not say
     local_cpus: str | Unread  # cpulist
     config_readable: bool | Unread  # False: PCI configuration reads all ones, the device fell off the bus
+    bars: tuple[Bar, ...] | Unread
     link_speed: str | Unread  # sysfs words: "32.0 GT/s PCIe", "Unknown"
     link_speed_card: str | Unread  # the highest that the card offers
     link_speed_max: str | Unread  # the highest that both the card and the port above it have
@@ -107,6 +127,7 @@ class Gpu:
     clock_event_reasons: tuple[str, ...] | Unread  # names: hw-thermal-slowdown, hw-power-brake, sw-power-cap …
     nvlinks: tuple[NvLink, ...] | Unread  # () when the card has none
     fabric: FabricInfo | Unread
+    peer_access: tuple[PeerAccess, ...] | Unread  # to each other GPU that NVML answers for
     inforom_valid: bool | Unread
     recovery_action: str | Unread  # none, gpu-reset, node-reboot, drain-p2p, drain-and-reset, bus-reset … (nvml.h)
     vbios: str | Unread

@@ -71,8 +71,11 @@ class Topology:
     places: tuple[PciPlace, ...] | Unread  # of GPUs and NICs, by address
     #: Of GPUs and NICs with an RDMA device, without virtual functions, and of their bridges, by address; () on a host without both.
     controls: tuple[PciControl, ...] | Unread
+    #: Of GPUs that NVIDIA's driver has and of the bridges above them, by address; () unless PCIe alone may join two of them.
+    gpu_ports: tuple[PciControl, ...] | Unread
     governors: tuple[CpuGovernor, ...] | Unread  # () in a machine without cpufreq
     numa_balancing: bool | Unread  # the kernel moves pages to the node that uses them
+    cpu_vendor: str | Unread  # intel, amd, arm; other
 
 
 @frozen(subject="pci", called="NIC")

@@ -37,6 +37,11 @@ _SERIAL = re.compile(r"nvml device \d+ serial")
 _VERSIONS = frozenset({"fw_ver", "version"})
 _VERSION = re.compile(r"\d[\d.]{0,40}(?:/pkg \d[\d.]{0,40})?\s?")
 _MODULE = re.compile(r"read /sys/module/[\w-]{1,64}/version")
+#: Addresses of a PCI function's memory look like GUIDs, and name nothing.
+_RESOURCE = re.compile(r"read /sys/bus/pci/devices/[\w:.]{1,20}/resource")
+_ADDRESSES_OF_MEMORY = re.compile(r"(?:0x[0-9a-f]{16} 0x[0-9a-f]{16} 0x[0-9a-f]{16}\n?){1,64}")
+#: Questions with an answer that is kept if it is of this form.
+_PLAIN = ((_MODULE, _VERSION), (_RESOURCE, _ADDRESSES_OF_MEMORY))
 #: Settings of NCCL that may name a host, and how.
 _ADDRESSES = frozenset({"NCCL_COMM_ID", "NCCL_RAS_ADDR"})
 _HOST = re.compile(r"(?!localhost\b|host-[0-9a-f]{6}\b)([A-Za-z0-9][A-Za-z0-9.-]{0,252})(:\d{1,5})?")
@@ -135,8 +140,8 @@ class Redactor:
             return {**answer, "text": "\n".join(map(self._conf_line, text.split("\n")))}
         if isinstance(text, str) and answer.get("kept", [])[:1] == ["slurm.conf"]:
             return {**answer, "text": self.text(with_nodes(text, self.nodes))}
-        is_version = _MODULE.fullmatch(question) and isinstance(text, str) and _VERSION.fullmatch(text)
-        return answer if is_version else self._answer(answer)
+        plain = next((words for asked, words in _PLAIN if asked.fullmatch(question)), None)
+        return answer if plain and isinstance(text, str) and plain.fullmatch(text) else self._answer(answer)
 
     def _job(self, answer: dict[str, Any]) -> Any:
         """Of settings none is a secret: which are kept is decided where they are read. NCCL_IB_PKEY is no key."""

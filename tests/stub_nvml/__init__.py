@@ -19,6 +19,17 @@ VERSION = "580.95.05"
 #: PCI addresses of an eight-GPU board; more GPUs follow in a second domain.
 BUSES = ("1b", "43", "52", "61", "9d", "c3", "d1", "df")
 
+#: Six BARs of an H100, three of 64 bits: registers, memory, the driver's window; and the ROM.
+RESOURCE = """\
+0x0000380042000000 0x0000380042ffffff 0x000000000014220c
+0x0000000000000000 0x0000000000000000 0x0000000000000000
+0x0000380000000000 0x000038001fffffff 0x000000000014220c
+0x0000000000000000 0x0000000000000000 0x0000000000000000
+0x0000380040000000 0x0000380041ffffff 0x000000000014220c
+0x0000000000000000 0x0000000000000000 0x0000000000000000
+0x0000000000000000 0x0000000000000000 0x0000000000000000
+"""
+
 Table = str | Mapping[str, str]
 
 
@@ -129,7 +140,7 @@ def install_pci(
         "current_link_width": "16",
         "max_link_speed": "32.0 GT/s PCIe",
         "max_link_width": "16",
-        "resource": "0x0000000000000000 0x0000000000000000 0x0000000000000000\n" * 7,
+        "resource": RESOURCE,
     }
     for name, text in files.items():
         write(directory / name, text if text.endswith("\n") else f"{text}\n")

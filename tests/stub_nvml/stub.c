@@ -316,6 +316,18 @@ int nvmlDeviceGetNvLinkErrorCounter(void *d, unsigned link, unsigned counter, un
     return code;
 }
 
+/* The status of a GPU to each other one: "chipset not supported" of GeForce cards since Turing. */
+int nvmlDeviceGetP2PStatus(void *d, void *other, int way, int *out)
+{
+    const char *name, *value;
+    (void)other, (void)way;
+    if (answer("DeviceGetName", index_of(d), "", &name))
+        name = "";
+    int code = answer("DeviceGetP2PStatus", index_of(d), strstr(name, "GeForce RTX") ? "1" : "0", &value);
+    *out = (int)number(value, 0);
+    return code;
+}
+
 struct field {
     unsigned id, scope;
     long long timestamp, latency;

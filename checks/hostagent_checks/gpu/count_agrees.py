@@ -6,8 +6,10 @@ not be initialised or was lost: every tool counts one GPU less, and indices shif
 
 from hostagent.check import Findings, Unread, check, fail, need
 from hostagent.core.tables.recovery_actions import LOST
+from hostagent.domains.gpu.bar_cause import bar_cause
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
+from hostagent.facts.platform import Platform
 
 from ._judged import skip_display_card, skip_of_virtual_machine
 
@@ -26,7 +28,7 @@ from ._judged import skip_display_card, skip_of_virtual_machine
         "nvidia-smi --query-gpu=pci.bus_id,uuid --format=csv",
     ),
 )
-def count_agrees(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
+def count_agrees(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, platform: Platform | Unread) -> Findings:
     on_pci = need(gpu.on_pci)
     if on_pci:  # else there is nothing that could say which driver has it
         skip_of_virtual_machine(gpu)
@@ -34,7 +36,9 @@ def count_agrees(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
     in_proc = need(gpu.in_proc)
     excluded = in_proc and not isinstance(gpu.excluded, Unread) and gpu.excluded
     lacking = [name for name, there in (("PCI", on_pci), ("/proc/driver/nvidia", in_proc)) if not there]
+    cause = bar_cause(gpu, gpus, platform)
+    remedy = cause.remedy if cause else ()  # the GPU itself is in order
     if lacking:
-        yield fail(f"not in {', '.join(lacking)}", code="missing", found=f"not in {', '.join(lacking)}")
+        yield fail(f"not in {', '.join(lacking)}", code="missing", found=f"not in {', '.join(lacking)}", remedy=remedy)
     if not excluded and not need(gpu.in_nvml):
-        yield fail("not in NVML", code="missing-in-nvml", found="not in NVML", wanted="in NVML")
+        yield fail("not in NVML", code="missing-in-nvml", found="not in NVML", wanted="in NVML", remedy=remedy)

@@ -4,11 +4,16 @@ GSP is the processor on the GPU that runs most of the driver. Its firmware file 
 refuse to start, or an earlier crash left its protected memory (WPR2) locked, which only a power cycle clears. An open
 module on a GPU older than Turing fails here too. A GPU that NVML has now all the same only warns, and not when the module was loaded
 again since. Lines that name no GPU count for every GPU that NVIDIA's driver should have. Nouveau's lines do not count.
+
+A BAR without an address, or memory below 4 GiB, is the firmware's fault (Above 4G decoding, Resizable BAR), not the GPU's. Either is
+judged only of a GPU that did not start: many work with 256 MiB below 4 GiB.
 """
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.core.tables.recovery_actions import POWER_CYCLE, REBOOT, REPLACE_IF_BACK
-from hostagent.facts.gpu import Gpu, GpuEvents
+from hostagent.domains.gpu.bar_cause import EMPTY, Cause, bar_cause
+from hostagent.facts.gpu import Gpu, GpuEvents, InitFailure
+from hostagent.facts.platform import Platform
 
 _POWER = (POWER_CYCLE, REPLACE_IF_BACK)
 _KINDS = {
@@ -42,7 +47,7 @@ _KINDS = {
         "nvidia-smi -L",
     ),
 )
-def init_failed(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
+def init_failed(events: GpuEvents, gpus: tuple[Gpu, ...], platform: Platform | Unread) -> Findings:
     failures = need(events.init_failures)
     if not failures and not gpus:
         skip("this host has no NVIDIA GPU")
@@ -52,12 +57,24 @@ def init_failed(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     for one in failures:
         if one.ended_by and one.pci in working:
             continue
-        text, remedy = _KINDS.get(one.kind, _KINDS["adapter"])
+        cause = _cause(one, failures, gpus, platform)
+        text, remedy = (cause.text, cause.remedy) if cause else _KINDS.get(one.kind, _KINDS["adapter"])
         report = warn if one.pci in working else fail
-        headline = "" if one.pci else "The driver could not initialise a GPU"
+        headline = cause.headline if cause else "" if one.pci else "The driver could not initialise a GPU"
+        code = cause.code if cause else one.kind
         yield report(
-            text, code=one.kind, found=text, wanted="initialised", evidence=(one.line,), remedy=remedy, about=one.pci, headline=headline
+            text, code=code, found=text, wanted="initialised", evidence=(one.line,), remedy=remedy, about=one.pci, headline=headline
         )
+
+
+def _cause(one: InitFailure, failures: tuple[InitFailure, ...], gpus: tuple[Gpu, ...], platform: Platform | Unread) -> Cause | None:
+    """Its BAR. Memory below 4 GiB explains no failure of the GPU's own processor, and none of its firmware."""
+    gpu = next((gpu for gpu in gpus if gpu.pci == one.pci), None)
+    cause = bar_cause(gpu, gpus, platform) if gpu else None
+    if cause is None or one.kind == "firmware":
+        return None
+    kinds = {failure.kind for failure in failures if failure.pci == one.pci}
+    return cause if cause.code == EMPTY or kinds == {"adapter"} else None
 
 
 def _has_other_driver(gpu: Gpu) -> bool:

@@ -3,9 +3,11 @@
 A GPU that nobody used since the module was loaded shows question marks too; so NVML, which starts every GPU, decides.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Unread, check, fail, need
 from hostagent.core.tables.recovery_actions import POWER_CYCLE, REPLACE_IF_BACK
+from hostagent.domains.gpu.bar_cause import bar_cause
 from hostagent.facts.gpu import Gpu
+from hostagent.facts.platform import Platform
 
 
 @check(
@@ -22,7 +24,11 @@ from hostagent.facts.gpu import Gpu
         "journalctl -k -g NVRM",
     ),
 )
-def initialised(gpu: Gpu) -> Findings:
+def initialised(gpu: Gpu, gpus: tuple[Gpu, ...], platform: Platform | Unread) -> Findings:
     uuid = need(gpu.proc_uuid)
     if "?" in uuid and not need(gpu.in_nvml):
-        yield fail("/proc shows question marks as its UUID, and NVML does not list it", code="never", found=uuid, wanted="a UUID")
+        text, cause = "/proc shows question marks as its UUID, and NVML does not list it", bar_cause(gpu, gpus, platform)
+        if cause is None:
+            yield fail(text, code="never", found=uuid, wanted="a UUID")
+        else:
+            yield fail(f"{text}; {cause.text}", code=cause.code, found=uuid, wanted="a UUID", headline=cause.headline, remedy=cause.remedy)

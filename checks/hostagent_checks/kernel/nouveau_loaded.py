@@ -1,13 +1,14 @@
-"""The kernel's own driver for NVIDIA GPUs, nouveau, is loaded: it holds the GPUs, and the nvidia module cannot bind them.
+"""The kernel's own driver for NVIDIA GPUs, nouveau or nova_core, is loaded: it holds the GPUs, and the nvidia module cannot bind them.
 
-Where it holds none of them it waits for a GPU that the nvidia module lets go of, and takes one at some boot: that warns. nouveau may
-have a display card that is too old for the driver if another GPU works.
+nova_core is nouveau's successor, written in Rust: its PCI driver calls itself NovaCore. One that holds no GPU waits for one that the nvidia
+module lets go of, and takes it at some boot: that warns. nouveau may have a display card that is too old for the driver if another GPU
+works.
 """
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.core.tables.pci import is_display_card
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.domains.driver.boot import blacklist_nouveau
+from hostagent.domains.driver.boot import KERNELS_OWN, blacklist, module_of
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
@@ -31,17 +32,20 @@ from hostagent.facts.packages import Packages
     ),
 )
 def nouveau_loaded(kernel: Kernel, gpus: tuple[Gpu, ...], driver: Driver, packages: Packages | Unread) -> Findings:
-    found = sorted({"nouveau", "nova_core"} & set(need(kernel.loaded_modules)))
+    found = sorted(set(KERNELS_OWN) & set(need(kernel.loaded_modules)))
     if not found:
         return
-    names, steps = ", ".join(found), (*blacklist_nouveau(packages), REBOOT)
-    held = [gpu for gpu in gpus if need(gpu.bound_to) in found]
+    held = [gpu for gpu in gpus if module_of(gpu) in found]
+    holding = sorted({module_of(gpu) for gpu in held}) or found
+    names, steps = " and ".join(holding), (*blacklist(packages, *holding), REBOOT)
     if held and any(gpu.in_nvml is True for gpu in gpus) and all(_is_display_card(gpu, driver) for gpu in held):
         skip("nouveau drives a display card that is too old for NVIDIA's driver")
     if held or not gpus:
-        yield fail(f"{names} is loaded and drives the GPUs", code="loaded", found=found, wanted="not loaded", remedy=steps)
+        headline = "" if holding == ["nouveau"] else f"{names} has {'the GPU' if len(held) == 1 else 'the GPUs'}, not NVIDIA's driver"
+        text = f"{names} is loaded and drives the GPUs"
+        yield fail(text, code="loaded", found=found, wanted="not loaded", remedy=steps, headline=headline)
     else:
-        headline = "The nouveau driver is loaded, and waits for a GPU"
+        headline = f"The {names} driver is loaded, and waits for a GPU"
         yield warn(f"{names} is loaded and drives no GPU", code="idle", found=found, wanted="not loaded", remedy=steps, headline=headline)
 
 

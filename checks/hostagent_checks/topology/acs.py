@@ -25,6 +25,7 @@ _REDIRECTS, _TRANSLATED = 0x0C, 0x40
     severity="warning",
     scope="fabric",
     since="0.1",
+    because=("topology.gpu_acs",),
     explains=("memory-access",),
     headline="PCIe switches send what GPUs and NICs exchange through the CPU",
     remedy="Switch ACS off in the firmware setup.",

@@ -89,6 +89,15 @@ def is_on(board: Board, device_id: str) -> bool:
     return any(first <= device_id <= last for first, last in board.gpus)
 
 
+def has_links_built_in(device_id: str) -> bool:
+    """Whether NVLinks of a board join all GPUs of this kind: not those of cards, which an NVLink bridge may join in pairs.
+
+    >>> has_links_built_in("0x2330"), has_links_built_in("0x20b5"), has_links_built_in("0x26b9")
+    (True, False, False)
+    """
+    return device_id in LINKS_OF or has_hidden_switches(device_id)
+
+
 def has_hidden_switches(device_id: str) -> bool:
     """Whether a GPU sits on a board with NVSwitches that PCI does not show.
 

@@ -1,15 +1,20 @@
 """Steps that change what the next boot loads, with this host's commands filled in."""
 
+import re
 from typing import NamedTuple
 
 from hostagent.core.steps import Step, shell
-from hostagent.core.unread import Unread
+from hostagent.core.unread import Unread, need
 from hostagent.domains.packages.commands import initramfs, install, install_headers, module_package
 from hostagent.facts.driver import Driver
+from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 
+#: The kernel's own drivers of NVIDIA GPUs.
+KERNELS_OWN = ("nouveau", "nova_core")
+_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
 
 
@@ -20,13 +25,29 @@ def rebuild_initramfs(packages: "Packages | Unread", release: str = "") -> Step:
     return Step("configure", f"Rebuild the initramfs{f' of kernel {release}' if release else ''}{named}.", command)
 
 
-def blacklist_nouveau(packages: "Packages | Unread") -> tuple[Step, ...]:
-    """Blocks nouveau and its successor nova_core, which loads if it is built."""
+def blacklist(packages: "Packages | Unread", *modules: str) -> tuple[Step, ...]:
+    """Blocks nouveau and its successor nova_core, which loads if it is built; the step names those that are in the way."""
     lines = r"blacklist nouveau\nblacklist nova_core\noptions nouveau modeset=0\n"
     return (
-        Step("configure", "Blacklist nouveau.", f"printf '{lines}' > {NOUVEAU_FILE}"),
+        Step("configure", f"Blacklist {' and '.join(modules) or 'nouveau'}.", f"printf '{lines}' > {NOUVEAU_FILE}"),
         rebuild_initramfs(packages),
     )
+
+
+def blacklist_nouveau(packages: "Packages | Unread") -> tuple[Step, ...]:
+    """The same, before any of them is loaded."""
+    return blacklist(packages)
+
+
+def module_of(gpu: Gpu) -> str:
+    """The module that drives a GPU, "" for none: by sysfs, else by the name of the driver. Raises ``UnreadError``.
+
+    Drivers in Rust name themselves as types are named: NovaCore is of nova_core. Others are of the module of their name, with "_" for "-".
+    """
+    name = need(gpu.bound_to)
+    if not isinstance(gpu.bound_module, Unread) and gpu.bound_module:
+        return gpu.bound_module
+    return _CAPITAL.sub("_", name).lower().replace("-", "_")
 
 
 def write_line(path: str, line: str) -> str:

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.unread import Unread, then
 from hostagent.domains.gpu import nvml_answers, read_vfio
+from hostagent.domains.gpu.bars import parse_resource
 from hostagent.domains.topology import read_pci
-from hostagent.facts.gpu import Accelerators, Gpu, OtherAccelerator
+from hostagent.facts.gpu import Accelerators, Bar, Gpu, OtherAccelerator, PeerAccess
 from hostagent.host.source import Source
 
 _PROC = "/proc/driver/nvidia/gpus"
@@ -22,6 +23,8 @@ QUESTIONS = (
     *("retired_pending", "temperature", "temperature_slowdown", "power_limit", "power_limit_default", "clock_events", "vbios"),
     *("fabric", "nvlink", "nvlink_errors", "inforom"),
 )
+#: Asked of each GPU too, and no sign of its own state: an answer about a pair fails with either.
+OF_PAIRS = "peer_access"
 #: More than any host has: bounds the work that a recording can cause.
 _MAX_DEVICES = 1024
 _LOST, _RESET_REQUIRED = 15, 16
@@ -209,6 +212,8 @@ def _gpu(
         on_pci=there,
         in_proc=then(rows, lambda listed: address in listed),
         in_nvml=_in_nvml(address, nvml),
+        peer_access=then(index, lambda number: _peer_access(source, number, nvml)),
+        bars=_bars(source, address),
         index=index,
         lost=lost,
         reset_required=reset_required,
@@ -217,6 +222,26 @@ def _gpu(
         **of_proc,
         **of_nvml,
     )
+
+
+def _bars(source: Source, address: str) -> "tuple[Bar, ...] | Unread":
+    path = f"{read_pci.DEVICES}/{address}/resource"
+    return then(source.text(path, keep=WHOLE), lambda text: parse_resource(text, path))
+
+
+def _peer_access(source: Source, index: int, nvml: _Nvml) -> "tuple[PeerAccess, ...] | Unread":
+    """By address, from pairs of an index and a status; a GPU that has no address is left out."""
+    if len(nvml.at) < 2:
+        return ()
+    answer = source.nvml("device", str(index), OF_PAIRS)
+    if isinstance(answer, Unread):
+        return answer
+    addresses = {number: address for address, (number, _) in nvml.at.items()}
+    try:
+        found = {addresses[number]: status == 0 for number, status in answer if number in addresses}
+    except (TypeError, ValueError):
+        return Unread("error", f"nvml peer_access: found {str(answer)[:40]!r}, wanted pairs of numbers")
+    return tuple(PeerAccess(address, is_allowed) for address, is_allowed in sorted(found.items()))
 
 
 def _not_in_nvml(on_pci: "bool | Unread") -> Unread:

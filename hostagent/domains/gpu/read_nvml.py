@@ -40,6 +40,8 @@ _WHY: dict[int, Why] = {
 _INVALID_ARGUMENT, _NOT_SUPPORTED, _CORRUPTED_INFOROM = 2, 3, 14
 _UNCORRECTED, _VOLATILE, _AGGREGATE = 1, 0, 1
 _RECOVERY_ACTION_FIELD = 230
+#: NVML_P2P_CAPS_INDEX_READ and _WRITE.
+_READ_AND_WRITE = (0, 1)
 
 
 class Question(NamedTuple):
@@ -164,6 +166,24 @@ def _link_errors(pynvml: Any, device: Any) -> Answer:
     return [[link, sum(count(device, link, counter) for counter in counters)] for link, _ in _links(pynvml, device)]
 
 
+def _peer_access(pynvml: Any, device: Any) -> list[list[int]]:
+    """[index, nvmlGpuP2PStatus_t] of each other GPU: 0 if this one may read and write its memory. One that does not answer is left out."""
+    found = []
+    for index in range(pynvml.nvmlDeviceGetCount()):
+        try:
+            other = pynvml.nvmlDeviceGetHandleByIndex(index)
+            if _pointer(other) != _pointer(device):
+                found.append([index, max(pynvml.nvmlDeviceGetP2PStatus(device, other, way) for way in _READ_AND_WRITE)])
+        except pynvml.NVMLError as error:
+            if _WHY.get(error.value) == "not-supported":
+                raise
+    return found
+
+
+def _pointer(device: Any) -> "int | None":
+    return ctypes.cast(device, ctypes.c_void_p).value
+
+
 def _inforom(pynvml: Any, device: Any) -> Answer:
     try:
         pynvml.nvmlDeviceValidateInforom(device)
@@ -223,6 +243,7 @@ DEVICE = (
     Question("power_limit_default", "nvmlDeviceGetPowerManagementDefaultLimit", lambda n, d: n.nvmlDeviceGetPowerManagementDefaultLimit(d)),
     Question("clock_events", "nvmlDeviceGetCurrentClocksEventReasons", lambda n, d: n.nvmlDeviceGetCurrentClocksEventReasons(d)),
     Question("vbios", "nvmlDeviceGetVbiosVersion", lambda n, d: n.nvmlDeviceGetVbiosVersion(d)),
+    Question("peer_access", "nvmlDeviceGetP2PStatus", _peer_access),
     Question("fabric", "nvmlDeviceGetGpuFabricInfoV", _fabric),
     Question("nvlink", "nvmlDeviceGetNvLinkState", _links),
     Question("nvlink_errors", "nvmlDeviceGetNvLinkErrorCounter", _link_errors),

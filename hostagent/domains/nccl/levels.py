@@ -10,6 +10,8 @@ from hostagent.domains.nccl.tables.variables import NUMBERED_LEVELS, levels
 _C2C = "P2C"
 #: What NCCL calls the way over several host bridges of one NUMA node, and over C2C before it has a word for that.
 _AS_PHB = ("NODE", _C2C)
+#: Above PXB NCCL takes no way between GPUs, but in a pair below CPUs of AMD.
+_AMD_PAIR = 2
 
 
 def parse_level(text: str, version: Version) -> str:
@@ -24,6 +26,15 @@ def parse_level(text: str, version: Version) -> str:
         return ""
     number = parse_number(text)
     return NUMBERED_LEVELS[-1] if number is None else NUMBERED_LEVELS[min(number, len(NUMBERED_LEVELS) - 1)]
+
+
+def default_peer_level(gpus: int, cpu_vendor: str) -> str:
+    """How far apart two GPUs of a job may be that NCCL lets reach each other's memory, if no setting says so (ncclTopoCheckP2p).
+
+    >>> default_peer_level(2, "amd"), default_peer_level(2, "intel"), default_peer_level(8, "amd")
+    ('SYS', 'PXB', 'PXB')
+    """
+    return "SYS" if cpu_vendor == "amd" and gpus <= _AMD_PAIR else "PXB"
 
 
 def is_within(distance: str, level: str, version: Version) -> bool:

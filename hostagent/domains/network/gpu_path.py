@@ -12,6 +12,7 @@ from hostagent.core.unread import Unread, need
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.network.tables.gpudirect import lets_cards_in
 from hostagent.domains.topology.distance import NEAREST_FIRST
+from hostagent.domains.topology.peers import turns_between
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
@@ -74,17 +75,11 @@ def gpus_of_jobs(gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
 
 
 def turns(topology: Topology, way: Way) -> tuple[str, ...]:
-    """The bridges where what a GPU and its cards send to each other turns from up to down, or is sent on to the CPU.
-
-    They are the ports of the switch above both: further down everything goes up anyway (as rdma-core's rdma_topo has it). Raises
-    ``UnreadError``.
-    """
+    """The bridges where what a GPU and its cards send to each other turns: see `turns_between`. Raises ``UnreadError``."""
     places = {one.pci: one for one in need(topology.places)}
     found: set[str] = set()
     for card in way.cards:
-        one, other = _place(places, way.gpu).bridges, _place(places, card).bridges
-        both = len([bridge for bridge in one if bridge in other])
-        found |= {*one[both : both + 1], *other[both : both + 1]}
+        found.update(turns_between(_place(places, way.gpu), _place(places, card)))
     return tuple(sorted(found))
 
 

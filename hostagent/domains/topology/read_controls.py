@@ -1,7 +1,8 @@
 """Settings of the PCI functions between GPUs and the network (PCI Express Base Specification, sections 7.5.3.4 and 7.7.11).
 
 A read of configuration space is slow and wakes a sleeping card, so it happens only on hosts with both a GPU and a card with an RDMA
-device, and only for these and the bridges above. All functions are one question: without CAP_SYS_ADMIN there is one gap.
+device, and only for these and the bridges above; without such a card, for the bridges above GPUs that PCIe alone may join. All
+functions are one question: without CAP_SYS_ADMIN there is one gap.
 """
 
 import re
@@ -9,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 from hostagent.core.parsing import parse_number, stops_at_unread
+from hostagent.core.tables.nvlink_fabric import has_links_built_in
+from hostagent.core.tables.pci import COHERENT, architecture
 from hostagent.core.unread import Unread, Why, need, then
 from hostagent.domains.topology import read_pci
 from hostagent.facts.topology import PciControl, PciPlace
@@ -16,7 +19,10 @@ from hostagent.host.source import Source
 from hostagent.host.values import line_in
 
 _GROUPS = "/sys/kernel/iommu_groups"
+_DRIVER = "nvidia"
+_NOT_ON_TAPE = ("not-recorded", "older-recording")
 _GROUP = re.compile(r"[0-9]{1,9}", re.ASCII)
+_NOT_ASKED = Unread("not-supported", "of a bridge the IOMMU group is not looked at")
 #: The value of a register of a function that no longer answers.
 _GONE = 0xFFFF
 #: Sizes in the device control register: 128 bytes shifted left by the value of the bits; 6 and 7 are reserved.
@@ -34,11 +40,43 @@ def read_controls(source: Source, places: "tuple[PciPlace, ...] | Unread", gpus:
         return ()
     devices = {one.pci for one in (*ours, *cards)}
     addresses = sorted(devices | {bridge for one in (*ours, *cards) for bridge in one.bridges})
+    answer = _ask(source, addresses)
+    return tuple(control_of(one, answer, _iommu(source, one) if one in devices else _NOT_ASKED) for one in addresses)
+
+
+@stops_at_unread
+def read_gpu_ports(
+    source: Source,
+    places: "tuple[PciPlace, ...] | Unread",
+    gpus: "frozenset[str] | Unread",
+    controls: "tuple[PciControl, ...] | Unread",
+) -> tuple[PciControl, ...]:
+    """GPUs, without a read of their own configuration, and the bridges above them; what `controls` has is not read again."""
+    ours = [one for one in need(places) if one.pci in need(gpus) and _is_joined_by_pcie(source, one.pci)]
+    if len(ours) < 2:
+        return ()
+    bridges = sorted({bridge for one in ours for bridge in one.bridges})
+    known = {one.pci: one for one in need(controls)}
+    missing = [bridge for bridge in bridges if bridge not in known]
+    answer = _ask(source, missing) if missing else {}
+    of_gpu = Unread("not-supported", "the configuration of a GPU is not read for this")
+    found = [known.get(one.pci) or control_of(one.pci, of_gpu, _iommu(source, one.pci)) for one in ours]
+    return tuple(sorted((*found, *(known.get(one) or control_of(one, answer, _NOT_ASKED) for one in bridges)), key=lambda one: one.pci))
+
+
+def _is_joined_by_pcie(source: Source, address: str) -> bool:
+    """Whether NVIDIA's driver has the GPU, and it is of no board that joins its GPUs by NVLink or to the CPU."""
+    if read_pci.bound_to(source, address) != _DRIVER or read_pci.is_virtual(source, address):
+        return False
+    device = read_pci.identity(source, address, "device")
+    return isinstance(device, str) and architecture(device) not in COHERENT and not has_links_built_in(device)
+
+
+def _ask(source: Source, addresses: list[str]) -> "dict[str, Any] | Unread":
     answer = source.pci_controls(*addresses)
-    if isinstance(answer, Unread) and answer.why == "not-recorded":  # its own detail lists all addresses
-        answer = Unread(answer.why, "the snapshot does not know how PCI functions are set up", answer.question)
-    not_asked = Unread("not-supported", "of a bridge the IOMMU group is not looked at")
-    return tuple(control_of(one, answer, _iommu(source, one) if one in devices else not_asked) for one in addresses)
+    if isinstance(answer, Unread) and answer.why in _NOT_ON_TAPE:  # its own detail lists all addresses
+        return Unread(answer.why, "the snapshot does not know how PCI functions are set up", answer.question)
+    return answer
 
 
 def control_of(address: str, answer: "Mapping[str, Any] | Unread", iommu: "str | Unread") -> PciControl:

@@ -10,6 +10,7 @@ A host may have thousands of CPUs, so there is no read per CPU, but one per pack
 import re
 
 from hostagent.core.parsing import parse_number, stops_at_unread
+from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, need, then
 from hostagent.facts.cpulist import LIMIT, format_cpulist, parse_cpulist
 from hostagent.facts.topology import CpuGovernor, CpuPackage
@@ -20,6 +21,10 @@ CPUS = "/sys/devices/system/cpu"
 _POLICIES = f"{CPUS}/cpufreq"
 _POLICY = re.compile(r"policy([0-9]{1,5})", re.ASCII)
 _CPU = re.compile(r"cpu([0-9]{1,5})", re.ASCII)
+_VENDOR = re.compile(r"cpu:type:x86,ven([0-9A-F]{4})fam", re.ASCII)
+_ARM = "cpu:type:aarch64"
+#: Linux kernel, arch/x86/include/asm/processor.h, X86_VENDOR_*.
+_VENDORS = {"0000": "intel", "0002": "amd"}
 #: Kernels before 5.3 have only the second name.
 _OF_PACKAGE = ("package_cpus_list", "core_siblings_list")
 
@@ -34,6 +39,24 @@ def cpulist(text: str, where: str) -> "tuple[int, ...] | Unread":
 def list_in(source: Source, path: str) -> "tuple[int, ...] | Unread":
     """The numbers in a file with a CPU list."""
     return then(line_in(source, path), lambda text: cpulist(text, path))
+
+
+def vendor(source: Source) -> "str | Unread":
+    """Of the CPUs. /proc/cpuinfo has it too, and interrupts each CPU to write its clock."""
+    path = f"{CPUS}/modalias"
+    return then(source.text(path, keep=Keep("head", ("32",))), parse_modalias)
+
+
+def parse_modalias(text: str) -> "str | Unread":
+    """The vendor in the kernel's name for the kind of CPU (Linux kernel, drivers/base/cpu.c and file2alias.c).
+
+    >>> parse_modalias("cpu:type:x86,ven0002fam0019mod0001:feature:,0000,0001"), parse_modalias("cpu:type:aarch64:feature:,0000")
+    ('amd', 'arm')
+    """
+    if text.startswith(_ARM):
+        return "arm"
+    match = _VENDOR.match(text)
+    return _VENDORS.get(match[1], "other") if match else Unread("error", f"{CPUS}/modalias begins with {text[:32]!r}, wanted a vendor")
 
 
 @stops_at_unread

@@ -11,6 +11,9 @@ from hostagent.host.source import Source
 from hostagent.host.values import line_in, number_in
 
 DEVICES = "/sys/bus/pci/devices"
+_DRIVERS = "/sys/bus/pci/drivers"
+#: The driver that is called as its module.
+_OWN_NAME = "nvidia"
 NVIDIA = 0x10DE
 #: Vendors of GPUs that are named and not evaluated: AMD, Intel.
 OTHER_VENDORS = (0x1002, 0x8086)
@@ -109,6 +112,16 @@ def bound_to(source: Source, pci: str) -> "str | Unread":
     return target.rstrip("/").rpartition("/")[2]
 
 
+def bound_module(source: Source, name: "str | Unread") -> "str | Unread":
+    """The module of a bound driver, "" for none: drivers may have another name (NovaCore is nova_core's), and some are built in."""
+    if isinstance(name, Unread) or name in ("", _OWN_NAME):
+        return name
+    target = source.readlink(f"{_DRIVERS}/{name}/module")
+    if isinstance(target, Unread):
+        return "" if target.why == "absent" else target
+    return target.rstrip("/").rpartition("/")[2]
+
+
 def driver_override(source: Source, pci: str) -> "str | Unread":
     """The only driver that may bind the device, "" for any; kernels before 3.16 have no such file."""
     return then(line_in(source, f"{DEVICES}/{pci}/driver_override", absent=""), lambda name: "" if name == "(null)" else name)
@@ -164,10 +177,12 @@ def facts(source: Source, pci: str) -> dict[str, Any]:
     speed, width = word(source, pci, "current_link_speed"), count(source, pci, "current_link_width")
     offered = word(source, pci, "max_link_speed")
     device = identity(source, pci, "device")
+    bound = then(device, lambda _: bound_to(source, pci))
     return {
         "device_id": device,
         "vga": is_vga(source, pci),
-        "bound_to": then(device, lambda _: bound_to(source, pci)),
+        "bound_to": bound,
+        "bound_module": then(device, lambda _: bound_module(source, bound)),
         "driver_override": then(device, lambda _: driver_override(source, pci)),
         "numa_node": count(source, pci, "numa_node"),
         "local_cpus": word(source, pci, "local_cpulist"),

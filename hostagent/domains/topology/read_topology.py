@@ -9,7 +9,7 @@ from typing import Any
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.unread import Unread, need, then
 from hostagent.domains.topology import read_cpus, read_nodes, read_pci
-from hostagent.domains.topology.read_controls import read_controls
+from hostagent.domains.topology.read_controls import read_controls, read_gpu_ports
 from hostagent.domains.topology.read_nics import addresses
 from hostagent.facts.topology import PciPlace, Topology
 from hostagent.host.source import Source
@@ -24,14 +24,17 @@ _BRIDGE = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
 def read_topology(source: Source, known: Callable[[type], Any]) -> Topology:
     running, gpus = read_cpus.online(source), _gpus(source)
     places = _places(source, gpus)
+    controls = read_controls(source, places, gpus)
     return Topology(
         numa_nodes=read_nodes.numa_nodes(source, running),
         packages=read_cpus.packages(source, running),
         cores=read_cpus.cores(source, running),
         places=places,
-        controls=read_controls(source, places, gpus),
+        controls=controls,
+        gpu_ports=read_gpu_ports(source, places, gpus, controls),
         governors=read_cpus.governors(source, running),
         numa_balancing=_balancing(source),
+        cpu_vendor=read_cpus.vendor(source),
     )
 
 

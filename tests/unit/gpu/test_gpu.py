@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hostagent.core.unread import Unread
 from hostagent.domains.gpu import nvml_answers
-from hostagent.domains.gpu.read_gpus import QUESTIONS, parse_information, read_accelerators, read_gpus
+from hostagent.domains.gpu.read_gpus import OF_PAIRS, QUESTIONS, parse_information, read_accelerators, read_gpus
 from hostagent.domains.gpu.read_nvml import DEVICE
 from hostagent.domains.topology import read_pci
 from hostagent.facts.gpu import Gpu, OtherAccelerator
@@ -75,7 +75,7 @@ def test_the_three_are_one_gpu_by_its_address():
 
 
 def test_every_question_of_the_table_is_used():
-    assert set(QUESTIONS) == {one.name for one in DEVICE}
+    assert {*QUESTIONS, OF_PAIRS} == {one.name for one in DEVICE}
 
 
 def test_a_gpu_without_a_driver_has_what_pci_knows():

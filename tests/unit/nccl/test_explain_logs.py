@@ -210,7 +210,7 @@ def test_a_damaged_gzip_is_read_as_far_as_it_goes():
     [
         ("failed-no-interface", "interface_absent"), ("failed-status-12", "retry_exceeded"), ("failed-status-12-old", "retry_exceeded"),
         ("failed-status-4", "completion_error"), ("failed-modify-qp", "gid"), ("failed-shm", "shared_memory"), ("failed-memlock", "memory_lock"),
-        ("failed-duplicate", "duplicate_gpu"), ("failed-cuda", "fabric_manager"), ("failed-nvls", "nvls"), ("failed-versions", "version_mismatch"),
+        ("failed-duplicate", "duplicate_gpu"), ("failed-cuda", "fabric_manager"), ("failed-c10d-timeout", "collective_timeout"), ("failed-nvls", "nvls"), ("failed-versions", "version_mismatch"),
         ("failed-async-old", "link_down"), ("mixed-type", "wrong_type"), ("mixed-version", "version_skew"), ("benign-ofi", "plugin_failed"),
         ("rank-0-tcp-two-nodes", "few_ranks"), ("chosen-ib-30", "no_channels"),
         ("forced-disable", "forced"), ("no-gdr-24", "gdr_off"), ("tcp-24", "no_hca"), ("failed-redacted", "peer_gone"), ("benign-gid", "gid"),

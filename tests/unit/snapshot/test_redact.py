@@ -380,3 +380,11 @@ def test_a_program_that_uses_a_gpu_may_be_a_persons_and_a_daemon_is_nobodys():
     assert [one["program"] for one in answer][::2] == ["nvidia-persistenced", "program-0a1b2c"]
     assert re.fullmatch("program-[0-9a-f]{6}", answer[1]["program"])
     assert redacted({"gpu_users": {"json": ["janes"]}}, b"key") == {"gpu_users": {"json": ["janes"]}}
+
+
+def test_where_memory_lies_on_pci_is_no_guid():
+    question, line = "read /sys/bus/pci/devices/0000:1b:00.0/resource", "0x0000380042000000 0x0000380042ffffff 0x000000000014220c\n"
+    answers = redacted({question: {"text": line * 13}, "read /etc/x": {"text": line}}, b"key")
+    assert answers[question] == {"text": line * 13}
+    assert answers["read /etc/x"] != {"text": line}
+    assert redacted({question: {"text": f"{line}serial 0x00003800420000ab\n"}}, b"key")[question]["text"][:58] != line

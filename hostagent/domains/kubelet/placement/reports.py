@@ -90,8 +90,10 @@ def _topology(data: Mapping[str, Any]) -> Topology:
         cores=_list(data.get("cores"), _is_text),
         places=_LACKING,
         controls=_LACKING,
+        gpu_ports=_LACKING,
         governors=_LACKING,
         numa_balancing=_LACKING,
+        cpu_vendor=_LACKING,
     )
 
 

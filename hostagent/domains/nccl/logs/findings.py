@@ -80,7 +80,9 @@ def findings(state: LogState, judged: Judged) -> Iterator[Finding]:
 
 def _known(state: LogState, judged: Judged) -> Iterator[Finding]:
     records = sorted((*state.notes, *state.results), key=lambda one: (one.file, one.line))
-    is_tcp = judged.verdict in ("tcp_fallback", "net_socket_nodes_unknown", "unknown", "failed")
+    is_tcp = judged.verdict in ("tcp_fallback", "net_socket_nodes_unknown", "unknown") or (
+        judged.verdict == "failed" and not judged.size.is_one_node
+    )
     for cause, pattern in _CAUSES:
         found = [one for one in records if pattern.search(one.text)]
         if found and (is_tcp or cause.code not in _OF_TCP):

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from hostagent.domains.nccl.logs.chunks import Block
 from hostagent.domains.nccl.logs.connections import Ends
-from hostagent.domains.nccl.tables.logs import OTHER_LIBRARIES, RESULT_NAMES, RESULT_TEXTS
+from hostagent.domains.nccl.tables.logs import OTHER_LIBRARIES, RESULT_NAMES, RESULT_TEXTS, TIMED_OUT
 
 #: How a record ends: where it says; where the next one begins without a space, which may cut it; where the log does.
 End = Literal["whole", "glued", "cut"]
@@ -61,6 +61,7 @@ _LIBRARY = re.compile(rb"(?<![A-Za-z])(" + "|".join(OTHER_LIBRARIES).encode() + 
 _CCL = b"CCL version "
 _LIBRARY_VERSION = re.compile(_LIBRARY.pattern + rb" version ")
 _RESULT = re.compile(rf"(?:{'|'.join(RESULT_TEXTS)})".encode())
+_TIMED_OUT = re.compile(TIMED_OUT.encode())
 _NAMES = re.compile(rf"\b{RESULT_NAMES}\b".encode())
 
 
@@ -255,10 +256,11 @@ def _launcher(text: bytes) -> bytes:
 
 
 def _others(file: str, block: Block) -> Iterator[Record]:
-    """NCCL's results as other programs print them."""
+    """NCCL's results as other programs print them, and collectives that they end."""
     if b"rror" in block.data or b"invalid " in block.data:
         yield from _results(file, block, _RESULT)
         yield from _results(file, block, _NAMES)
+    yield from _results(file, block, _TIMED_OUT)
 
 
 def _results(file: str, block: Block, pattern: "re.Pattern[bytes]") -> Iterator[Record]:

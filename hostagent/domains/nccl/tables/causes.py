@@ -7,6 +7,7 @@ and issues of NVIDIA/nccl and aws/aws-ofi-nccl in which these texts were reporte
 from typing import NamedTuple
 
 from hostagent.core.steps import Step
+from hostagent.domains.nccl.tables.logs import TIMED_OUT
 
 
 class Cause(NamedTuple):
@@ -106,6 +107,16 @@ CAUSES: tuple[Cause, ...] = (
                 "Read the log of the rank that the line names; then try whether the hosts reach each other.",
                 "ping <address>",
             ),
+        ),
+    ),
+    Cause(
+        "collective_timeout",
+        TIMED_OUT,
+        "A collective did not end in time",
+        "A rank stopped first, or GPUs wait for memory that they do not reach: through ACS and the IOMMU that is no error, but a hang.",
+        (
+            Step("drain_and_inspect", "Look for the rank that stopped first, then check the host: ACS and the IOMMU.", "hostagent check"),
+            Step("configure", "If NCCL_P2P_DISABLE=1 lets the job run, the way between the GPUs is the fault.", if_back=True),
         ),
     ),
     Cause(

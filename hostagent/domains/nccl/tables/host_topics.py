@@ -33,6 +33,7 @@ EXPLAINING: Mapping[str, tuple[Topic, ...]] = {
     "gid": ("gid",),
     "link_down": ("link",),
     "completion_error": ("memory-access",),
+    "collective_timeout": ("memory-access",),
     "memory_lock": ("memory-lock",),
     "shared_memory": ("shared-memory",),
     "fabric_manager": ("nvlink",),

@@ -71,6 +71,8 @@ RESULT_TEXTS = (
     "remote process exited or there was a network error",
 )  # fmt: skip
 RESULT_NAMES = r"nccl(?:UnhandledCuda|System|Internal|InvalidArgument|InvalidUsage|Remote)Error"
+#: As PyTorch ends a collective that no longer moves (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp).
+TIMED_OUT = "Watchdog caught collective operation timeout"
 #: The numbers of return traces.
 RESULTS: Mapping[str, str] = {
     "1": "a CUDA error", "2": "an error of the system", "3": "an internal error", "4": "a wrong argument", "5": "wrong usage",
