@@ -1,0 +1,76 @@
+"""SELinux keeps the containers of the runtime that serves jobs away from the GPU's devices: inside them NVML says "Insufficient Permissions".
+
+A runtime that labels its containers (CRI-O by default, containerd with `enable_selinux`, Docker with `selinux-enabled`) runs them as
+container_t. Of host devices that are bind-mounted into them, as the toolkit's legacy mode does, that domain may use none until
+`container_use_devices`, `container_use_xserver_devices` or NVIDIA's own policy module allows it. By CDI the runtime makes the device
+nodes itself, with the container's label: nothing is refused. Where the runtime labels nothing, an enforcing host changes nothing for jobs.
+
+Silent without these booleans (Bottlerocket and others have a policy of their own), in permissive mode, and on hosts with AppArmor. A single
+container may still have a label of its own (`label=disable`, `seLinuxOptions`), which shows in no file of the host: hence a warning.
+"""
+
+from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, fail, need, shell, skip
+from hostagent.domains.runtime.access import GpuAccess
+from hostagent.domains.runtime.serving import RuntimeChoice
+from hostagent.facts.runtime import Confinement, Runtime
+
+from ._choice import serving_ones
+
+#: Ways of `hostagent.domains.runtime.access` in which the runtime itself makes the device nodes.
+_BY_RUNTIME = frozenset({"cdi", "dra", "nri", "plugin"})
+_SETTINGS = {
+    "containerd": "enable_selinux = true in containerd's configuration",
+    "docker": "selinux-enabled of dockerd",
+    "crio": "selinux of CRI-O",
+}
+
+
+@check(
+    title="SELinux lets the serving runtime's containers use GPUs",
+    severity="warning",
+    since="0.1",
+    headline="SELinux keeps containers away from the GPU's devices",
+    remedy=(Step("configure", "Allow containers the devices.", command="setsebool -P container_use_devices on"),),
+    references=("NVIDIA Container Toolkit, troubleshooting: Insufficient Permissions", "container_selinux(8)"),
+    confirm=("getenforce", "getsebool container_use_devices", "ausearch -m avc -ts boot"),
+)
+def selinux(confinement: Confinement, choice: RuntimeChoice, access: GpuAccess) -> Findings:
+    labelled = need(confinement.runtimes)
+    serving = {one.key: one for one in serving_ones(choice)}
+    if need(confinement.container_devices) or _is_on(confinement.gpu_devices) or _is_on(confinement.gpu_policy):
+        return
+    on = [serving[one.key] for one in labelled if one.key in serving and need(one.enabled)]
+    if not on:
+        skip("no runtime that serves jobs labels its containers")
+    for one in on:
+        if _made_by_runtime(one, access):
+            continue
+        yield fail(
+            f"{_SETTINGS[one.kind]} labels containers, and container_use_devices is off",
+            code="devices-refused",
+            found="off",
+            wanted="on",
+            headline=f"SELinux keeps containers of {one.key} away from the GPU's devices",
+            remedy=(
+                Step("configure", "Allow containers the devices.", command="setsebool -P container_use_devices on"),
+                Step("configure", "Or give containers GPUs by CDI.", shell("nvidia-ctk runtime configure --runtime={} --cdi.enabled", one.kind)),
+            ),
+        )
+
+
+def _is_on(value: bool | Unread) -> bool:
+    """What may not be read excuses nothing; a boolean that this policy does not have is off."""
+    if isinstance(value, Unread) and value.why in (*NOT_APPLICABLE, "denied"):
+        return False
+    return need(value)
+
+
+def _made_by_runtime(runtime: Runtime, access: GpuAccess) -> bool:
+    """Whether device nodes come by CDI: the toolkit's handler makes that of its mode, in auto where a specification is there."""
+    ways = access.ways(runtime)
+    mode = access.toolkit.mode
+    if ("handler" in ways or "hook" in ways) and not isinstance(mode, Unread) and mode == "legacy":
+        return False
+    if not isinstance(mode, Unread) and mode in ("cdi", "jit-cdi"):
+        return True
+    return not ways or any(way in _BY_RUNTIME for way in ways)
