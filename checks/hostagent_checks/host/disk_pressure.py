@@ -34,6 +34,8 @@ _SIGNALS = {
     confirm=("kubectl describe node <node>  # DiskPressure", "df -h /var/lib/kubelet /var/lib/containerd", "df -i /var/lib/kubelet"),
 )
 def disk_pressure(kubelet: Kubelet, volumes: Volumes, choice: RuntimeChoice) -> Findings:
+    if isinstance(volumes.volumes, Unread) and volumes.volumes.why == "denied":
+        skip("the mounts of the host may not be read without privileges")
     if not need(kubelet.runs):
         skip("no kubelet runs here")
     pairs = dict(need(need(kubelet.config).eviction_hard))

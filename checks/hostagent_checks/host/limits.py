@@ -18,6 +18,8 @@ from hostagent.facts.host import HostLimits, Limit
 #: Limits at which no process can start; at the others connections are lost.
 _STARTS = ("process ids", "threads", "open files", "tasks of ")
 
+_SHM = "/dev/shm"  # noqa: S108  named alone
+
 
 class Params(NamedTuple):
     """most_used: share of a limit from which it is a warning
@@ -93,11 +95,11 @@ def _shm(limits: HostLimits, params: Params) -> Findings:
     total, free = _number(limits.shm_total_bytes), _number(limits.shm_free_bytes)
     if total and free is not None and total - free >= params.most_used * total and free < params.min_shm_bytes:
         yield fail(
-            f"/dev/shm has {size(free)} of {size(total)} free",
+            f"{_SHM} has {size(free)} of {size(total)} free",
             code="shared-memory",
             found=f"{size(free)} free",
             wanted=f">= {size(params.min_shm_bytes)}",
-            headline="/dev/shm is full: shared memory of jobs fails",
+            headline=f"{_SHM} is full: shared memory of jobs fails",
             remedy=(
                 Step("configure", "Remove segments that no process uses any more.", "lsof +D /dev/shm"),
                 Step("configure", "Or give it more of the memory.", "mount -o remount,size=<size> /dev/shm"),
@@ -117,7 +119,11 @@ def _memory(limits: HostLimits, params: Params) -> Findings:
         wanted=f">= {size(params.min_memory_bytes)}",
         headline="The host has no memory left",
         remedy=(
-            Step("drain_and_inspect", "Find what holds it: processes, files in memory, huge pages.", "grep -E 'Shmem|HugePages|Slab' /proc/meminfo"),
+            Step(
+                "drain_and_inspect",
+                "Find what holds it: processes, files in memory, huge pages.",
+                "grep -E 'Shmem|HugePages|Slab' /proc/meminfo",
+            ),
             Step("configure", "End it, or free huge pages that nothing uses.", "sysctl -w vm.nr_hugepages=<number>"),
         ),
         at_most="warning",

@@ -22,7 +22,10 @@ _SEL = Step("drain_and_inspect", "Read which module the board's own log names.",
         Step("replace", "Replace the memory module."),
     ),
     references=("Linux kernel, Reliability, Availability and Serviceability",),
-    confirm=("grep -H . /sys/devices/system/edac/mc/mc*/ue_count /sys/devices/system/edac/mc/mc*/dimm*/dimm_ue_count", "ras-mc-ctl --error-count"),
+    confirm=(
+        "grep -H . /sys/devices/system/edac/mc/mc*/ue_count /sys/devices/system/edac/mc/mc*/dimm*/dimm_ue_count",
+        "ras-mc-ctl --error-count",
+    ),
 )
 def memory_errors(errors: MemoryErrors) -> Findings:
     modules, unplaced = need(errors.modules), need(errors.unplaced)

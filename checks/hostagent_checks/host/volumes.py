@@ -10,10 +10,9 @@ no volume of theirs. A mount of `/etc/fstab` that is missing below such a direct
 TmpFS, which jobs of Slurm fill themselves, is a warning, too. A volume that may not be read without privileges is not judged.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from hostagent.check import Findings, Severity, Step, Unread, check, counted, fail, first_of, need, shell, size, skip, warn
+from hostagent.check import Finding, Findings, Severity, Step, Unread, check, counted, fail, first_of, need, shell, size, skip, warn
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.host import Volume, Volumes
 
@@ -55,6 +54,8 @@ class Params(NamedTuple):
     ),
 )
 def volumes(volumes: Volumes, choice: RuntimeChoice, params: Params) -> Findings:
+    if isinstance(volumes.volumes, Unread) and volumes.volumes.why == "denied":
+        skip("the mounts of the host may not be read without privileges")
     mine = _served(need(volumes.volumes), choice)
     by_mount: dict[str, list[Volume]] = {}
     for one in mine:
@@ -76,13 +77,13 @@ def _served(found: tuple[Volume, ...], choice: RuntimeChoice) -> tuple[Volume, .
     return (*mine, *(one for one in found if not one.user))
 
 
-def _of_mount(held: list[Volume], params: Params) -> Iterator:  # type: ignore[type-arg]
+def _of_mount(held: list[Volume], params: Params) -> Findings:
     one = held[0]
     most: Severity | None = "warning" if all(volume.role == "scratch" for volume in held) else None
     if one.access != "rw":
         yield _read_only(held, most)
         return
-    free, inodes = _known(one.free_bytes), _known(one.free_inodes)
+    free, inodes = (min((value for value in values if value is not None), default=None) for values in _free(held))
     least = params.min_free_run_bytes if one.kind == "tmpfs" else params.min_free_bytes
     if free is not None and free < least:
         found = f"{size(free)} free"
@@ -117,12 +118,17 @@ def _of_mount(held: list[Volume], params: Params) -> Iterator:  # type: ignore[t
         )
 
 
+def _free(held: list[Volume]) -> tuple[list[int | None], list[int | None]]:
+    """Bytes and inodes: one filesystem may be asked by several paths, where its mount point may not be entered."""
+    return [_known(one.free_bytes) for one in held], [_known(one.free_inodes) for one in held]
+
+
 def _known(value: int | Unread) -> int | None:
     """None for what may not be read without privileges, and for what this filesystem does not count."""
     return None if isinstance(value, Unread) and value.why in ("denied", "not-supported", "absent") else need(value)
 
 
-def _read_only(held: list[Volume], most: Severity | None):  # type: ignore[no-untyped-def]
+def _read_only(held: list[Volume], most: Severity | None) -> Finding:
     one = held[0]
     after_errors = one.access == "ro-after-errors"
     on = f"{one.kind} on {one.device}" if one.device else one.kind
@@ -150,7 +156,11 @@ def _after_errors(one: Volume) -> tuple[Step, ...]:
 def _by_mount(one: Volume) -> tuple[Step, ...]:
     return (
         Step("configure", "Mount it writable, and remove 'ro' from its options.", shell("mount -o remount,rw {}", one.mount)),
-        Step("drain_and_inspect", "If that is refused, the device is write-protected or failed: read the kernel log.", "journalctl -k -b -p err"),
+        Step(
+            "drain_and_inspect",
+            "If that is refused, the device is write-protected or failed: read the kernel log.",
+            "journalctl -k -b -p err",
+        ),
     )
 
 
@@ -163,7 +173,7 @@ def _room(one: Volume, largest: str) -> tuple[Step, ...]:
     )
 
 
-def _unmounted(place: str, one: Volume):  # type: ignore[no-untyped-def]
+def _unmounted(place: str, one: Volume) -> Finding:
     return fail(
         f"/etc/fstab has a filesystem for {place}, and none is mounted there: {one.user} writes {one.path} to {one.mount}",
         code="not-mounted",

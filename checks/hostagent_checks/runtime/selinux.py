@@ -1,17 +1,20 @@
-"""SELinux keeps the containers of the runtime that serves jobs away from the GPU's devices: inside them NVML says "Insufficient Permissions".
+"""SELinux keeps the serving runtime's containers away from the GPU's devices: inside them NVML says "Insufficient Permissions".
 
 A runtime that labels its containers (CRI-O by default, containerd with `enable_selinux`, Docker with `selinux-enabled`) runs them as
 container_t. Of host devices that are bind-mounted into them, as the toolkit's legacy mode does, that domain may use none until
 `container_use_devices`, `container_use_xserver_devices` or NVIDIA's own policy module allows it. By CDI the runtime makes the device
-nodes itself, with the container's label: nothing is refused. Where the runtime labels nothing, an enforcing host changes nothing for jobs.
+nodes itself, with the container's label: nothing is refused. Where the runtime labels nothing, an enforcing host changes nothing for
+jobs.
 
-Silent without these booleans (Bottlerocket and others have a policy of their own), in permissive mode, and on hosts with AppArmor. A single
-container may still have a label of its own (`label=disable`, `seLinuxOptions`), which shows in no file of the host: hence a warning.
+The GPU Operator's driver container labels its device nodes for containers. Silent without these booleans (Bottlerocket and others have a
+policy of their own), in permissive mode, and on hosts with AppArmor. A single container may still have a label of its own
+(`label=disable`, `seLinuxOptions`), which shows in no file of the host: hence a warning.
 """
 
 from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, fail, need, shell, skip
 from hostagent.domains.runtime.access import GpuAccess
 from hostagent.domains.runtime.serving import RuntimeChoice
+from hostagent.facts.platform import Platform
 from hostagent.facts.runtime import Confinement, Runtime
 
 from ._choice import serving_ones
@@ -34,7 +37,7 @@ _SETTINGS = {
     references=("NVIDIA Container Toolkit, troubleshooting: Insufficient Permissions", "container_selinux(8)"),
     confirm=("getenforce", "getsebool container_use_devices", "ausearch -m avc -ts boot"),
 )
-def selinux(confinement: Confinement, choice: RuntimeChoice, access: GpuAccess) -> Findings:
+def selinux(confinement: Confinement, choice: RuntimeChoice, access: GpuAccess, platform: Platform | Unread) -> Findings:
     labelled = need(confinement.runtimes)
     serving = {one.key: one for one in serving_ones(choice)}
     if need(confinement.container_devices) or _is_on(confinement.gpu_devices) or _is_on(confinement.gpu_policy):
@@ -42,6 +45,8 @@ def selinux(confinement: Confinement, choice: RuntimeChoice, access: GpuAccess) 
     on = [serving[one.key] for one in labelled if one.key in serving and need(one.enabled)]
     if not on:
         skip("no runtime that serves jobs labels its containers")
+    if not isinstance(platform, Unread) and not isinstance(platform.driver, Unread) and platform.driver.owner == "operator":
+        skip("the GPU Operator's driver container labels its device nodes for containers")
     for one in on:
         if _made_by_runtime(one, access):
             continue
@@ -53,7 +58,11 @@ def selinux(confinement: Confinement, choice: RuntimeChoice, access: GpuAccess) 
             headline=f"SELinux keeps containers of {one.key} away from the GPU's devices",
             remedy=(
                 Step("configure", "Allow containers the devices.", command="setsebool -P container_use_devices on"),
-                Step("configure", "Or give containers GPUs by CDI.", shell("nvidia-ctk runtime configure --runtime={} --cdi.enabled", one.kind)),
+                Step(
+                    "configure",
+                    "Or give containers GPUs by CDI.",
+                    shell("nvidia-ctk runtime configure --runtime={} --cdi.enabled", one.kind),
+                ),
             ),
         )
 

@@ -9,10 +9,8 @@ from typing import Any, NamedTuple
 from hostagent.core.answers import MIB
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
+from hostagent.core.tables.daemons import processes
 from hostagent.core.unread import NOT_THERE, Unread, need, then
-from hostagent.domains.kubelet.read_command import parse_flags
-from hostagent.domains.kubelet.read_distributions import command
-from hostagent.domains.kubelet.read_files import places
 from hostagent.domains.kubelet.read_processes import KubeletUnit, find
 from hostagent.domains.runtime.read_settings import settings
 from hostagent.domains.slurm.read_spool import read_spool
@@ -21,6 +19,7 @@ from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.host.source import Source
 
 _MOUNTS, _MOUNTS_BYTES, _FSTAB = "/proc/1/mounts", 8 * MIB, "/etc/fstab"
+_SLURMD = processes("slurm")[0]
 _STATE = "/run"
 _POD_LOGS = "/var/log/pods"
 #: Options that mean read-only: ext4 of Linux 6.15 and later names its reaction to errors; those that make a mount of fstab optional.
@@ -75,19 +74,24 @@ def _uses(source: Source, known: Callable[[type], Any]) -> Iterator[Use]:
         yield Use("kubelet", "logs", _POD_LOGS)
     if then(known(Launchers), lambda one: one.slurmd) is True:
         spool = need(read_spool(source, known))
-        yield Use("slurmd", "spool", spool.spool)
-        yield Use("slurmd", "scratch", spool.scratch)
+        yield Use(_SLURMD, "spool", spool.spool)
+        yield Use(_SLURMD, "scratch", spool.scratch)
 
 
 @stops_at_unread
 def _root(source: Source, found: KubeletUnit) -> str:
     """The kubelet's root directory by its flags, where they are known."""
+    from hostagent.domains.kubelet.read_command import parse_flags  # only where there is a kubelet
+    from hostagent.domains.kubelet.read_files import places
+
     words = _words(source, found)
     return places({} if isinstance(words, Unread) else parse_flags(words), found.distribution).root
 
 
 @stops_at_unread
 def _words(source: Source, found: KubeletUnit) -> tuple[str, ...]:
+    from hostagent.domains.kubelet.read_distributions import command
+
     return command(source, found).words
 
 
@@ -146,9 +150,9 @@ def _unescaped(text: str) -> str:
 
 
 def mount_of(mounts: tuple[Mount, ...], path: str) -> "Mount | None":
-    """The mount that holds a path: the longest mount point, of several on one the last.
+    r"""The mount that holds a path: the longest mount point, of several on one the last.
 
-    >>> rows = parse_mounts("a / ext4 rw 0 0\\nb /var xfs rw 0 0\\nc /var ext4 ro 0 0\\n")
+    >>> rows = parse_mounts("a / ext4 rw 0 0\nb /var xfs rw 0 0\nc /var ext4 ro 0 0\n")
     >>> mount_of(rows, "/var/lib").device, mount_of(rows, "/vara").device
     ('c', 'a')
     """
@@ -157,7 +161,7 @@ def mount_of(mounts: tuple[Mount, ...], path: str) -> "Mount | None":
 
 
 def _holds(place: str, path: str) -> bool:
-    return place == "/" or path == place or path.startswith(f"{place}/")
+    return place in ("/", path) or path.startswith(f"{place}/")
 
 
 def _access(mount: Mount, planned: tuple[Mount, ...]) -> str:

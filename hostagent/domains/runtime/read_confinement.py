@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.core.retention import WHOLE
-from hostagent.core.unread import Unread, need, then
+from hostagent.core.unread import Unread, then
 from hostagent.domains.runtime.read_settings import settings
 from hostagent.domains.system.read_os import parse_selinux_boolean
 from hostagent.facts.os import Os

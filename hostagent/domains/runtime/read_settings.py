@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from hostagent.core.retention import Keep
+from hostagent.core.tables.daemons import DOCKER_PROCESS
 from hostagent.core.toml import TomlError, parse_toml
 from hostagent.core.unread import Unread, then
 from hostagent.domains.runtime.tables.data import DATA, SNAP_DATA, STORAGE
@@ -19,9 +20,7 @@ from hostagent.host.source import Source
 _BYTES = 300 * 1024
 _TOML = Keep(
     "toml",
-    (
-        *("root", "plugins/*/enable_selinux#", "crio/root", "crio/runtime/selinux#", "storage/graphroot"),
-    ),
+    (*("root", "plugins/*/enable_selinux#", "crio/root", "crio/runtime/selinux#", "storage/graphroot"),),
 )
 _JSON = Keep("json", ("data-root", "graph", "selinux-enabled#"))
 _DATA_KEYS = ("data-root", "graph", "root", "graphroot")
@@ -32,7 +31,7 @@ _FLAGS = Keep(
     "arguments",
     (*_CONFIG_FLAGS, *(flag for flags in _ROOT_FLAGS.values() for flag in flags), *(f"{flag}!" for flag in _SELINUX_FLAGS.values())),
 )
-_PROGRAMS = {"containerd": "containerd", "docker": "dockerd", "crio": "crio"}
+_PROGRAMS = {"containerd": "containerd", "docker": DOCKER_PROCESS, "crio": "crio"}
 #: Built-in values of CRI-O and of Podman's library, where no file sets them: SELinux as on the host.
 _CRIO_SELINUX = True
 
@@ -50,7 +49,7 @@ def settings(source: Source, runtime: Runtime) -> "Settings | Unread":
     if isinstance(tables, Unread):
         return tables
     argv = _argv(source, runtime)
-    data = _flag(argv, _ROOT_FLAGS[runtime.kind]) or _last_text((one for table in tables for one in _owners_of_data(table)))
+    data = _flag(argv, _ROOT_FLAGS[runtime.kind]) or _last_text(one for table in tables for one in _owners_of_data(table))
     return Settings(data or _default(runtime), _selinux(runtime.kind, argv, [one for table in tables for one in _sections(table)]))
 
 

@@ -62,6 +62,6 @@ def _named(path: str, host: str) -> str:
     >>> _named("/var/spool/slurmd.%n", "n7.example"), _named("spool", "n7")
     ('/var/spool/slurmd.n7', '')
     """
-    if not path.startswith("/") or not host and "%" in path:
+    if not path.startswith("/") or (not host and "%" in path):
         return ""
     return path.replace("%h", host.partition(".")[0]).replace("%n", host.partition(".")[0]).rstrip("/")

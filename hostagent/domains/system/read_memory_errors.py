@@ -3,9 +3,10 @@
 Sources: Linux kernel, Documentation/ABI/testing/sysfs-devices-edac and admin-guide/ras.rst.
 """
 
-# ue_count includes ue_noinfo_count but in old kernels. A controller (mc0) has its modules as dimm*, or as rank* where the driver knows ranks alone; drivers of old kernels have csrow* alone.
-# Modules are read where their controller has counted an error. The counters begin with the driver: a reload of it, or a write to
-# reset_counters, clears them. A GPU's own memory is no controller of EDAC: its errors are NVML's and Xids, also on Grace boards.
+# ue_count includes ue_noinfo_count but in old kernels. A controller (mc0) has its modules as dimm*, or as rank* where the driver knows
+# ranks alone; drivers of old kernels have csrow* alone. Modules are read where their controller has counted an error. The counters
+# begin with the driver: a reload of it, or a write to reset_counters, clears them. A GPU's own memory is no controller of EDAC: its
+# errors are NVML's and Xids, also on Grace boards.
 
 from collections.abc import Callable, Iterator
 from typing import Any
