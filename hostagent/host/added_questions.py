@@ -17,6 +17,7 @@ ADDED: Mapping[int, tuple[str, ...]] = {
         r"read /\S+ (?:307200|525312)",
         r"read /etc/fstab",
         r"stat /var/lib/selinux/\S+",
+        r"read /etc/selinux/targeted/contexts/files/file_contexts\.local",
         r"read /sys/fs/selinux/booleans/container_use_xserver_devices",
         # limits of the host
         r"read /proc/(?:loadavg|meminfo 65536|1/net/stat/\w+)",

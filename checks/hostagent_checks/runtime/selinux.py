@@ -19,8 +19,8 @@ from hostagent.facts.runtime import Confinement, Runtime
 
 from ._choice import serving_ones
 
-#: Ways of `hostagent.domains.runtime.access` in which the runtime itself makes the device nodes.
-_BY_RUNTIME = frozenset({"cdi", "dra", "nri", "plugin"})
+#: Ways of `hostagent.domains.runtime.access` by which the kubelet asks for CDI devices.
+_BY_PLUGIN = frozenset({"dra", "nri", "plugin"})
 _SETTINGS = {
     "containerd": "enable_selinux = true in containerd's configuration",
     "docker": "selinux-enabled of dockerd",
@@ -47,17 +47,18 @@ def selinux(confinement: Confinement, choice: RuntimeChoice, access: GpuAccess, 
         skip("no runtime that serves jobs labels its containers")
     if not isinstance(platform, Unread) and not isinstance(platform.driver, Unread) and platform.driver.owner == "operator":
         skip("the GPU Operator's driver container labels its device nodes for containers")
+    name = "container_use_devices" if isinstance(confinement.gpu_devices, Unread) else "container_use_xserver_devices"
     for one in on:
         if _made_by_runtime(one, access):
             continue
         yield fail(
-            f"{_SETTINGS[one.kind]} labels containers, and container_use_devices is off",
+            f"{_SETTINGS[one.kind]} labels containers, and {name} is off",
             code="devices-refused",
             found="off",
             wanted="on",
             headline=f"SELinux keeps containers of {one.key} away from the GPU's devices",
             remedy=(
-                Step("configure", "Allow containers the devices.", command="setsebool -P container_use_devices on"),
+                Step("configure", "Allow containers the devices.", shell("setsebool -P {} on", name)),
                 Step(
                     "configure",
                     "Or give containers GPUs by CDI.",
@@ -75,11 +76,9 @@ def _is_on(value: bool | Unread) -> bool:
 
 
 def _made_by_runtime(runtime: Runtime, access: GpuAccess) -> bool:
-    """Whether device nodes come by CDI: the toolkit's handler makes that of its mode, in auto where a specification is there."""
-    ways = access.ways(runtime)
-    mode = access.toolkit.mode
-    if ("handler" in ways or "hook" in ways) and not isinstance(mode, Unread) and mode == "legacy":
-        return False
-    if not isinstance(mode, Unread) and mode in ("cdi", "jit-cdi"):
+    """Whether the runtime makes the device nodes itself, by CDI or for a plug-in of the kubelet; also where nothing gives it GPUs."""
+    ways, mode = access.ways(runtime), access.toolkit.mode
+    if not ways or _BY_PLUGIN.intersection(ways):
         return True
-    return not ways or any(way in _BY_RUNTIME for way in ways)
+    by_toolkit = "handler" in ways or "hook" in ways
+    return not by_toolkit or (not isinstance(mode, Unread) and mode in ("cdi", "jit-cdi"))

@@ -10,7 +10,7 @@ from hostagent.core.answers import MIB
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.tables.daemons import processes
-from hostagent.core.unread import NOT_THERE, Unread, need, then
+from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.domains.kubelet.read_processes import KubeletUnit, find
 from hostagent.domains.runtime.read_settings import settings
 from hostagent.domains.slurm.read_spool import read_spool
@@ -58,7 +58,7 @@ def _volumes(source: Source, known: Callable[[type], Any]) -> tuple[Volume, ...]
     keep = Keep("mount table", tuple(sorted({*_OPTIONS, *(use.path for use in found)})))
     mounts = parse_mounts(need(source.text(_MOUNTS, _MOUNTS_BYTES, keep=keep)))
     planned = source.text(_FSTAB, keep=keep, absent="")
-    table = () if isinstance(planned, Unread) else parse_mounts(planned)
+    table = () if isinstance(planned, Unread) and planned.why == "denied" else parse_mounts(need(planned))
     return tuple(one for use in found if (one := _volume(source, use, mounts, table)) is not None)
 
 
@@ -96,13 +96,15 @@ def _words(source: Source, found: KubeletUnit) -> tuple[str, ...]:
 
 
 def _resolved(source: Source, path: str) -> str:
-    """With links resolved, of the nearest directory above it that exists."""
+    """With links resolved, of the nearest directory above it that exists. Raises ``UnreadError``."""
     above, _, name = path.rpartition("/")
     found = source.realpath(path)
     if isinstance(found, str):
         return found
-    if found.why not in NOT_THERE or not above:
+    if found.why == "denied" or not above:
         return path
+    if found.why not in NOT_THERE:
+        raise UnreadError(found)
     return f"{_resolved(source, above).rstrip('/')}/{name}"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.core.retention import WHOLE
+from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.unread import Unread, then
 from hostagent.domains.runtime.read_settings import settings
 from hostagent.domains.system.read_os import parse_selinux_boolean
@@ -14,6 +14,8 @@ from hostagent.host.source import Source
 _BOOLEANS = "/sys/fs/selinux/booleans"
 #: Modules for NVIDIA's containers (NVIDIA/dgx-selinux), below the store of each type of policy.
 _STORES = tuple(f"/var/lib/selinux/{policy}/active/modules" for policy in ("targeted", "mls"))
+#: What ``semanage fcontext`` adds (selabel_file(5)).
+_LOCAL_LABELS, _DEVICES = "/etc/selinux/targeted/contexts/files/file_contexts.local", Keep("matches", (r"^/dev/nvidia[^\n]*",))
 _PRIORITIES, _MODULES = ("100", "200", "300", "400", "500"), ("nvidia-container", "nvidia_container")
 
 
@@ -40,9 +42,12 @@ def _boolean(source: Source, name: str) -> "bool | Unread":
 
 
 def _has_policy(source: Source) -> "bool | Unread":
-    """Whether one of the modules is installed; unread where the store may not be read."""
+    """Whether one of the modules is installed, or the administrator labels the devices; unread where the store may not be read."""
+    labels = source.text(_LOCAL_LABELS, keep=_DEVICES, absent="")
+    if not isinstance(labels, Unread) and "/dev/nvidia" in labels:
+        return True
     for store in _STORES:
-        if need_or_absent(source, store):
+        if source.exists(store) is False:
             continue
         for priority in _PRIORITIES:
             for module in _MODULES:
@@ -50,8 +55,3 @@ def _has_policy(source: Source) -> "bool | Unread":
                 if isinstance(found, Unread) or found:
                     return found
     return False
-
-
-def need_or_absent(source: Source, path: str) -> bool:
-    """Whether the directory is known to be absent."""
-    return source.exists(path) is False
