@@ -31,7 +31,7 @@ _SIGNALS = {
     headline="The kubelet reports DiskPressure: the node takes no pods",
     remedy=(Step("configure", "Free space: unused images, ended containers, old logs.", "crictl rmi --prune"),),
     references=("Kubernetes, Node-pressure Eviction",),
-    confirm=("kubectl describe node <node>  # DiskPressure", "df -h /var/lib/kubelet /var/lib/containerd", "df -i /var/lib/kubelet"),
+    confirm=("df -h /var/lib/kubelet /var/lib/containerd", "df -i /var/lib/kubelet"),
 )
 def disk_pressure(kubelet: Kubelet, volumes: Volumes, choice: RuntimeChoice) -> Findings:
     if isinstance(volumes.volumes, Unread) and volumes.volumes.why == "denied":
@@ -76,7 +76,7 @@ def _found(one: Volume, signal: str, threshold: str) -> tuple[str, str] | None:
 
 
 def _steps(one: Volume, *, inodes: bool) -> Iterator[Step]:
-    largest = "du --inodes -x {} | sort -n | tail" if inodes else "du -xh --max-depth=3 {} | sort -h | tail"
+    largest = "du --inodes -x {} | sort -n | tail" if inodes else "du -x -h --max-depth=3 {} | sort -h | tail"
     yield Step("configure", "Free space: unused images, ended containers, old logs.", "crictl rmi --prune")
     yield Step("configure", "Find what else fills it.", shell(largest, one.mount))
     yield Step("configure", f"Or give {one.path} a larger volume.")

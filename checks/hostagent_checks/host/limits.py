@@ -40,7 +40,12 @@ class Params(NamedTuple):
     since="0.1",
     headline="A limit that all processes share is used up",
     remedy=(Step("configure", "Find what uses it up, or raise the limit."),),
-    references=("proc_sys_kernel(5)", "proc_sys_fs(5)", "Linux kernel, nf_conntrack-sysctl", "Linux kernel, cgroup-v2"),
+    references=(
+        "proc_sys_kernel(5)",
+        "proc_sys_fs(5)",
+        "Linux kernel, Documentation/networking/nf_conntrack-sysctl",
+        "Linux kernel, Documentation/admin-guide/cgroup-v2",
+    ),
     confirm=(
         "cat /proc/loadavg /proc/sys/kernel/pid_max /proc/sys/kernel/threads-max  # the fourth word: running/all threads",
         "cat /proc/sys/fs/file-nr",
@@ -81,14 +86,19 @@ def _steps(one: Limit) -> tuple[Step, ...]:
     if one.name in ("process ids", "threads"):
         find = "ps -eLo comm= | sort | uniq -c | sort -n | tail"
     elif one.name == "open files":
-        find = "lsof -n | awk '{print $1}' | sort | uniq -c | sort -n | tail"
+        find = "lsof -n | cut -d ' ' -f 1 | sort | uniq -c | sort -n | tail"
     else:
         find = "ss -s" if one.name == "tracked connections" else "ip -s neigh | wc -l"
     name = one.setting.removeprefix("/proc/sys/").replace("/", ".")
     return (
         Step("drain_and_inspect", "Find what uses them up, and end it.", find),
-        Step("configure", "If so many are wanted: raise the limit.", shell("sysctl -w {}=<number>", name)),
+        Step("configure", "If so many are wanted: raise the limit.", shell("sysctl -w {}", f"{name}={_more(one)}")),
     )
+
+
+def _more(one: Limit) -> int:
+    """Twice the limit; process ids end at 2^22 (proc_sys_kernel(5))."""
+    return min(2 * one.most, 2**22) if one.name == "process ids" else 2 * one.most
 
 
 def _shm(limits: HostLimits, params: Params) -> Findings:
@@ -102,7 +112,7 @@ def _shm(limits: HostLimits, params: Params) -> Findings:
             headline=f"{_SHM} is full: shared memory of jobs fails",
             remedy=(
                 Step("configure", "Remove segments that no process uses any more.", "lsof +D /dev/shm"),
-                Step("configure", "Or give it more of the memory.", "mount -o remount,size=<size> /dev/shm"),
+                Step("configure", "Or give it more of the memory.", "mount -o remount,size=50% /dev/shm"),
             ),
             at_most="warning",
         )
@@ -124,7 +134,7 @@ def _memory(limits: HostLimits, params: Params) -> Findings:
                 "Find what holds it: processes, files in memory, huge pages.",
                 "grep -E 'Shmem|HugePages|Slab' /proc/meminfo",
             ),
-            Step("configure", "End it, or free huge pages that nothing uses.", "sysctl -w vm.nr_hugepages=<number>"),
+            Step("configure", "End it, or free huge pages that nothing uses (vm.nr_hugepages)."),
         ),
         at_most="warning",
     )

@@ -21,10 +21,10 @@ _SEL = Step("drain_and_inspect", "Read which module the board's own log names.",
         Step("drain_and_inspect", "Drain the node: jobs here may be killed, or compute wrong results."),
         Step("replace", "Replace the memory module."),
     ),
-    references=("Linux kernel, Reliability, Availability and Serviceability",),
+    references=("Linux kernel, Documentation/ABI/testing/sysfs-devices-edac",),
     confirm=(
         "grep -H . /sys/devices/system/edac/mc/mc*/ue_count /sys/devices/system/edac/mc/mc*/dimm*/dimm_ue_count",
-        "ras-mc-ctl --error-count",
+        "grep -H . /sys/devices/system/edac/mc/mc*/dimm*/dimm_label",
     ),
 )
 def memory_errors(errors: MemoryErrors) -> Findings:

@@ -50,7 +50,7 @@ class Params(NamedTuple):
     confirm=(
         "df -h /run /var/lib/containerd /var/lib/docker /var/lib/kubelet",
         "df -i /run /var/lib/containerd /var/lib/docker /var/lib/kubelet",
-        "findmnt --fstab --verify  # and findmnt -o TARGET,OPTIONS",
+        "cat /etc/fstab /proc/1/mounts  # ro: read-only",
     ),
 )
 def volumes(volumes: Volumes, choice: RuntimeChoice, params: Params) -> Findings:
@@ -93,7 +93,7 @@ def _of_mount(held: list[Volume], params: Params) -> Findings:
             found=found,
             wanted=f">= {size(least)}",
             headline=_headline(held, "is full"),
-            remedy=_room(one, shell("du -xh --max-depth=3 {} | sort -h | tail", one.mount)),
+            remedy=_room(one, shell("du -x -h --max-depth=3 {} | sort -h | tail", one.mount)),
             at_most=most,
         )
     elif inodes is not None and inodes < params.min_free_inodes:
@@ -113,7 +113,7 @@ def _of_mount(held: list[Volume], params: Params) -> Findings:
             found=f"{size(free)} free",
             wanted=f">= {size(params.low_bytes)}",
             headline=f"{_short(one.mount)} has no room for another image",
-            remedy=_room(one, shell("du -xh --max-depth=3 {} | sort -h | tail", one.mount)),
+            remedy=_room(one, shell("du -x -h --max-depth=3 {} | sort -h | tail", one.mount)),
             at_most="warning",
         )
 

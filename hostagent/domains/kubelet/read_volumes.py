@@ -10,7 +10,7 @@ from hostagent.core.answers import MIB
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.tables.daemons import processes
-from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need, then
+from hostagent.core.unread import NOT_THERE, Unread, need, then
 from hostagent.domains.kubelet.read_processes import KubeletUnit, find
 from hostagent.domains.runtime.read_settings import settings
 from hostagent.domains.slurm.read_spool import read_spool
@@ -54,11 +54,12 @@ def _volumes(source: Source, known: Callable[[type], Any]) -> tuple[Volume, ...]
     uses = tuple(dict.fromkeys(_uses(source, known)))
     if not uses:
         return ()
-    found = [use._replace(path=_resolved(source, use.path)) for use in (*uses, Use("", "state", _STATE))]
-    keep = Keep("mount table", tuple(sorted({*_OPTIONS, *(use.path for use in found)})))
+    resolved = [(use, _resolved(source, use.path)) for use in (*uses, Use("", "state", _STATE))]
+    keep = Keep("mount table", tuple(sorted({*_OPTIONS, *(path for _, path in resolved if not isinstance(path, Unread))})))
     mounts = parse_mounts(need(source.text(_MOUNTS, _MOUNTS_BYTES, keep=keep)))
     planned = source.text(_FSTAB, keep=keep, absent="")
     table = () if isinstance(planned, Unread) and planned.why == "denied" else parse_mounts(need(planned))
+    found = [use._replace(path=need(path)) for use, path in resolved]
     return tuple(one for use in found if (one := _volume(source, use, mounts, table)) is not None)
 
 
@@ -95,8 +96,8 @@ def _words(source: Source, found: KubeletUnit) -> tuple[str, ...]:
     return command(source, found).words
 
 
-def _resolved(source: Source, path: str) -> str:
-    """With links resolved, of the nearest directory above it that exists. Raises ``UnreadError``."""
+def _resolved(source: Source, path: str) -> "str | Unread":
+    """With links resolved, of the nearest directory above it that exists."""
     above, _, name = path.rpartition("/")
     found = source.realpath(path)
     if isinstance(found, str):
@@ -104,8 +105,8 @@ def _resolved(source: Source, path: str) -> str:
     if found.why == "denied" or not above:
         return path
     if found.why not in NOT_THERE:
-        raise UnreadError(found)
-    return f"{_resolved(source, above).rstrip('/')}/{name}"
+        return found
+    return then(_resolved(source, above), lambda place: f"{place.rstrip('/')}/{name}")
 
 
 def _volume(source: Source, use: Use, mounts: tuple[Mount, ...], planned: tuple[Mount, ...]) -> "Volume | None":
