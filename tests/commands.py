@@ -8,6 +8,14 @@ import re
 
 #: Program: (package that has it, where that was read). "shell" is a builtin.
 PACKAGES = {
+    "uniq": ("coreutils", "uniq(1)"),
+    "systemd-cgls": ("systemd", "systemd-cgls(1)"),
+    "ps": ("procps, procps-ng", "ps(1)"),
+    "lsof": ("lsof", "lsof(8); not run"),
+    "ipmitool": ("ipmitool", "ipmitool(1); not run"),
+    "docker": ("docker-ce-cli, docker.io", "docker system prune; not run"),
+    "cut": ("coreutils", "cut(1)"),
+    "crictl": ("cri-tools", "crictl of kubernetes-sigs/cri-tools; not run"),
     "apt-get": ("apt", "apt-get(8)"),
     "apt-mark": ("apt", "apt-mark(8)"),
     "chronyc": ("chrony", "chronyc(1); not run"),

@@ -35,6 +35,15 @@ class Disk(NamedTuple):
     mount_id: int  # f_fsid: equal for two paths on one filesystem
 
 
+class Space(NamedTuple):
+    """statvfs(3) of a filesystem, free for an unprivileged user; 0 inodes in all: it does not count them."""
+
+    total_bytes: int
+    free_bytes: int
+    total_inodes: int
+    free_inodes: int
+
+
 class Elf(NamedTuple):
     """A file's ELF header: ``machine`` is e_machine, 0 of what is no 64-bit ELF file."""
 

@@ -99,3 +99,68 @@ def running(processes: tuple[Process, ...], *names: str) -> "tuple[Process, ...]
     found = [one for one in processes if one.name[:15] in short]
     own = tuple(one for one in found if not isinstance(one.unit, Unread))
     return own or next((one.unit for one in found if isinstance(one.unit, Unread)), ())
+
+
+@frozen
+class Volume:
+    """A directory that a component which starts containers or jobs writes to, with the filesystem that holds it."""
+
+    path: str  # with links resolved
+    user: str  # a runtime's key, kubelet, slurmd; "" for all of them
+    role: str  # data (images and containers), pods, logs, state, spool, scratch (jobs' own files)
+    mount: str  # the mount point that holds it
+    device: str  # its device, "" for a filesystem without one
+    kind: str  # the filesystem's type: ext4, xfs, tmpfs
+    #: rw, ro, ro-after-errors: the kernel made it read-only since it was mounted, or fstab mounts it writable.
+    access: str
+    total_bytes: int | Unread
+    free_bytes: int | Unread  # for an unprivileged user
+    total_inodes: int | Unread  # not-supported where the filesystem does not count them
+    free_inodes: int | Unread
+    unmounted: str  # the mount point above it in /etc/fstab where nothing is mounted, "" for none
+
+
+@frozen
+class Volumes:
+    """The directories of runtimes in use, kubelets and slurmd: () where none of them is in use."""
+
+    volumes: tuple[Volume, ...] | Unread
+
+
+@frozen
+class Limit:
+    """A limit of the kernel or of a control group, and how much of it is used."""
+
+    name: str  # processes, threads, files, connections, neighbours, or a control group's tasks: "tasks of system.slice"
+    setting: str  # the file that sets it
+    used: int
+    most: int
+
+
+@frozen
+class HostLimits:
+    """What the host has for all its processes together: each limit that exists here and can be read."""
+
+    limits: tuple[Limit, ...] | Unread
+    shm_total_bytes: int | Unread  # of /dev/shm
+    shm_free_bytes: int | Unread
+    memory_available_bytes: int | Unread  # MemAvailable
+    swap_total_bytes: int | Unread
+    swap_free_bytes: int | Unread
+
+
+@frozen
+class MemoryModule:
+    """A module of the host's memory with uncorrected errors since the boot, as EDAC counts them."""
+
+    label: str  # the driver's or the board's label, else controller and place: mc3/dimm0
+    uncorrected: int
+
+
+@frozen
+class MemoryErrors:
+    """Uncorrected errors of the host's memory; all absent without an EDAC driver (virtual machines, some boards)."""
+
+    modules: tuple[MemoryModule, ...] | Unread
+    unplaced: int | Unread  # errors that EDAC assigns to no module
+    ipmitool: bool | Unread  # the program is there, which reads the BMC's event log; False where there is no error

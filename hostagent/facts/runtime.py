@@ -77,3 +77,21 @@ class Launchers:
     docker_hook: bool | Unread  # nvidia-container-runtime-hook, an executable, where dockerd looks for it
     plugin_sockets: tuple[str, ...] | Unread  # of NVIDIA's device plugins and DRA driver, and the runtime's for NRI
     mounted_libraries: tuple[str, ...] | Unread  # of the driver, with bytes in them, in a directory that a provider mounts into containers
+
+
+@frozen
+class Labelling:
+    """Whether one runtime starts containers under SELinux."""
+
+    key: str  # of the runtime
+    enabled: bool | Unread
+
+
+@frozen
+class Confinement:
+    """SELinux on container processes; all absent where the host does not enforce SELinux."""
+
+    runtimes: tuple[Labelling, ...] | Unread  # those in use
+    container_devices: bool | Unread  # container_use_devices: all devices
+    gpu_devices: bool | Unread  # container_use_xserver_devices: devices of graphics drivers, /dev/nvidia* among them
+    gpu_policy: bool | Unread  # a policy module for NVIDIA's containers is installed, or /dev/nvidia* has labels of the administrator

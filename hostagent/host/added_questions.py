@@ -16,6 +16,21 @@ ADDED: Mapping[int, tuple[str, ...]] = {
         r"readlink /sys/bus/pci/drivers/[^/ ]+/module",
         r"pci_controls .+",  # of bridges above GPUs, on hosts without a card for RDMA
         r"read /sys/devices/system/cpu/modalias",
+        # volumes of what starts containers, SELinux of runtimes
+        r"volume /.*",
+        r"read /proc/1/mounts 8388608",
+        r"read /\S+ (?:307200|525312)",
+        r"read /etc/fstab",
+        r"stat /var/lib/selinux/\S+",
+        r"read /etc/selinux/targeted/contexts/files/file_contexts\.local",
+        r"read /sys/fs/selinux/booleans/container_use_xserver_devices",
+        # limits of the host
+        r"read /proc/(?:loadavg|meminfo 65536|1/net/stat/\w+)",
+        r"read /proc/sys/(?:kernel/(?:pid_max|threads-max)|fs/file-nr|net/netfilter/\w+|net/ipv[46]/neigh/default/gc_thresh3)",
+        r"read /sys/fs/cgroup/\S+/pids\.(?:max|current)",
+        # errors of the host's memory
+        r"(?:list|read) /sys/devices/system/edac/mc.*",
+        r"stat /usr/s?bin/ipmitool",
     ),
 }
 #: The set that this program asks.

@@ -14,7 +14,7 @@ MOST_BYTES = 128 * MIB
 #: For files, links and names of one fact (a host has a tenth of a megabyte); and for databases, files with a limit of their own
 #: above a MiB, and output of programs and the kernel.
 SHARE_BYTES, LARGE_BYTES = 4 * MIB, 48 * MIB
-_FILES = frozenset({"read", "tail", "list", "stat", "readlink", "realpath", "statvfs"})
+_FILES = frozenset({"read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "volume"})
 #: Questions of one fact. A host with 64 GPUs and 4,000 PCI functions needs at most 10,000.
 SHARE_QUESTIONS = 30_000
 #: Overhead of a text or a list; size of a number.

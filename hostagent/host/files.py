@@ -43,7 +43,7 @@ def unread(error: OSError | ValueError, path: str) -> Unread:
 
 
 class Files:
-    """Answers ``read tail list stat readlink realpath statvfs elf lock_holder`` below one root."""
+    """Answers ``read tail list stat readlink realpath statvfs volume elf lock_holder`` below one root."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
@@ -104,6 +104,9 @@ class Files:
 
     def statvfs(self, path: str) -> Answer:
         return self._answer(path, os.O_PATH, lambda place: _space(os.statvfs(place)))
+
+    def volume(self, path: str) -> Answer:
+        return self._answer(path, os.O_PATH, lambda place: _capacity(os.statvfs(place)))
 
     def _answer(self, path: str, flags: int, ask: "Callable[[int], Answer]", *, follow: bool = True) -> Answer:
         """The result of `ask` for a descriptor of `path`."""
@@ -173,6 +176,15 @@ def _space(found: os.statvfs_result) -> Answer:
         "free_bytes": found.f_bavail * found.f_frsize,
         "free_inodes": found.f_favail,
         "mount_id": found.f_fsid,
+    }
+
+
+def _capacity(found: os.statvfs_result) -> Answer:
+    return {
+        "total_bytes": found.f_blocks * found.f_frsize,
+        "free_bytes": found.f_bavail * found.f_frsize,
+        "total_inodes": found.f_files,
+        "free_inodes": found.f_favail,
     }
 
 

@@ -26,7 +26,7 @@ _RUNNING_ONLY = frozenset(
     )
 )
 #: Questions that `Files` answers.
-_OF_FILES = frozenset({"read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "elf", "lock_holder"})
+_OF_FILES = frozenset({"read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "volume", "elf", "lock_holder"})
 _RUNTIME_ONLY = ("/proc", "/sys", "/dev", "/run", "/var/run")
 #: These exist on every running host; if one is missing, the host is only partly mounted here.
 _NEVER_ABSENT = frozenset({"/proc/devices", "/proc/stat", "/proc/cmdline", "/sys/module"})

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from hostagent.core.answers import KIB, MIB, Answer, Completed, Disk, Elf, NcclFile, Stat, shaped, unexpected
+from hostagent.core.answers import KIB, MIB, Answer, Completed, Disk, Elf, NcclFile, Space, Stat, shaped, unexpected
 from hostagent.core.retention import Filtered, Keep, usable, within_limit
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
@@ -152,6 +152,11 @@ class Source:
     def statvfs(self, path: str) -> "Disk | Unread":
         answer = self._ask("statvfs", path)
         return answer if isinstance(answer, Unread) else shaped(Disk, "statvfs", path, answer)
+
+    def volume(self, path: str) -> "Space | Unread":
+        """Size and free space of the filesystem that holds `path`."""
+        answer = self._ask("volume", path)
+        return answer if isinstance(answer, Unread) else shaped(Space, "volume", path, answer)
 
     def modinfo(self, path: str, *, keep: Keep | None = None) -> "dict[str, Any] | Unread":
         """A kernel module's .modinfo as text by key, ``signer`` where it is signed: the module itself is too large for a tape."""

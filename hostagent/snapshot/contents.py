@@ -4,7 +4,7 @@ from hostagent.host.recording import Tape
 
 #: Methods and kinds of answers (`hostagent.snapshot.keeping`), in a person's words.
 _THINGS = (
-    ("names, owners and times of files and directories", ("list", "stat", "readlink", "realpath", "statvfs", "nothing")),
+    ("names, owners and times of files and directories", ("list", "stat", "readlink", "realpath", "statvfs", "volume", "nothing")),
     ("packages, where they come from and what holds them", ("apt.conf", "sources.list", "sources.deb822", "stanzas", "dpkg", "keyring",
                                                             "beginnings", "rows", "repositories", "ld.so.cache")),
     ("settings of systemd units, of the boot and of modules", ("unit", "settings", "words", "keys", "modinfo", "elf")),
@@ -13,7 +13,7 @@ _THINGS = (
                                                                                      "configz")),
     ("daemons, where their configuration is, and their sockets", ("arguments", "paths", "processes", "sockets")),
     ("lines of logs", ("messages", "matches", "log", "first", "kernel_log", "tail")),
-    ("words and numbers of the kernel, and of its devices", ("read", "mounts", "head", "whole")),
+    ("words and numbers of the kernel, and of its devices", ("read", "mounts", "mount table", "head", "whole")),
     ("what NVML says of GPUs", ("nvml",)),
     ("programs that hold a GPU's device open, numbers of running containers, keys that modules are signed with", ("gpu_users", "shims",
                                                                                                                    "enrolled")),

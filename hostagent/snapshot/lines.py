@@ -105,6 +105,29 @@ def mounts(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     return _joined(f"- {place} {kind}" for place, kind in found if any(f"{name}/".startswith(f"{place.rstrip('/')}/") for name in names))
 
 
+def mount_table(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
+    r"""As `mounts`, of /proc/PID/mounts or of fstab(5), with the device where it is one and the named options.
+
+    Names that begin with a slash are paths, others are options.
+
+    >>> mount_table(b"//nas/x /mnt cifs ro,username=a 0 0\n/dev/sda1 / ext4 ro,seclabel 0 0\n", ("/usr", "ro", "rw"), str)
+    b'/dev/sda1 / ext4 ro 0 0\n'
+    """
+    options = frozenset(name for name in names if not name.startswith("/"))
+    paths = [f"{name}/" for name in names if name.startswith("/")]
+    fields = (line.split() for line in _text(data).splitlines() if not line.lstrip().startswith("#"))
+    found = (one for one in fields if len(one) > 3 and any(path.startswith(f"{one[1].rstrip('/')}/") for path in paths))
+    return _joined(f"{_device(one[0])} {one[1]} {one[2]} {_options(one[3], options)} 0 0" for one in found)
+
+
+def _device(text: str) -> str:
+    return text if re.fullmatch(r"/dev/[\w./-]{1,100}", text, re.ASCII) else "-"
+
+
+def _options(text: str, names: frozenset[str]) -> str:
+    return ",".join(option for option in text.split(",") if option in names) or "-"
+
+
 def unit(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     r"""The named assignments of a unit (systemd.syntax(7)), with the lines they go on in, and the headings of their sections.
 

@@ -31,6 +31,7 @@ from tests.trees import (
     gpuhosts,
     guests,
     hosts,
+    hoststate,
     layouts,
     others,
     peers,
@@ -119,7 +120,8 @@ RECIPES: Mapping[str, Recipe] = {
         for name, (build, profile_name) in (clouds.RECIPES | guests.RECIPES).items()
     },
     **{name: Recipe(build, "slurm") for name, build in fabrics.PODS.items()},
-    **{name: Recipe(build) for name, build in (peers.RECIPES | placing.RECIPES | workers.RECIPES).items()},
+    **{name: Recipe(build, "any") for name, build in hoststate.MANAGED.items()},
+    **{name: Recipe(build) for name, build in (placing.RECIPES | workers.RECIPES | peers.RECIPES | hoststate.RECIPES).items()},
     "microk8s-addon": Recipe(field.microk8s_addon, "any"),
     "microk8s-without-addon": Recipe(field.microk8s_without_addon, "any"),
     "docker-snap": Recipe(field.docker_snap),

@@ -30,6 +30,8 @@ class Tree:
         self.nodes: tuple[Any, ...] = ()
         #: IPv4 addresses by interface, see `tests.trees.netdevs`.
         self.addresses: list[tuple[str, str]] = []
+        #: Sizes and free space of volumes that differ from the others', by mount point, see `tests.trees.staged`.
+        self.volumes: dict[str, dict[str, int]] = {}
         #: What netlink says: of Data Center Bridging by port, and the kinds of interfaces that sysfs does not tell.
         self.bridging: dict[str, dict[str, Any]] = {}
         self.kinds: dict[str, str] = {}

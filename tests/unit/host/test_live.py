@@ -32,7 +32,21 @@ def test_a_lock_that_is_no_file_is_not_opened(tree):
 
 @pytest.mark.parametrize(
     "method",
-    ["read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo", "elf", "nccl_library", "lock_holder", "state_file"],
+    [
+        "read",
+        "tail",
+        "list",
+        "stat",
+        "readlink",
+        "realpath",
+        "statvfs",
+        "volume",
+        "modinfo",
+        "elf",
+        "nccl_library",
+        "lock_holder",
+        "state_file",
+    ],
 )
 @pytest.mark.parametrize("path", ["/a\0b", "", "/" + "x" * 5000, "/etc/" * 2000])
 def test_no_path_makes_a_question_raise(tree, method, path):

@@ -1,0 +1,149 @@
+"""Settings of runtimes that do not decide how GPUs reach containers: the data directory, and SELinux."""
+
+# Read with a limit of its own, so that it is another question than that of the readers of the whole configuration: recordings that
+# lack it still answer theirs.
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from hostagent.core.retention import Keep
+from hostagent.core.tables.daemons import DOCKER_PROCESS
+from hostagent.core.toml import TomlError, parse_toml
+from hostagent.core.unread import Unread, then
+from hostagent.domains.runtime.tables.data import DATA, SNAP_DATA, STORAGE
+from hostagent.domains.system.read_processes import read_processes
+from hostagent.facts.host import Process
+from hostagent.facts.runtime import Runtime
+from hostagent.host.source import Source
+
+_BYTES = 300 * 1024
+_TOML = Keep(
+    "toml",
+    (*("root", "plugins/*/enable_selinux#", "crio/root", "crio/runtime/selinux#", "storage/graphroot"),),
+)
+_JSON = Keep("json", ("data-root", "graph", "selinux-enabled#"))
+_DATA_KEYS = ("data-root", "graph", "root", "graphroot")
+_ROOT_FLAGS = {"containerd": ("--root",), "docker": ("--data-root", "--graph", "-g"), "crio": ("--root",)}
+_SELINUX_FLAGS = {"docker": "--selinux-enabled", "crio": "--selinux"}
+_CONFIG_FLAGS = ("--config", "--config-file", "-c")
+_FLAGS = Keep(
+    "arguments",
+    (*_CONFIG_FLAGS, *(flag for flags in _ROOT_FLAGS.values() for flag in flags), *(f"{flag}!" for flag in _SELINUX_FLAGS.values())),
+)
+_PROGRAMS = {"containerd": "containerd", "docker": DOCKER_PROCESS, "crio": "crio"}
+#: Built-in values of CRI-O and of Podman's library, where no file sets them: SELinux as on the host.
+_CRIO_SELINUX = True
+
+
+class Settings(NamedTuple):
+    """Of one runtime, by its process's flags, its files, and its built-in values."""
+
+    data: str
+    selinux: bool
+
+
+def settings(source: Source, runtime: Runtime) -> "Settings | Unread":
+    """The effective settings. What a recording lacks counts as not set: a reader of directories then lacks those, too."""
+    tables = _tables(source, runtime)
+    if isinstance(tables, Unread):
+        return tables
+    argv = _argv(source, runtime)
+    data = _flag(argv, _ROOT_FLAGS[runtime.kind]) or _last_text(one for table in tables for one in _owners_of_data(table))
+    return Settings(data or _default(runtime), _selinux(runtime.kind, argv, [one for table in tables for one in _sections(table)]))
+
+
+def _tables(source: Source, runtime: Runtime) -> "list[Mapping[str, Any]] | Unread":
+    """The documents of its configuration in merge order; what is no document configures nothing here."""
+    files = runtime.config_files
+    paths = () if isinstance(files, Unread) else files
+    found: list[Mapping[str, Any]] = []
+    for path in (*((STORAGE,) if runtime.kind == "crio" else ()), *paths):
+        data = source.read(path, _BYTES, keep=_JSON if runtime.kind == "docker" else _TOML)
+        if not isinstance(data, Unread):
+            found.append(parse_document(data))
+        elif data.why not in ("absent", "not-running"):
+            return data
+    return found
+
+
+def parse_document(data: bytes) -> dict[str, Any]:
+    """TOML or JSON; {} for anything else.
+
+    >>> parse_document(b'root = "/data"'), parse_document(b'{"data-root": "/data"}'), parse_document(b"[")
+    ({'root': '/data'}, {'data-root': '/data'}, {})
+    """
+    try:
+        found = json.loads(data) if data.lstrip()[:1] == b"{" else parse_toml(data)
+    except (TomlError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _owners_of_data(table: Mapping[str, Any]) -> "Iterable[Mapping[str, Any]]":
+    """The tables that may name the data directory: containerd's and dockerd's own, of the library below CRI-O, and of CRI-O."""
+    return table, _table(table, "storage"), _table(table, "crio")
+
+
+def _sections(table: Mapping[str, Any]) -> "Iterable[Mapping[str, Any]]":
+    """The tables that may switch SELinux on: dockerd's own, of CRI-O, and of containerd's plug-ins."""
+    plugins = _table(table, "plugins")
+    return table, _table(_table(table, "crio"), "runtime"), *(_table(plugins, name) for name in plugins)
+
+
+def _table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = table.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _last_text(tables: "Iterable[Mapping[str, Any]]") -> str:
+    """The last absolute path that one of the tables sets."""
+    values = [table[key] for table in tables for key in _DATA_KEYS if key in table]
+    texts = [value for value in values if isinstance(value, str) and value.startswith("/")]
+    return texts[-1].rstrip("/") if texts else ""
+
+
+def _selinux(kind: str, argv: tuple[str, ...], tables: "Iterable[Mapping[str, Any]]") -> bool:
+    key = {"containerd": "enable_selinux", "docker": "selinux-enabled", "crio": "selinux"}[kind]
+    given = [table[key] for table in tables if isinstance(table.get(key), bool)]
+    flag = _SELINUX_FLAGS.get(kind, "")
+    if flag and any(word in (flag, f"{flag}=true") for word in argv):
+        return True
+    return bool(given[-1]) if given else kind == "crio" and _CRIO_SELINUX
+
+
+def _argv(source: Source, runtime: Runtime) -> tuple[str, ...]:
+    """Words of its process; () where it does not run, or where they are not known."""
+    processes = then(read_processes(source, _FLAGS), lambda those: tuple(one for one in those if _is_of(one, runtime)))
+    return processes[0].argv if not isinstance(processes, Unread) and processes else ()
+
+
+def _is_of(process: Process, runtime: Runtime) -> bool:
+    """Whether a trusted process runs this runtime: of several containerds by the configuration file that its flag names."""
+    if isinstance(process.unit, Unread) or process.name != _PROGRAMS[runtime.kind]:
+        return False
+    config, files = _flag(process.argv, _CONFIG_FLAGS), runtime.config_files
+    if not config or config in (() if isinstance(files, Unread) else files):
+        return bool(config) or runtime.key in ("containerd", "docker", "crio")
+    return False
+
+
+def _flag(argv: tuple[str, ...], names: tuple[str, ...]) -> str:
+    """The last absolute path behind one of these flags, "" without one.
+
+    >>> _flag(("containerd", "--root=/data/containerd", "-c", "/x.toml"), ("--root",)), _flag(("crio",), ("--root",))
+    ('/data/containerd', '')
+    """
+    found = ""
+    for number, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        if name in names:
+            found = value if equals else next(iter(argv[number + 1 : number + 2]), "")
+    return found.rstrip("/") if found.startswith("/") else ""
+
+
+def _default(runtime: Runtime) -> str:
+    files = runtime.config_files
+    if runtime.key == "docker" and not isinstance(files, Unread) and any(path.startswith("/var/snap/docker/") for path in files):
+        return SNAP_DATA
+    return DATA.get(runtime.key, "")
