@@ -16,6 +16,8 @@ ADDED: Mapping[int, tuple[str, ...]] = {
         r"readlink /sys/bus/pci/drivers/[^/ ]+/module",
         r"pci_controls .+",  # of bridges above GPUs, on hosts without a card for RDMA
         r"read /sys/devices/system/cpu/modalias",
+        r"readlink /sys/bus/pci/devices/[^/ ]+/iommu_group",  # of GPUs there
+        r"read /sys/kernel/iommu_groups/\d+/type",
         # volumes of what starts containers, SELinux of runtimes
         r"volume /.*",
         r"read /proc/1/mounts 8388608",
