@@ -57,6 +57,7 @@ READERS: Mapping[str, Reader] = {
     "Services": Reader("system.read_services.read_services"),
     "Storage": Reader("system.read_storage.read_storage"),
     "Machine": Reader("system.read_machine.read_machine", ("Platform", "Services")),
+    "Restarts": Reader("system.read_restarts.read_restarts", ("Machine", "Services"), has_clock=True),
     "Topology": Reader("topology.read_topology.read_topology"),
     "Nic": Reader("topology.read_nics.read_nics"),
     "Toolkit": Reader("runtime.read_toolkit.read_toolkit", ("Packages", "Runtime")),
