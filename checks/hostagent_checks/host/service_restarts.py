@@ -13,7 +13,7 @@ kubelet.running, runtime.service_running and slurm.slurmd_running.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hostagent.check import Findings, Severity, Step, Unread, check, fail, need, shell
+from hostagent.check import Findings, Severity, Step, Unread, check, fail, need, shell, skip
 from hostagent.domains.kubelet.joined import is_unjoined
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.domains.runtime.tables.versions import KUBELET_UNITS, RUNTIME_UNITS
@@ -39,7 +39,7 @@ class _Loop(NamedTuple):
     """A unit that restarts again and again: what it is to jobs, and the runtime that it is, "" for none."""
 
     unit: UnitRestarts
-    count: int
+    number: int
     code: str
     severity: Severity
     runtime: str = ""
@@ -67,16 +67,16 @@ def service_restarts(
     params: Params,
 ) -> Findings:
     found = [loop for unit in need(restarts.units) for loop in _loops(unit, identity, choice, fabric, params)]
-    runtimes = {one.runtime for one in found if one.runtime}
+    has_runtime = any(one.runtime for one in found)
+    waits = not isinstance(kubelet, Unread) and is_unjoined(kubelet)
     for one in found:
-        is_kubelet = one.code == "kubelet" and not one.runtime
-        if is_kubelet and (runtimes or (not isinstance(kubelet, Unread) and is_unjoined(kubelet))):
+        if one.code == "kubelet" and (has_runtime or waits):
             continue
         name = one.unit.name
         yield fail(
-            f"systemd restarted {name} {one.count} times in {params.window_seconds // 60} minutes",
+            f"systemd restarted {name} {one.number} times in {params.window_seconds // 60} minutes",
             code=one.code,
-            found=f"{one.count} restarts",
+            found=f"{one.number} restarts",
             wanted=f"fewer than {params.restarts}",
             headline=f"{name} restarts again and again",
             remedy=(
@@ -86,6 +86,8 @@ def service_restarts(
             at_least=one.severity,
             about=one.runtime,
         )
+    if waits and any(one.code == "kubelet" for one in found):
+        skip("the kubelet has joined no cluster yet")
 
 
 def _loops(unit: UnitRestarts, identity: Identity, choice: RuntimeChoice, fabric: Fabric | Unread, params: Params) -> Iterator[_Loop]:

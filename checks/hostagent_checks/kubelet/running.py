@@ -3,7 +3,8 @@
 After a failed start (a configuration that it refuses, a runtime that does not answer, expired credentials) systemd starts it again, or
 gives up. A kubelet in a distribution (k3s, RKE2, MicroK8s, k0s) is the process of that distribution's unit. kubeadm's package enables a
 kubelet that has joined no cluster, which ends until `kubeadm join` writes its configuration: such a host is no worker yet, and the check
-does not apply; nor where the runtime that the kubelet uses is down, which runtime.service_running reports. While cloud-init still sets the host up, and in the first two minutes of a boot, systemd may be about to start it.
+does not apply; nor where the runtime that the kubelet uses is down, which runtime.service_running reports. While cloud-init still sets
+the host up, and in the first two minutes of a boot, systemd may be about to start it.
 """
 
 from typing import NamedTuple

@@ -10,7 +10,7 @@ from typing import Any
 
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
-from hostagent.core.tables.daemons import DAEMONS, Kind
+from hostagent.core.tables.daemons import DAEMONS, RESTART_SCHEDULED, Kind
 from hostagent.core.unread import Unread, need, then
 from hostagent.facts.host import Machine, Restarts, Services, UnitRestarts
 from hostagent.host.source import Source
@@ -21,7 +21,6 @@ _WATCHED: tuple[Kind, ...] = (*_ROLES, "nvidia")
 _PLAIN_SERVICE = re.compile(r"[\w.-]+")
 #: A daemon that has run for longer is in no loop.
 _SETTLED_S = 1800
-_SCHEDULED = "5eb03494b6584870a536b337290809b3"
 _ASKED = ("journalctl", "-b", "0", "-q", "--no-pager", "--no-hostname", "-n", "1000", "-o", "short-unix", "_PID=1")
 
 
@@ -50,7 +49,7 @@ def _units(source: Source, services: "Services | Unread", machine: "Machine | Un
         return ()
     if need(source.host()).get("uid", 0) != 0:
         return Unread("denied", "only root reads systemd's records in the journal")
-    answer = need(source.run(*_ASKED, f"MESSAGE_ID={_SCHEDULED}", keep=Keep("matches", (_LINE,))))
+    answer = need(source.run(*_ASKED, f"MESSAGE_ID={RESTART_SCHEDULED}", keep=Keep("matches", (_LINE,))))
     if answer.exit_code != 0:
         return Unread("error", f"journalctl: exit {answer.exit_code}: {answer.stderr.strip()[:100]}")
     return parse_restarts(answer.stdout)
