@@ -59,6 +59,7 @@ READERS: Mapping[str, Reader] = {
     "Machine": Reader("system.read_machine.read_machine", ("Platform", "Services")),
     "HostLimits": Reader("system.read_limits.read_limits"),
     "MemoryErrors": Reader("system.read_memory_errors.read_memory_errors"),
+    "Restarts": Reader("system.read_restarts.read_restarts", ("Machine", "Services"), has_clock=True),
     "Topology": Reader("topology.read_topology.read_topology"),
     "Nic": Reader("topology.read_nics.read_nics"),
     "Toolkit": Reader("runtime.read_toolkit.read_toolkit", ("Packages", "Runtime")),

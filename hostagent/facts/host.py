@@ -61,6 +61,21 @@ class Services:
 
 
 @frozen
+class UnitRestarts:
+    """Automatic restarts of one unit in this boot, by the records of process 1 in the journal."""
+
+    name: str  # without .service
+    times: tuple[float, ...]  # seconds since the epoch, oldest first
+
+
+@frozen
+class Restarts:
+    """Automatic restarts of the daemons that jobs need. The journal is asked only while one of them is down or started lately."""
+
+    units: tuple[UnitRestarts, ...] | Unread  # () where all have run for longer than half an hour
+
+
+@frozen
 class Process:
     """A daemon that matters here (runtimes, kubelet, NVIDIA's daemons, time daemons)."""
 

@@ -90,6 +90,8 @@ class KubeletState:
     memory_policy: str | Unread  # by memory_manager_state: None, Static; "" without the file
     memory: tuple[MemoryBlock, ...] | Unread
     dra_only: bool | Unread = False  # NVIDIA's DRA driver has registered, and no device plug-in of NVIDIA's: no GPU is a device
+    #: Resources that its checkpoint has of device plug-ins, with devices or without; () where podresources shows a GPU.
+    known_resources: tuple[str, ...] | Unread = ()
 
 
 @frozen
@@ -112,3 +114,5 @@ class Kubelet:
     #: State files that the kubelet would reject after a restart with this configuration: cpu_manager_state, memory_manager_state.
     refused_state_files: tuple[str, ...] | Unread
     given: KubeletState | Unread
+    #: It runs, or has credentials of a cluster where installers put them; not-supported in a distribution, which has them elsewhere.
+    joined: bool | Unread

@@ -18,6 +18,10 @@ ADDED: Mapping[int, tuple[str, ...]] = {
         r"read /sys/devices/system/cpu/modalias",
         r"readlink /sys/bus/pci/devices/[^/ ]+/iommu_group",  # of GPUs there
         r"read /sys/kernel/iommu_groups/\d+/type",
+        # kubelets and services
+        r"run journalctl -b 0 .* _PID=1 MESSAGE_ID=[0-9a-f]{32}",
+        r"stat /etc/kubernetes/kubelet\.conf|stat /var/lib/kubelet/kubeconfig|stat /etc/kubernetes/kubelet/kubeconfig",
+        r"read /\S*/device-plugins/kubelet_internal_checkpoint",
         # volumes of what starts containers, SELinux of runtimes
         r"volume /.*",
         r"read /proc/1/mounts 8388608",

@@ -17,6 +17,7 @@ from hostagent.snapshot.slurmconf import with_nodes
 
 #: The same on every machine, and part of the names of EFI variables that are read (UEFI specification, section 3.3).
 _EFI_GLOBAL = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
+_EVERYWHERE = frozenset({_EFI_GLOBAL, daemons.RESTART_SCHEDULED})
 #: Also host names: in a file they are words, and replacing ID=ubuntu would change what the host is.
 _WORDS = frozenset(
     (
@@ -111,7 +112,7 @@ class Redactor:
     def _id(self, seen: "re.Match[str]") -> str:
         """Digits of the digest in place of the digits, the same with dashes and without. All zeros and all ones mean something: kept."""
         digits = seen[0].lower().replace("-", "")
-        if seen[0].lower() == _EFI_GLOBAL or set(digits) in ({"0"}, {"f"}):
+        if seen[0].lower() in _EVERYWHERE or set(digits) in ({"0"}, {"f"}):
             return seen[0]
         digest = iter(self._digest(digits))
         return "".join(char if char == "-" else next(digest) for char in seen[0])

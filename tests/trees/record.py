@@ -36,6 +36,7 @@ from tests.trees import (
     others,
     peers,
     placing,
+    roles,
     serving,
     tao,
     workers,
@@ -121,7 +122,10 @@ RECIPES: Mapping[str, Recipe] = {
     },
     **{name: Recipe(build, "slurm") for name, build in fabrics.PODS.items()},
     **{name: Recipe(build, "any") for name, build in hoststate.MANAGED.items()},
-    **{name: Recipe(build) for name, build in (placing.RECIPES | workers.RECIPES | peers.RECIPES | hoststate.RECIPES).items()},
+    **{
+        name: Recipe(build)
+        for name, build in (placing.RECIPES | workers.RECIPES | peers.RECIPES | hoststate.RECIPES | roles.RECIPES).items()
+    },
     "microk8s-addon": Recipe(field.microk8s_addon, "any"),
     "microk8s-without-addon": Recipe(field.microk8s_without_addon, "any"),
     "docker-snap": Recipe(field.docker_snap),

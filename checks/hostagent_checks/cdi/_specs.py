@@ -44,18 +44,25 @@ def without_copy(path: str) -> tuple[Step, ...]:
     return (Step("configure", "Delete the copy: nothing renews it.", shell("rm {}", path)),) if path.startswith("/etc/") else ()
 
 
-def others_cover(broken: CdiSpec, specs: tuple[CdiSpec, ...], gpus: tuple[Gpu, ...] | Unread) -> bool:
+def others_cover(broken: CdiSpec, specs: tuple[CdiSpec, ...], gpus: tuple[Gpu, ...] | Unread, cdi: Cdi) -> bool:
     """Whether specifications that win over a broken one name every GPU. What is unread is covered by nothing."""
     if isinstance(gpus, Unread) or not gpus:
         return False
-    others = [one for one in specs if not one.error and one.path != broken.path and _wins(one, broken)]
+    others = [one for one in specs if not one.error and one.path != broken.path and _wins(one, broken, cdi)]
     names = {name for one in others for name in one.devices}
     return all(_names_of(gpu) & names for gpu in gpus)
 
 
-def _wins(one: CdiSpec, broken: CdiSpec) -> bool:
+def _wins(one: CdiSpec, broken: CdiSpec, cdi: Cdi) -> bool:
     """Of one kind the later directory does; another kind is asked for by another name. A file that is refused names nothing."""
-    return bool(broken.error) or one.kind != broken.kind or (broken.path.startswith("/etc/") and not one.path.startswith("/etc/"))
+    if broken.error or one.kind != broken.kind:
+        return True
+    folders = list(dict.fromkeys(_folder(spec) for spec in need(cdi.specs)))
+    return folders.index(_folder(one)) > folders.index(_folder(broken))
+
+
+def _folder(spec: CdiSpec) -> str:
+    return spec.path.rpartition("/")[0]
 
 
 def _names_of(gpu: Gpu) -> set[str]:

@@ -32,7 +32,7 @@ def missing_paths(cdi: Cdi, gpus: tuple[Gpu, ...] | Unread, choice: RuntimeChoic
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             whole = tuple(one for one in specs if not isinstance(one.missing_paths, Unread) and not one.missing_paths)
-            say = warn if others_cover(spec, whole, gpus) else fail
+            say = warn if others_cover(spec, whole, gpus, cdi) else fail
             yield say(
                 f"{spec.path} names {missing[0]}{more}, which {'do' if more else 'does'} not exist",
                 code="missing",

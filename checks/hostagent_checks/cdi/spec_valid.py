@@ -33,7 +33,7 @@ def spec_valid(cdi: Cdi, gpus: tuple[Gpu, ...] | Unread, choice: RuntimeChoice, 
         skip("no CDI specification of NVIDIA's")
     for spec in read_ones(specs, choice):
         if spec.error:
-            say = warn if others_cover(spec, specs, gpus) else fail
+            say = warn if others_cover(spec, specs, gpus, cdi) else fail
             yield say(
                 f"{spec.path}: {spec.error}",
                 code="invalid",

@@ -39,7 +39,7 @@ def uvm_major(cdi: Cdi, driver: Driver, gpus: tuple[Gpu, ...] | Unread, choice: 
             if major not in current:
                 now = ", ".join(str(number) for number in current) or "none: nvidia-uvm is not loaded"
                 right = tuple(one for one in specs if set(one.uvm_majors) <= set(current))
-                say = warn if others_cover(spec, right, gpus) else fail
+                say = warn if others_cover(spec, right, gpus, cdi) else fail
                 yield say(
                     f"{spec.path} has major {major} for nvidia-uvm, the kernel has {now}",
                     code="other-major",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostagent.check import Finding, Severity, Step, Unread, counted, fail, need, shell, skip
+from hostagent.domains.kubelet.joined import is_unjoined
 from hostagent.domains.kubelet.tables.config_paths import STATE_FILES
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Kubelet
@@ -25,6 +26,8 @@ def empty_node(kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...]) -> "
     skip_without(kubelet)
     if not gpus:
         skip("this host has no GPU")
+    if kubelet.joined is False and is_unjoined(kubelet):
+        skip("the kubelet has joined no cluster yet")
     from hostagent.domains.kubelet.placement import emptied, node_of  # a host without a kubelet pays nothing for it
     from hostagent.domains.kubelet.placement.node import GPU_RESOURCE, is_gpu_resource
 

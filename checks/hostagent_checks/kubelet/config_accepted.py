@@ -9,16 +9,16 @@ cpu_manager_state or memory_manager_state is of another policy, or of CPUs that 
 and the file removed.
 
 A kubelet that runs goes on with what it read at its start: there it is a warning. One that does not run takes no pod: there it is
-critical. A host that has not joined its cluster has no file yet, which is no fault of an image.
+critical. A host that has not joined its cluster has neither the file nor credentials yet: an image, or a host that the package of the
+kubelet was installed on and that is no worker.
 """
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip
+from hostagent.domains.kubelet.joined import lacks_its_file
 from hostagent.facts.kubelet import Kubelet
 
 from ._host import is_stopped, restart, without_state
 
-#: Of the error about a file that the command line names and that is not there.
-_MISSING = "no such file or directory"
 #: Of the error about more NUMA nodes than the topology manager takes.
 _MANY_NODES = "NUMA Nodes"
 _ALLOW = Step("configure", "Set max-allowable-numa-nodes in topologyManagerPolicyOptions, or the policy none.")
@@ -55,7 +55,7 @@ def config_accepted(kubelet: Kubelet) -> Findings:
     error = need(kubelet.error)
     stopped = is_stopped(kubelet)
     when = "refuses its configuration" if stopped else "runs, and would not start again"
-    if not refused and _MISSING in error and stopped:
+    if lacks_its_file(kubelet) and stopped and kubelet.joined is not True:
         yield fail(
             f"the kubelet has no configuration yet: {error}",
             code="not-joined",
@@ -63,7 +63,7 @@ def config_accepted(kubelet: Kubelet) -> Findings:
             wanted="an accepted configuration",
             remedy=_JOIN,
             headline="The kubelet has no configuration yet",
-            at_most="info" if isinstance(kubelet.runs, Unread) else "warning",
+            at_most="info" if isinstance(kubelet.runs, Unread) or kubelet.joined is False else "warning",
         )
         return
     if refused:

@@ -1,7 +1,8 @@
 """The runtimes that serve jobs on this host, and which of their entries are NVIDIA's."""
 
-from hostagent.check import need, skip
-from hostagent.domains.runtime.serving import RuntimeChoice, is_in_force
+from hostagent.check import Unread, need, skip
+from hostagent.domains.runtime.serving import RuntimeChoice, is_in_force, needs_cri
+from hostagent.facts.host import Services
 from hostagent.facts.runtime import Handler, Runtime
 
 _BY = {"profile": "the profile names", "kubelet": "the kubelet uses", "use": "in use:", "none": "in use:"}
@@ -16,6 +17,14 @@ def skip_unserving(runtime: Runtime, choice: RuntimeChoice) -> None:
     if not chosen.has(runtime):
         names = ", ".join((*(one.key for one in chosen.runtimes), *chosen.missing)) or "none"
         skip(f"{runtime.key} serves no jobs here: {_BY[chosen.by]} {names}")
+
+
+def skip_without_cri_client(runtime: Runtime, choice: RuntimeChoice, services: Services | Unread) -> None:
+    """The check does not apply to a containerd that no kubelet uses. What units there are excuses only where it could be read."""
+    if isinstance(services, Unread) or isinstance(services.units, Unread):
+        return
+    if not needs_cri(runtime, choice, services):
+        skip(f"no kubelet uses {runtime.key}: it needs no CRI")
 
 
 def serving_ones(choice: RuntimeChoice) -> tuple[Runtime, ...]:

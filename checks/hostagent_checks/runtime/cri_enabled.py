@@ -1,15 +1,17 @@
 """CRI is switched off in the containerd that is to serve jobs: the kubelet cannot use it.
 
-The file that comes with Docker's package containerd.io says disabled_plugins = ["cri"]. On a Docker host that is right. On a host that
+The file that comes with Docker's package containerd.io says disabled_plugins = ["cri"]. On a Docker host, and where nerdctl or ctr start
+containers and no kubelet is installed, that is right. On a host that
 the kubelet asks, it gets "unknown service runtime.v1.RuntimeService", and 'nvidia-ctk runtime configure' reports success
 without any effect.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.runtime.serving import RuntimeChoice
+from hostagent.facts.host import Services
 from hostagent.facts.runtime import Runtime
 
-from ._choice import skip_unserving
+from ._choice import skip_unserving, skip_without_cri_client
 from ._steps import CONFIGURE_CONTAINERD, RESTART_CONTAINERD
 
 _TAKE_OUT = Step("configure", "Take cri out of disabled_plugins in /etc/containerd/config.toml.")
@@ -38,11 +40,12 @@ _CGROUPS = Step("configure", "In the same file, set version = 2, and SystemdCgro
         "ctr plugins list | grep cri",
     ),
 )
-def cri_enabled(runtime: Runtime, choice: RuntimeChoice) -> Findings:
+def cri_enabled(runtime: Runtime, choice: RuntimeChoice, services: Services | Unread) -> Findings:
     if runtime.kind != "containerd":
         skip(f"{runtime.key} has no CRI to switch off")
     skip_unserving(runtime, choice)
     if need(runtime.state) == "cri_disabled":
+        skip_without_cri_client(runtime, choice, services)
         yield fail(
             "in containerd's configuration, disabled_plugins names cri",
             code="disabled",

@@ -14,10 +14,11 @@ from hostagent.check import Findings, Step, Unread, check, fail, need, shell, sk
 from hostagent.domains.runtime.access import CTK_KIND, GpuAccess
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
+from hostagent.facts.host import Services
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import accepted_ones
+from ._choice import accepted_ones, skip_without_cri_client
 from ._steps import by_snap, configure, restart
 
 _WANTED = {"handler": "a runtime called nvidia", "either": "a runtime called nvidia, or CDI with a specification"}
@@ -85,7 +86,7 @@ _SERVING = (
         "nvidia-ctk cdi list",
     ),
 )
-def nvidia_handler(cdi: Cdi, choice: RuntimeChoice, access: GpuAccess, profile: Profile) -> Findings:
+def nvidia_handler(cdi: Cdi, choice: RuntimeChoice, access: GpuAccess, services: Services | Unread, profile: Profile) -> Findings:
     wanted = profile.runtime.access
     if profile.runtime.kind == "none" or wanted == "cdi":
         skip("the profile asks for no nvidia runtime")
@@ -93,6 +94,8 @@ def nvidia_handler(cdi: Cdi, choice: RuntimeChoice, access: GpuAccess, profile: 
         found = access.ways(one)
         if wanted == "handler":
             found = tuple(word for word in found if word in _HANDLERS)
+        if not found and one.kind == "containerd" and len(choice.serving.runtimes) == 1:
+            skip_without_cri_client(one, choice, services)
         if not found:
             names = ", ".join(handler.name for handler in need(one.handlers)) or "none"
             usual = (_configure(one), restart(one))

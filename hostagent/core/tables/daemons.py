@@ -73,6 +73,8 @@ DAEMONS = (
     Daemon("time", "VBoxService", lives_in=("vboxservice", "vboxadd-service", "virtualbox-guest-utils")),
     *(Daemon("packages", name) for name in ("apt-get", "apt", "dpkg", "unattended-upgr", "dnf", "yum", "zypper", "packagekitd")),
 )
+#: What process 1 logs when it starts a service again by Restart= (systemd, sd-messages.h, SD_MESSAGE_UNIT_RESTART_SCHEDULED).
+RESTART_SCHEDULED = "5eb03494b6584870a536b337290809b3"
 #: Link targets of daemons' names: Debian's update-alternatives of slurmd.
 PROGRAMS = {"slurmd": "slurmd-wlm"}
 

@@ -26,6 +26,7 @@ _Pair = tuple[str, str]
 
 _CHECKPOINT = "device-plugins/kubelet_internal_checkpoint"
 _MOST_DEVICES = 4096
+_NVIDIA = "nvidia.com/"
 _NOT_RUNNING = Unread("not-running", "the kubelet does not run, and it alone says on which NUMA nodes a device is")
 
 
@@ -130,6 +131,32 @@ def _devices(source: Source, root: str, *, runs: bool) -> "tuple[tuple[Device, .
     return need(parse_checkpoint(need(data), devices)), "checkpoint"
 
 
+def _known_resources(source: Source, root: str, devices: "tuple[Device, ...]") -> "tuple[str, ...] | Unread":
+    """Resources of the checkpoint. podresources names none without devices, so that the checkpoint is read where it shows no GPU."""
+    if any(one.resource.startswith(_NVIDIA) and one.healthy is True for one in devices):
+        return ()
+    data = source.read(f"{root}/{_CHECKPOINT}", keep=CHECKPOINT)
+    if isinstance(data, Unread):
+        return () if data.why == "absent" else data
+    return parse_resources(data)
+
+
+def parse_resources(data: bytes) -> "tuple[str, ...] | Unread":
+    """Resources of kubelet_internal_checkpoint, also those without a device: registered, or held by a container.
+
+    >>> parse_resources(b'{"Data": {"PodDeviceEntries": null, "RegisteredDevices": {"nvidia.com/gpu": null}}}')
+    ('nvidia.com/gpu',)
+    """
+    try:
+        document = json.loads(data)
+        inner = _table(_table(document).get("Data"))
+        held = [_table(entry).get("ResourceName") for entry in _list(inner.get("PodDeviceEntries"))]
+        names = [*_table(inner.get("RegisteredDevices")), *held]
+    except (ValueError, RecursionError, TypeError) as error:
+        return Unread("error", f"{_CHECKPOINT}: {type(error).__name__}: {error}"[:300])
+    return tuple(dict.fromkeys(str(name) for name in names if isinstance(name, str)))[:_MOST_DEVICES]
+
+
 def read_state_file(source: Source, path: str) -> "StateFile | Unread":
     """Absent where there is none."""
     answer = source.state_file(path)
@@ -159,6 +186,7 @@ def read_allocations(source: Source, root: str, states: StateFiles, *, runs: boo
         memory_policy=_of(memory, "", lambda one: one.policy),
         memory=_of(memory, (), _blocks),
         dra_only=_dra_only(source, root),
+        known_resources=then(devices, lambda found: _known_resources(source, root, found[0])),
     )
 
 

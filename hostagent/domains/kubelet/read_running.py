@@ -16,6 +16,7 @@ from hostagent.domains.kubelet.read_files import Files, newest_mtime, places
 from hostagent.domains.kubelet.read_processes import KubeletUnit
 from hostagent.domains.kubelet.read_version import read_version
 from hostagent.domains.kubelet.tables.defaults import DROPINS_VARIABLE
+from hostagent.domains.runtime.tables.versions import KUBELET_CREDENTIALS
 from hostagent.facts.host import Machine
 from hostagent.facts.kubelet import Kubelet
 from hostagent.host.source import Source
@@ -42,6 +43,7 @@ def kubelet_of(source: Source, found: KubeletUnit, packages: Any, known: Callabl
         newest_config_mtime=then(names, lambda those: newest_mtime(source, found, (*those, *need(started).files))),
         configz_differs=read_differences(source, then(view, lambda one: one.config), runs=found.process is not None),
         given=then(where, lambda those: read_allocations(source, those.root, need(states), runs=found.process is not None)),
+        joined=_joined(source, found, flags),
         **{name: then(view, lambda one, name=name: getattr(one, name)) for name in _JUDGED},  # type: ignore[misc]
     )
 
@@ -49,6 +51,18 @@ def kubelet_of(source: Source, found: KubeletUnit, packages: Any, known: Callabl
 @stops_at_unread
 def _command(source: Source, found: KubeletUnit) -> Command:
     return command(source, found)
+
+
+@stops_at_unread
+def _joined(source: Source, found: KubeletUnit, flags: "dict[str, str] | Unread") -> "bool | Unread":
+    """Whether it has credentials of a cluster. A package enables a kubelet that has joined none: kubeadm's waits in a crash loop."""
+    if found.process is not None:
+        return True
+    if found.distribution:
+        return Unread("not-supported", f"{found.distribution} has its credentials elsewhere")
+    if "--kubeconfig" not in need(flags):
+        return bool({"--config", "--config-dir"} & set(need(flags)))
+    return any(need(source.exists(path)) for path in KUBELET_CREDENTIALS)
 
 
 _JUDGED = ("state", "error", "config", "origin", "judged_as", "refused_state_files")

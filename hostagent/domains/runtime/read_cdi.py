@@ -49,12 +49,33 @@ def _is_volatile(source: Source) -> "bool | Unread":
 
 
 def _directories(runtimes: Any) -> tuple[str, ...]:
-    """The default directories, then others from the runtimes' configurations."""
+    """The directories in the order in which a runtime reads them, the last wins; the default ones where runtimes differ."""
     found = [_STATIC, _DYNAMIC]
-    for runtime in () if isinstance(runtimes, Unread) else runtimes:
-        if isinstance(runtime, Runtime) and not isinstance(runtime.cdi_spec_dirs, Unread):
-            found += runtime.cdi_spec_dirs
+    readers = [] if isinstance(runtimes, Unread) else [one for one in runtimes if _reads_cdi(one)]
+    for one in readers:
+        found += one.cdi_spec_dirs
+    used = [one for one in readers if one.in_use is True] or readers
+    orders = {_order_of(one.cdi_spec_dirs) for one in used}
+    if len(orders) == 1:  # directories that it does not read come before its own
+        own = orders.pop()
+        found = [
+            *(one for one in found if _spelled(one) not in own),
+            *(next(one for one in found if _spelled(one) == name) for name in own),
+        ]
     return tuple(dict.fromkeys(found))
+
+
+def _reads_cdi(one: Any) -> bool:
+    return isinstance(one, Runtime) and not isinstance(one.cdi_spec_dirs, Unread)
+
+
+def _order_of(configured: "tuple[str, ...]") -> "tuple[str, ...]":
+    """Of a directory that is named twice the last place counts, as in the CDI library."""
+    return tuple(reversed(dict.fromkeys(map(_spelled, reversed(configured)))))
+
+
+def _spelled(directory: str) -> str:
+    return directory.rstrip("/").replace("/var/run/", "/run/")
 
 
 @stops_at_unread

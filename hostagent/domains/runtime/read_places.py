@@ -155,12 +155,21 @@ def _of_place(processes: tuple[Process, ...], place: Place) -> "tuple[Process, .
 
 
 def _place_of(process: Process) -> str:
+    """By the file that it reads, else by its unit: with --data-dir a distribution has its files elsewhere, dockerd's containerd its own.
+
+    >>> _place_of(Process(9, "containerd", ("containerd", "-c", "/data/k3s/agent/etc/containerd/config.toml"), 0.0, "k3s-agent.service"))
+    'k3s'
+    >>> _place_of(Process(9, "containerd", ("containerd", "--config", "/data/exec/containerd/containerd.toml"), 0.0, "docker.service"))
+    ''
+    """
     if process.name != "containerd":
         return next((place.key for place in PLACES if process.name in _DAEMONS[place.kind]), "")
     config = _option(process, PLACES[0])
-    if config.startswith(_OF_DOCKER):
+    unit = "" if isinstance(process.unit, Unread) else process.unit.removesuffix(".service")
+    if config.startswith(_OF_DOCKER) or unit in RUNTIME_UNITS["docker"]:
         return ""
-    return next((place.key for place in PLACES if place.below and config.startswith(place.below)), "containerd")
+    below = next((place.key for place in PLACES if place.below and config.startswith(place.below)), "")
+    return below or next((place.key for place in PLACES if place.kind == "containerd" and unit in RUNTIME_UNITS[place.key]), "containerd")
 
 
 def _option(process: Process, place: Place) -> str:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from hostagent.core.frozen import frozen
 from hostagent.core.join import Join, cached
 from hostagent.core.unread import Unread, need
+from hostagent.domains.runtime.tables.versions import KUBELET_UNITS
+from hostagent.facts.host import Services
 from hostagent.facts.runtime import Launcher, Launchers, Runtime
 from hostagent.profiles.profile import Profile
 
@@ -51,6 +53,15 @@ def serving(kind: str, runtimes: tuple[Runtime, ...], launchers: Launchers) -> S
         return Serving(chosen, tuple(key for key in keys if all(one.key != key for one in chosen)), "kubelet")
     used = _used(runtimes)
     return Serving(used, (), "use" if used else "none")
+
+
+def needs_cri(runtime: Runtime, choice: RuntimeChoice, services: Services) -> bool:
+    """Whether a kubelet may use this containerd: one is in use or installed, the profile asks for it, or it is an image. Docker, nerdctl
+    and ctr need no CRI. Raises ``UnreadError``.
+    """
+    if choice.profile.runtime.kind not in _CHOSEN_HERE or need(choice.launchers.kubelets) or _is_image(runtime):
+        return True
+    return any(unit.exists for unit in need(services.units) if unit.name in KUBELET_UNITS)
 
 
 def kubelets_of(runtime: Runtime, launchers: Launchers) -> tuple[Launcher, ...]:

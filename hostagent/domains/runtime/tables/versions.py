@@ -169,6 +169,8 @@ KUBELET_CONFIGS = (
     "/etc/kubernetes/kubelet/config.json",
     "/etc/kubernetes/kubelet/kubelet-config.json",
 )
+#: Credentials of a kubelet that has joined a cluster: kubeadm; EKS, AKS, GKE and OpenShift; Bottlerocket (each project's unit files).
+KUBELET_CREDENTIALS = ("/etc/kubernetes/kubelet.conf", "/var/lib/kubelet/kubeconfig", "/etc/kubernetes/kubelet/kubeconfig")
 #: The kubelet's default endpoint (KubeletConfiguration v1beta1, containerRuntimeEndpoint).
 KUBELET_ENDPOINT = "/run/containerd/containerd.sock"
 #: cri-dockerd's socket, a separate daemon; k3s includes it, and kubelets before 1.24 did: all of them use Docker.

@@ -1,0 +1,96 @@
+"""The kubelet is enabled and does not run: Kubernetes takes the node for not ready, and starts no pod here.
+
+After a failed start (a configuration that it refuses, a runtime that does not answer, expired credentials) systemd starts it again, or
+gives up. A kubelet in a distribution (k3s, RKE2, MicroK8s, k0s) is the process of that distribution's unit. kubeadm's package enables a
+kubelet that has joined no cluster, which ends until `kubeadm join` writes its configuration: such a host is no worker yet, and the check
+does not apply; nor where the runtime that the kubelet uses is down, which runtime.service_running reports. While cloud-init still sets
+the host up, and in the first two minutes of a boot, systemd may be about to start it.
+"""
+
+from typing import NamedTuple
+
+from hostagent.check import Findings, Step, Unread, check, fail, need, shell, skip
+from hostagent.domains.kubelet.joined import is_unjoined
+from hostagent.facts.gpu import GpuEvents
+from hostagent.facts.host import Machine, Services
+from hostagent.facts.kubelet import Kubelet
+from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.profile import Profile
+
+
+class Params(NamedTuple):
+    """boot_seconds: how long after a boot the kubelet may still be started, seconds"""
+
+    boot_seconds: int = 120
+
+
+@check(
+    title="The kubelet runs on a worker of Kubernetes",
+    severity="critical",
+    since="0.1",
+    because=("kubelet.config_accepted", "host.service_restarts:kubelet"),
+    headline="The kubelet is not running: Kubernetes starts no pod here",
+    remedy=(
+        Step("restart_service", "Find out why the kubelet ended.", "journalctl -b -u kubelet -n 50"),
+        Step("restart_service", "Start the kubelet.", "systemctl start kubelet"),
+    ),
+    references=("Kubernetes, Set Kubelet Parameters Via A Configuration File",),
+    confirm=("systemctl status kubelet", "journalctl -b -u kubelet -n 50"),
+)
+def running(
+    kubelet: Kubelet,
+    services: Services,
+    machine: Machine,
+    events: GpuEvents | Unread,
+    launchers: Launchers | Unread,
+    runtimes: tuple[Runtime, ...] | Unread,
+    profile: Profile,
+    params: Params,
+) -> Findings:
+    name = need(kubelet.unit)
+    if not name:
+        skip("this host has no kubelet")
+    if need(kubelet.runs):
+        return
+    unit = need(services.unit(name))
+    has_unit = unit.exists and (need(unit.enabled) or need(unit.active))
+    if not has_unit:
+        skip(f"{name} is not enabled here")
+    if is_unjoined(kubelet):
+        skip("the kubelet has joined no cluster yet")
+    _skip_while_starting(machine, events, params)
+    if down := _stopped_runtime(name, launchers, runtimes):
+        skip(f"{down}, the runtime of the kubelet, is not running")
+    plain = name == "kubelet"
+    found = f"{name} is enabled, and the kubelet is not running" if need(unit.enabled) else f"{name} runs without its kubelet"
+    yield fail(
+        found,
+        code="stopped",
+        found="stopped",
+        wanted="running",
+        remedy=(
+            Step("restart_service", f"Find out why {name} ended.", shell("journalctl -b -u {} -n 50", name)),
+            Step("restart_service", f"Start {name}.", shell("systemctl restart {}", name)),
+            Step("restart_service", "If this host is no worker of Kubernetes, disable it.", shell("systemctl disable --now {}", name)),
+        ),
+        headline="" if plain else f"{name} is not running: Kubernetes starts no pod here",
+        at_most="info" if profile.runtime.kind == "none" else None,
+    )
+
+
+def _stopped_runtime(name: str, launchers: Launchers | Unread, runtimes: tuple[Runtime, ...] | Unread) -> str:
+    """The runtime that this kubelet uses if that is known to be down, else ""."""
+    kubelets = launchers if isinstance(launchers, Unread) else launchers.kubelets
+    if isinstance(kubelets, Unread) or isinstance(runtimes, Unread):
+        return ""
+    keys = {one.runtime for one in kubelets if one.unit == name and not isinstance(one.runtime, Unread)}
+    return next((one.key for one in runtimes if one.key in keys and one.running is False and one.installed is True), "")
+
+
+def _skip_while_starting(machine: Machine, events: GpuEvents | Unread, params: Params) -> None:
+    """The check does not apply while something that can be seen is still under way; what cannot be seen is no reason to wait."""
+    if machine.cloud_init_running is True:
+        skip("cloud-init still sets this host up")
+    uptime = events if isinstance(events, Unread) else events.uptime
+    if not isinstance(uptime, Unread) and uptime < params.boot_seconds:
+        skip(f"the host booted less than {params.boot_seconds} s ago: the kubelet may be about to start")

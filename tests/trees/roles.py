@@ -1,0 +1,143 @@
+"""Hosts by what their role needs to run: a kubelet, a runtime and a device plug-in that live; each healthy, and with one named change.
+
+Sources: kubernetes/release, kubeadm's kubelet.service; systemd, sd-messages.h and service_enter_restart() of service.c for its records in
+the journal; Kubernetes, pkg/kubelet/cm/devicemanager (a plug-in that is gone).
+"""
+
+from pathlib import Path
+
+from tests.trees import containers, hosts, kubelets, packages, serving, system
+from tests.trees.claim import claims
+from tests.trees.others import k3s_worker
+from tests.trees.system import Daemon
+from tests.trees.tree import BOOTED_AT, NOW, Tree
+
+_KUBELET, _KUBELET_PID, _CONTAINERD_PID = "kubelet.service", 1201, 901
+
+
+def log_restarts(tree: Tree, unit: str, *seconds_ago: int) -> None:
+    """Records of process 1 in the journal, as ``journalctl -o short-unix`` prints them."""
+    lines = (
+        f"{NOW - ago}.004711 systemd[1]: {unit}: Scheduled restart job, restart counter is at {number}.\n"
+        for number, ago in enumerate(sorted(seconds_ago, reverse=True), 1)
+    )
+    tree.programs["journalctl", "-b", "0"] = tree.programs.get(("journalctl", "-b", "0"), "") + "".join(lines)
+
+
+def started_ago(tree: Tree, daemon: Daemon, seconds: int) -> None:
+    """The daemon's process is as young as this."""
+    tree.remove(f"/proc/{daemon.pid}")
+    system.run(tree, Daemon(daemon.pid, daemon.argv, daemon.unit, daemon.sockets, NOW - BOOTED_AT - seconds))
+
+
+@claims("kubelet.running", twin="eks-gpu", source="awslabs/amazon-eks-ami, nodeadm")
+def kubelet_dead(root: Path) -> Tree:
+    """The kubelet was ended and nothing starts it again; containerd goes on."""
+    tree = serving.eks_gpu(root)
+    system.stop(tree, _KUBELET_PID, _KUBELET)
+    return tree
+
+
+@claims("host.service_restarts", twin="kubeadm-beside-docker", source="systemd, service_enter_restart() of service.c")
+def kubelet_restarts(root: Path) -> Tree:
+    """The kubelet ends some seconds after each start, and this look finds it running."""
+    tree = serving.kubeadm_beside_docker(root)
+    argv = ("/usr/bin/kubelet", "--config=/var/lib/kubelet/config.yaml")
+    started_ago(tree, Daemon(_KUBELET_PID, argv, _KUBELET), 4)
+    log_restarts(tree, _KUBELET, *range(4, 600, 14))
+    return tree
+
+
+@claims("host.service_restarts", twin="eks-gpu", source="systemd, service_enter_restart() of service.c")
+def containerd_restarts(root: Path) -> Tree:
+    """containerd panics whenever it lists its containers."""
+    tree = serving.eks_gpu(root)
+    started_ago(tree, Daemon(_CONTAINERD_PID, ("/usr/bin/containerd",), "containerd.service", ("/run/containerd/containerd.sock",)), 2)
+    log_restarts(tree, "containerd.service", *range(2, 600, 9))
+    log_restarts(tree, _KUBELET, *range(5, 600, 40))
+    return tree
+
+
+@claims(twin="eks-gpu", source="systemd, service_enter_restart() of service.c")
+def containerd_recovered(root: Path) -> Tree:
+    """A failed upgrade of containerd made it restart for some time; it has run since."""
+    tree = serving.eks_gpu(root)
+    started_ago(tree, Daemon(_CONTAINERD_PID, ("/usr/bin/containerd",), "containerd.service", ("/run/containerd/containerd.sock",)), 240)
+    log_restarts(tree, "containerd.service", *range(240, 600, 9))
+    return tree
+
+
+@claims(source="kubernetes/release, kubelet.service and 10-kubeadm.conf")
+def docker_with_kubelet_package(root: Path) -> Tree:
+    """A Docker host on which kubeadm was installed and never run: its kubelet waits in a crash loop for a configuration."""
+    tree = serving.worker(root, "lab-gpu-5")
+    containers.install_docker(tree, {"runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}})
+    packages.dpkg(tree, {"containerd.io": "1.7.28-1~ubuntu.24.04~noble", "docker-ce": "5:28.5.2-1~ubuntu.24.04~noble"})
+    packages.dpkg(tree, {"kubelet": "1.34.2-1.1", "kubeadm": "1.34.2-1.1"})
+    kubelets.kubeadm(tree)
+    system.stop(tree, _KUBELET_PID, _KUBELET)
+    for path in (f"{kubelets.ROOT}/config.yaml", f"{kubelets.ROOT}/kubeadm-flags.env"):
+        tree.remove(path)
+    log_restarts(tree, _KUBELET, *range(3, 600, 10))
+    return tree
+
+
+@claims("kubelet.config_accepted", source="kubernetes/release, kubelet.service and 10-kubeadm.conf")
+def kubelet_lost_its_file(root: Path) -> Tree:
+    """A node that has joined its cluster lost the kubelet's configuration: the kubelet does not start."""
+    tree = docker_with_kubelet_package(root)
+    tree.write("/etc/kubernetes/kubelet.conf", "apiVersion: v1\nkind: Config\n")
+    return tree
+
+
+@claims("runtime.service_running", twin="k3s-worker")
+def k3s_dead(root: Path) -> Tree:
+    """The k3s agent is down, and with it its containerd and its kubelet."""
+    tree = k3s_worker(root)
+    for pid in (901, 950):
+        system.stop(tree, pid)
+    tree.remove("/sys/fs/cgroup/system.slice/k3s-agent.service")
+    return tree
+
+
+@claims(twin="kubeadm-beside-docker", source="systemd, service_enter_restart() of service.c")
+def kubelet_first_minute(root: Path) -> Tree:
+    """A minute after the boot the kubelet has ended twice, because its network was not there, and waits for its next start."""
+    tree = serving.kubeadm_beside_docker(root)
+    tree.edit("/proc/stat", f"btime {BOOTED_AT}", f"btime {NOW - 60}")
+    tree.write("/proc/uptime", "60.00 1.00\n")
+    system.stop(tree, _KUBELET_PID, _KUBELET)
+    log_restarts(tree, _KUBELET, 14, 3)
+    return tree
+
+
+@claims("kubelet.plugin_gone", twin="hgx-h100-ubuntu2404", source="Kubernetes, pkg/kubelet/cm/devicemanager, manager.go")
+def hgx_h100_plugin_gone(root: Path) -> Tree:
+    """The device plug-in's pod has ended: the kubelet knows nvidia.com/gpu, and has no device of it."""
+    tree = hosts.hgx_h100(root)
+    kubelets.give_devices(tree, {"nvidia.com/gpu": []})
+    return tree
+
+
+@claims(twin="hgx-h100-ubuntu2404", source="Kubernetes, pkg/kubelet/cm/devicemanager, manager.go")
+def hgx_h100_plugin_starting(root: Path) -> Tree:
+    """The kubelet was restarted two minutes ago, and its device plug-in registers again."""
+    tree = hgx_h100_plugin_gone(root)
+    words = tree.text(f"/proc/{_KUBELET_PID}/cmdline").rstrip("\0").split("\0")
+    started_ago(tree, Daemon(_KUBELET_PID, tuple(words), _KUBELET), 120)
+    log_restarts(tree, _KUBELET)
+    return tree
+
+
+RECIPES = {
+    "kubelet-dead": kubelet_dead,
+    "kubelet-restarts": kubelet_restarts,
+    "containerd-restarts": containerd_restarts,
+    "containerd-recovered": containerd_recovered,
+    "docker-with-kubelet-package": docker_with_kubelet_package,
+    "kubelet-lost-its-file": kubelet_lost_its_file,
+    "k3s-dead": k3s_dead,
+    "kubelet-first-minute": kubelet_first_minute,
+    "hgx-h100-plugin-gone": hgx_h100_plugin_gone,
+    "hgx-h100-plugin-starting": hgx_h100_plugin_starting,
+}
