@@ -1,8 +1,10 @@
 """The runtimes that serve jobs on this host, and which of their entries are NVIDIA's."""
 
 from hostagent.check import Unread, need, skip
+from hostagent.core.tables.platforms import KUBELETS_IN_CONTAINERS
 from hostagent.domains.runtime.serving import RuntimeChoice, is_in_force, needs_cri
 from hostagent.facts.host import Services
+from hostagent.facts.platform import Platform
 from hostagent.facts.runtime import Handler, Runtime
 
 _BY = {"profile": "the profile names", "kubelet": "the kubelet uses", "use": "in use:", "none": "in use:"}
@@ -19,9 +21,11 @@ def skip_unserving(runtime: Runtime, choice: RuntimeChoice) -> None:
         skip(f"{runtime.key} serves no jobs here: {_BY[chosen.by]} {names}")
 
 
-def skip_without_cri_client(runtime: Runtime, choice: RuntimeChoice, services: Services | Unread) -> None:
-    """The check does not apply to a containerd that no kubelet uses. What units there are excuses only where it could be read."""
-    if isinstance(services, Unread) or isinstance(services.units, Unread):
+def skip_without_cri_client(runtime: Runtime, choice: RuntimeChoice, services: Services | Unread, platform: Platform | Unread) -> None:
+    """The check does not apply to a containerd that no kubelet uses. Units and platform excuse only where they were read."""
+    if isinstance(services, Unread) or isinstance(services.units, Unread) or isinstance(platform, Unread):
+        return
+    if isinstance(platform.name, Unread) or platform.name in KUBELETS_IN_CONTAINERS:
         return
     if not needs_cri(runtime, choice, services):
         skip(f"no kubelet uses {runtime.key}: it needs no CRI")

@@ -8,6 +8,7 @@ from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.domains.runtime.tables.versions import has_full_names
 from hostagent.facts.host import Services
+from hostagent.facts.platform import Platform
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving, skip_without_cri_client
@@ -32,12 +33,12 @@ from ._steps import CONFIGURE_CONTAINERD, RESTART_CONTAINERD
     references=("NVIDIA Container Toolkit issue 1430",),
     confirm=("grep -n '^version' /etc/containerd/config.toml",),
 )
-def config_version(runtime: Runtime, choice: RuntimeChoice, services: Services | Unread) -> Findings:
+def config_version(runtime: Runtime, choice: RuntimeChoice, services: Services | Unread, platform: Platform | Unread) -> Findings:
     skip_unserving(runtime, choice)
     if runtime.key != "containerd":
         skip(f"{runtime.key} writes its configuration itself, or it has no version")
     if need(runtime.state) == "cri_disabled" or not need(runtime.config_files):
         skip("CRI is off, or the built-in configuration is in use")
     if not has_full_names(version := need(runtime.config_version)):
-        skip_without_cri_client(runtime, choice, services)
+        skip_without_cri_client(runtime, choice, services, platform)
         yield fail(f"{need(runtime.config_files)[0]} is version {version}", code="version-1", found=version, wanted="2 or 3")

@@ -9,6 +9,7 @@ without any effect.
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.host import Services
+from hostagent.facts.platform import Platform
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving, skip_without_cri_client
@@ -40,12 +41,12 @@ _CGROUPS = Step("configure", "In the same file, set version = 2, and SystemdCgro
         "ctr plugins list | grep cri",
     ),
 )
-def cri_enabled(runtime: Runtime, choice: RuntimeChoice, services: Services | Unread) -> Findings:
+def cri_enabled(runtime: Runtime, choice: RuntimeChoice, services: Services | Unread, platform: Platform | Unread) -> Findings:
     if runtime.kind != "containerd":
         skip(f"{runtime.key} has no CRI to switch off")
     skip_unserving(runtime, choice)
     if need(runtime.state) == "cri_disabled":
-        skip_without_cri_client(runtime, choice, services)
+        skip_without_cri_client(runtime, choice, services, platform)
         yield fail(
             "in containerd's configuration, disabled_plugins names cri",
             code="disabled",

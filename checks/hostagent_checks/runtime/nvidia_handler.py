@@ -15,6 +15,7 @@ from hostagent.domains.runtime.access import CTK_KIND, GpuAccess
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.host import Services
+from hostagent.facts.platform import Platform
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -86,7 +87,9 @@ _SERVING = (
         "nvidia-ctk cdi list",
     ),
 )
-def nvidia_handler(cdi: Cdi, choice: RuntimeChoice, access: GpuAccess, services: Services | Unread, profile: Profile) -> Findings:
+def nvidia_handler(
+    cdi: Cdi, choice: RuntimeChoice, access: GpuAccess, services: Services | Unread, platform: Platform | Unread, profile: Profile
+) -> Findings:
     wanted = profile.runtime.access
     if profile.runtime.kind == "none" or wanted == "cdi":
         skip("the profile asks for no nvidia runtime")
@@ -95,7 +98,7 @@ def nvidia_handler(cdi: Cdi, choice: RuntimeChoice, access: GpuAccess, services:
         if wanted == "handler":
             found = tuple(word for word in found if word in _HANDLERS)
         if not found and one.kind == "containerd" and len(choice.serving.runtimes) == 1:
-            skip_without_cri_client(one, choice, services)
+            skip_without_cri_client(one, choice, services, platform)
         if not found:
             names = ", ".join(handler.name for handler in need(one.handlers)) or "none"
             usual = (_configure(one), restart(one))
