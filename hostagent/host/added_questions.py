@@ -14,7 +14,10 @@ ADDED: Mapping[int, tuple[str, ...]] = {
         r"nvml device \d+ peer_access",
         r"read /sys/bus/pci/devices/[^/ ]+/resource",
         r"readlink /sys/bus/pci/drivers/[^/ ]+/module",
-        r"pci_controls .+",  # of bridges above GPUs, on hosts without a card for RDMA
+        # Of GPUs and the bridges above them, on hosts without a card for RDMA.
+        r"pci_controls .+",
+        r"readlink /sys/bus/pci/devices/[^/ ]+/iommu_group",
+        r"read /sys/kernel/iommu_groups/\d+/type",
         r"read /sys/devices/system/cpu/modalias",
         r"readlink /sys/bus/pci/devices/[^/ ]+/iommu_group",  # of GPUs there
         r"read /sys/kernel/iommu_groups/\d+/type",

@@ -11,10 +11,13 @@ judged only of a GPU that did not start: many work with 256 MiB below 4 GiB.
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.core.tables.recovery_actions import POWER_CYCLE, REBOOT, REPLACE_IF_BACK
+from hostagent.domains.driver.boot import KERNELS_OWN, module_of
 from hostagent.domains.gpu.bar_cause import EMPTY, Cause, bar_cause
 from hostagent.facts.gpu import Gpu, GpuEvents, InitFailure
 from hostagent.facts.platform import Platform
 
+#: Modules that may have a GPU of a host where NVIDIA's driver has the others.
+_OTHERS = ("vfio_pci", *KERNELS_OWN)
 _POWER = (POWER_CYCLE, REPLACE_IF_BACK)
 _KINDS = {
     "adapter": ("the GPU could not be initialised (RmInitAdapter)", _POWER),
@@ -78,4 +81,4 @@ def _cause(one: InitFailure, failures: tuple[InitFailure, ...], gpus: tuple[Gpu,
 
 
 def _has_other_driver(gpu: Gpu) -> bool:
-    return not isinstance(gpu.bound_to, Unread) and gpu.bound_to in ("vfio-pci", "nouveau")
+    return not isinstance(gpu.bound_to, Unread) and module_of(gpu) in _OTHERS

@@ -31,7 +31,9 @@ class Pair(NamedTuple):
 
 def pairs(topology: Topology, gpus: tuple[Gpu, ...]) -> tuple[Pair, ...]:
     """The pairs of a host, by address. Raises ``UnreadError``."""
-    ours = [gpu for gpu in gpus if _is_for_jobs(gpu)]
+    ours = [gpu for gpu in gpus if _is_of_driver(gpu)]
+    if len(ours) > 1:
+        ours = [gpu for gpu in ours if _is_whole(gpu)]
     if len(ours) < 2:
         return ()
     places = {place.pci: place for place in need(topology.places)}
@@ -72,13 +74,19 @@ def _distance(one: Gpu, other: Gpu, *, is_below_one: bool) -> str:
     return "PHB" if known and one.numa_node == other.numa_node else "SYS"
 
 
-def _is_for_jobs(gpu: Gpu) -> bool:
-    """Whether NVIDIA's driver has it, NVML lists it, and its memory is whole and its own."""
-    if need(gpu.bound_to) != _DRIVER or gpu.in_nvml is not True or not is_for_jobs(_DRIVER, vga=gpu.vga, excluded=gpu.excluded):
+def _is_of_driver(gpu: Gpu) -> bool:
+    """Whether NVIDIA's driver has it, and no board joins it to others."""
+    if need(gpu.bound_to) != _DRIVER or not is_for_jobs(_DRIVER, vga=gpu.vga, excluded=gpu.excluded):
         return False
     device = need(gpu.device_id)
-    is_cut = isinstance(gpu.mig, Mig) and gpu.mig.current
-    return not is_cut and architecture(device) not in COHERENT and not has_links_built_in(device)
+    return architecture(device) not in COHERENT and not has_links_built_in(device)
+
+
+def _is_whole(gpu: Gpu) -> bool:
+    """Whether NVML lists it, and it is not cut into MIG instances."""
+    if isinstance(gpu.in_nvml, Unread) and gpu.in_nvml.why in NOT_APPLICABLE:
+        return False
+    return need(gpu.in_nvml) and not (isinstance(gpu.mig, Mig) and gpu.mig.current)
 
 
 def _has_nvlink(gpu: Gpu) -> bool:
