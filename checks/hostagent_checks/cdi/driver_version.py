@@ -36,7 +36,9 @@ def driver_version(cdi: Cdi, driver: Driver, gpus: tuple[Gpu, ...] | Unread, cho
     for spec in mounting:
         for version in spec.library_versions:
             if version != loaded:
-                say = warn if others_cover(spec, tuple(one for one in mounting if set(one.library_versions) == {loaded}), gpus, cdi) else fail
+                say = (
+                    warn if others_cover(spec, tuple(one for one in mounting if set(one.library_versions) == {loaded}), gpus, cdi) else fail
+                )
                 yield say(
                     f"{spec.path} is for driver {version}, but driver {loaded} is loaded",
                     code="stale",

@@ -58,7 +58,10 @@ def _directories(runtimes: Any) -> tuple[str, ...]:
     orders = {_order_of(one.cdi_spec_dirs) for one in used}
     if len(orders) == 1:  # directories that it does not read come before its own
         own = orders.pop()
-        found = [*(one for one in found if _spelled(one) not in own), *(next(one for one in found if _spelled(one) == name) for name in own)]
+        found = [
+            *(one for one in found if _spelled(one) not in own),
+            *(next(one for one in found if _spelled(one) == name) for name in own),
+        ]
     return tuple(dict.fromkeys(found))
 
 

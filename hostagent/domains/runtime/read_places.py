@@ -16,6 +16,8 @@ from hostagent.facts.packages import Packages
 from hostagent.facts.version import upstream
 from hostagent.host.source import Source
 
+_MOST_FOLDERS = 50
+#: Of services (systemd.exec(5)).
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
@@ -219,6 +221,17 @@ def parse_version(text: str) -> "str | Unread":
     return upstream(found) if found else Unread("error", f"no version in {text[:80]!r}")
 
 
-def binary_exists(source: Source, binary: str) -> "bool | Unread":
-    """Whether a handler's program exists: a path, or a name that is looked up as daemons do."""
-    return _any(source.exists(path) for path in ((binary,) if "/" in binary else (f"{folder}/{binary}" for folder in PATH)))
+def binary_exists(source: Source, binary: str, path: tuple[str, ...] = PATH) -> "bool | Unread":
+    """Whether a handler's program exists: a path, or a name that is looked up in a daemon's search path."""
+    return _any(source.exists(one) for one in ((binary,) if "/" in binary else (f"{folder}/{binary}" for folder in path)))
+
+
+def search_path(processes: "tuple[Process, ...] | Unread") -> tuple[str, ...]:
+    """Where this daemon looks up programs: its own PATH if it runs and that was read, else systemd's.
+
+    >>> search_path((Process(9, "containerd", (), 0.0, "", "/snap/x/bin:/usr/bin"),)), search_path(()) == PATH
+    (('/snap/x/bin', '/usr/bin'), True)
+    """
+    own = "" if isinstance(processes, Unread) or not processes else processes[0].path
+    folders = tuple(one.rstrip("/") for one in own.split(":")[:_MOST_FOLDERS] if one.startswith("/"))
+    return folders or PATH
