@@ -97,7 +97,7 @@ def _candidate(source: Source, place: Place, processes: Any, packages: Any, serv
     config = place.config if isinstance(mine, Unread) or not mine else _option(mine[0], place) or place.config
     configured = source.exists(config)
     package = _package(place, packages)
-    binaries = [(path, source.exists(path)) for path in place.binaries]
+    binaries = [(path, source.exists(path)) for path in _binaries(place, config)]
     evidence = [package is not None, not isinstance(mine, Unread) and bool(mine), *(there for _, there in binaries)]
     installed = _any(evidence)
     is_unwritten = installed is False and configured is False
@@ -111,6 +111,17 @@ def _candidate(source: Source, place: Place, processes: Any, packages: Any, serv
         version = Unread("not-running", f"{place.key} is unpacked as it first starts")
     used = in_use(services, RUNTIME_UNITS[place.key], then(mine, bool))
     return RuntimeCandidate(place, config, configured, installed, mine, version, used, is_unwritten)
+
+
+def _binaries(place: Place, config: str) -> tuple[str, ...]:
+    """Its programs; with --data-dir they are in the directory that its configuration is in.
+
+    >>> _binaries(PLACES[1], "/data/k3s/agent/etc/containerd/config.toml")
+    ('/data/k3s/data/current/bin/containerd',)
+    """
+    if not config.endswith(f"/{_CONTAINERD}") or not place.config.endswith(_CONTAINERD):
+        return place.binaries
+    return tuple(f"{config.removesuffix(_CONTAINERD)}{path.removeprefix(place.below)}" for path in place.binaries)
 
 
 def _has_first_start(source: Source, place: Place, services: "Services | Unread") -> "bool | Unread":
