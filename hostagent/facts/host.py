@@ -85,6 +85,8 @@ class Process:
     started_at: float  # seconds since the epoch
     #: The service that runs it, "" for none (a driver container's, a host without systemd); unread where any user may have started it.
     unit: str | Unread
+    path: str = ""  # PATH of a container runtime's environment, "" where it is not read
+    address: str = ""  # the socket that its command line names, "" for none
 
 
 @frozen

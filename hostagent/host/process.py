@@ -152,6 +152,16 @@ class Process:
     def argv(self) -> "list[str]":
         return parse_arguments(self._read("cmdline", ARGUMENTS * ARGUMENT_BYTES))
 
+    def environment(self, words: "list[str]") -> "dict[str, str]":
+        """Its search path, and the socket that its command line `words` names; nothing else of an environment, which may hold secrets."""
+        try:
+            variables = self._read("environ").split(b"\0")
+        except UnreadError:  # only root may read it
+            variables = []
+        path = next((one[5:] for one in variables if one.startswith(b"PATH=")), b"").decode("utf-8", "replace")[:ARGUMENT_BYTES]
+        address = next((value for flag in ("--address", "-a") if (value := flag_value(words, flag)).startswith("/")), "")
+        return {name: value for name, value in (("path", path), ("address", address)) if value}
+
     @cached_property
     def _status(self) -> "tuple[tuple[int, ...], int]":
         return parse_status(self._read("status").decode("utf-8", "replace"))
@@ -183,6 +193,19 @@ class Process:
             if is_gone(self.host.files, self.pid):
                 raise ProcessLookupError from error
             raise UnreadError(unread(error, path)) from error
+
+
+def flag_value(words: "list[str]", flag: str) -> str:
+    """The value of a flag, "" without it.
+
+    >>> flag_value(["containerd", "--address", "/run/x.sock"], "--address"), flag_value(["containerd", "-a=/y"], "-a")
+    ('/run/x.sock', '/y')
+    """
+    for number, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name == flag:
+            return value if equals else next(iter(words[number + 1 : number + 2]), "")
+    return ""
 
 
 def is_gone(files: Files, pid: "int | str") -> bool:

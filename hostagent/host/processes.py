@@ -22,6 +22,8 @@ from hostagent.host.process_trust import trusted_service
 _COMM_CHARACTERS = 15
 #: Whole names, by names as /proc/<pid>/comm cuts them.
 NAMES = {name[:_COMM_CHARACTERS]: name for name in daemons.processes()}
+#: Daemons that look up programs of handlers, each in its own search path.
+_RUNTIMES = frozenset(daemons.processes("runtime"))
 _services_of = cache(daemons.services_of)
 _COMM_BYTES = 64
 #: Processes per name: jobs may run any number in the cgroup of slurmd.
@@ -37,16 +39,19 @@ class DaemonRow(NamedTuple):
     started_at: float
     unit: "str | None"
     is_root: bool
+    environment: "dict[str, str]"
 
     def answer(self) -> "dict[str, Any]":
-        return {"pid": self.pid, "name": self.name, "argv": self.argv, "started_at": self.started_at, "unit": self.unit}
+        row = {"pid": self.pid, "name": self.name, "argv": self.argv, "started_at": self.started_at, "unit": self.unit}
+        return {**row, **self.environment}
 
 
 def processes(root: Root) -> Answer:
     """pid, name, argv, started_at (seconds since the epoch) and unit of each daemon of `NAMES`, by pid.
 
     ``unit`` is the service that runs it, "" without a service (the driver container's, those of a host without systemd), and None if
-    unknown: it may be untrusted. argv, of the others, is at most 64 arguments, each cut after 4 KiB, of the first 256 KiB of a command
+    unknown: it may be untrusted. A container runtime of root also has ``path``, its search path, and ``address``, the socket on its
+    command line, where there are any. argv, of the others, is at most 64 arguments, each cut after 4 KiB, of the first 256 KiB of a command
     line. Per name the 16 oldest; only those of root, if there are any.
     """
     host = Host(root)
@@ -109,11 +114,12 @@ def _rows_of(process: Process) -> "Iterator[DaemonRow]":
             return
         argv = [] if isinstance(unit, Unread) else process.argv
         is_root = not isinstance(unit, Unread) and process.users[:2] == (0, 0)
+        environment = process.environment(argv) if is_root and process.name in _RUNTIMES else {}
         if Process(process.host, process.pid, process.name).started_at != started_at:  # its id was reused
             return
     except ProcessLookupError:
         return
-    yield DaemonRow(process.pid, process.name, argv, started_at, None if isinstance(unit, Unread) else unit, is_root)
+    yield DaemonRow(process.pid, process.name, argv, started_at, None if isinstance(unit, Unread) else unit, is_root, environment)
 
 
 def _select(rows: "Iterable[DaemonRow]") -> "Iterator[DaemonRow]":

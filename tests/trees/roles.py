@@ -129,6 +129,81 @@ def hgx_h100_plugin_starting(root: Path) -> Tree:
     return tree
 
 
+# A daemon's own environment: containerd, cmd/containerd/command (--config, --address); k3s, Agent Configuration (--data-dir); the Container
+# Device Interface, pkg/cdi/spec-dirs.go (later directories have the higher priority).
+
+
+@claims(source="containerd, docs/getting-started.md; containerd/nerdctl, docs/gpu.md")
+def containerd_alone(root: Path) -> Tree:
+    """containerd for nerdctl, by Docker's package: CRI is off, and no kubelet is installed."""
+    tree = serving.worker(root, "render-3")
+    containers.install_containerd(tree)
+    tree.remove("/etc/containerd/conf.d")
+    tree.write("/etc/containerd/config.toml", 'disabled_plugins = ["cri"]\n')
+    packages.dpkg(tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble"})
+    tree.program("/usr/local/bin/nerdctl")
+    containers.cdi(tree, 1)
+    return tree
+
+
+def _stale_copy(root: Path, directories: str) -> Tree:
+    tree = serving.kubeadm_beside_docker(root)
+    tree.edit("/etc/containerd/config.toml", 'cdi_spec_dirs = ["/etc/cdi", "/var/run/cdi"]', f"cdi_spec_dirs = {directories}")
+    system.stop(tree, 1050, "docker.service")
+    for path in ("/usr/lib/systemd/system/docker.service", "/etc/systemd/system/multi-user.target.wants/docker.service"):
+        tree.remove(path)
+    containers.cdi(tree, 1)
+    containers.cdi(tree, 1, path="/etc/cdi/nvidia.yaml", version="570.172.08", time=BOOTED_AT - 86400)
+    return tree
+
+
+@claims(twin="cdi-etc-wins", source="CDI specification, spec directories")
+def cdi_run_wins(root: Path) -> Tree:
+    """An old copy in /etc/cdi, and a new specification in the directory that the runtime reads last."""
+    return _stale_copy(root, '["/etc/cdi", "/var/run/cdi"]')
+
+
+@claims("cdi.etc_copy", source="CDI specification, spec directories; containerd, docs/cri/config.md")
+def cdi_etc_wins(root: Path) -> Tree:
+    """The runtime reads /etc/cdi last: an old copy there hides the new specification."""
+    return _stale_copy(root, '["/var/run/cdi", "/etc/cdi"]')
+
+
+@claims(source="k3s documentation, Agent Configuration: --data-dir")
+def k3s_data_dir(root: Path) -> Tree:
+    """A k3s agent with its data on another disk."""
+    tree = k3s_worker(root)
+    old, new = "/var/lib/rancher/k3s", "/data/k3s"
+    name = "agent/etc/containerd/config.toml"
+    tree.write(f"{new}/{name}", tree.text(f"{old}/{name}").replace(old, new), time=BOOTED_AT + 21)
+    program = "data/current/bin/containerd"
+    tree.program(f"{new}/{program}")
+    tree.programs[f"{new}/{program}", "--version"] = tree.programs[f"{old}/{program}", "--version"]
+    tree.remove(old)
+    system.stop(tree, 950)
+    argv = ("containerd", "-c", f"{new}/{name}")
+    system.run(tree, Daemon(950, argv, "k3s-agent.service", ("/run/k3s/containerd/containerd.sock",), 24))
+    return tree
+
+
+@claims(twin="eks-gpu", source="systemd.exec(5), Environment=")
+def containerd_own_path(root: Path) -> Tree:
+    """The program of the nvidia entry is in a directory that only containerd's unit has in its PATH."""
+    tree = serving.eks_gpu(root)
+    tree.program("/opt/nvidia/bin/nvidia-container-runtime.cdi")
+    tree.edit("/etc/containerd/config.toml", "/usr/bin/nvidia-container-runtime", "nvidia-container-runtime.cdi")
+    tree.write(f"/proc/{_CONTAINERD_PID}/environ", "HTTPS_PROXY=http://hunter2@192.0.2.7\0PATH=/opt/nvidia/bin:/usr/bin\0TOKEN=hunter2\0")
+    return tree
+
+
+@claims("runtime.handler_binary", twin="containerd-own-path", source="systemd.exec(5), Environment=")
+def containerd_other_path(root: Path) -> Tree:
+    """containerd's PATH lost that directory."""
+    tree = containerd_own_path(root)
+    tree.write(f"/proc/{_CONTAINERD_PID}/environ", "PATH=/usr/sbin:/usr/bin\0")
+    return tree
+
+
 RECIPES = {
     "kubelet-dead": kubelet_dead,
     "kubelet-restarts": kubelet_restarts,
@@ -140,4 +215,10 @@ RECIPES = {
     "kubelet-first-minute": kubelet_first_minute,
     "hgx-h100-plugin-gone": hgx_h100_plugin_gone,
     "hgx-h100-plugin-starting": hgx_h100_plugin_starting,
+    "containerd-alone": containerd_alone,
+    "cdi-run-wins": cdi_run_wins,
+    "cdi-etc-wins": cdi_etc_wins,
+    "k3s-data-dir": k3s_data_dir,
+    "containerd-own-path": containerd_own_path,
+    "containerd-other-path": containerd_other_path,
 }

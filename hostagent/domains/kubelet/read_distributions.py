@@ -6,7 +6,7 @@ Sources (2026-11): k3s, pkg/daemons/agent/agent_linux.go and docs, Configuration
 # k3s and RKE2 pass kubelet-arg on (config.yaml, config.yaml.d; `kubelet-arg+` adds) and have drop-ins below
 # agent/etc/kubelet.conf.d. A process called kubelet in their cgroup (RKE2, k0s) is read by its own command line. k0s writes its
 # kubelet's configuration only as it starts: not-running while it is stopped. Talos runs its kubelet in a container of containerd:
-# not-supported, never absent. Other roots than the usual (--data-dir) are not found.
+# not-supported, never absent. --data-dir of k3s and RKE2 is that of their containerd.
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -20,7 +20,7 @@ from hostagent.domains.kubelet.retention import DISTRIBUTION
 from hostagent.host.source import Source
 
 _RANCHER = {"k3s": "/etc/rancher/k3s/config.yaml", "rke2": "/etc/rancher/rke2/config.yaml"}
-_DROP_INS = "/var/lib/rancher/{}/agent/etc/kubelet.conf.d"
+_DATA, _DROP_INS = "/var/lib/rancher/{}", "agent/etc/kubelet.conf.d"
 _MICROK8S = "/var/snap/microk8s/current/args/kubelet"
 _SNAP = {"SNAP": "/snap/microk8s/current", "SNAP_DATA": "/var/snap/microk8s/current", "SNAP_COMMON": "/var/snap/microk8s/common"}
 _SEEN = "kubelet"
@@ -62,7 +62,7 @@ def _rancher(source: Source, found: KubeletUnit) -> Command:
     words = need(found.flag_words(source))
     passed += [value for name, value in pairwise(words) if name == "--kubelet-arg"]
     passed += [word.removeprefix("--kubelet-arg=") for word in words if word.startswith("--kubelet-arg=")]
-    folder = _DROP_INS.format(found.distribution)
+    folder = f"{found.data or _DATA.format(found.distribution)}/{_DROP_INS}"
     drop_ins = [f"--config-dir={folder}"] if need(source.exists(folder)) else []
     return Command((_SEEN, *drop_ins, *(f"--{one.lstrip('-')}" for one in passed)), tuple(there))
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hostagent.core.parsing import stops_at_unread
-from hostagent.core.tables.daemons import DOCKER_SNAP, processes, units
+from hostagent.core.tables.daemons import DOCKER_PROCESS, DOCKER_SNAP, processes, units
 from hostagent.core.unread import NOT_THERE, Unread, need, then
 from hostagent.domains.kubelet.read_runtimes import Kubelets
-from hostagent.domains.runtime.read_places import PATH, in_use
+from hostagent.domains.runtime.read_places import in_use, search_path
 from hostagent.domains.runtime.tables.versions import DRA_DRIVER, KUBELET_ROOTS, NRI_SOCKET, PROVIDER_MOUNTS
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Launchers, Runtime
@@ -27,10 +27,16 @@ def read_launchers(source: Source, known: Callable[[type], Any]) -> Launchers:
         ).in_use(),
         slurmd=in_use(services, units("slurm"), then(slurmd, bool)),
         programs=_programs(source),
-        docker_hook=False if _is_in_snap(machine) else then(_there(source, (f"{folder}/{_HOOK}" for folder in PATH), "file", 0o111), bool),
+        docker_hook=False
+        if _is_in_snap(machine)
+        else then(_there(source, (f"{folder}/{_HOOK}" for folder in _dockers_path(machine)), "file", 0o111), bool),
         plugin_sockets=_sockets(source),
         mounted_libraries=_libraries(source),
     )
+
+
+def _dockers_path(machine: "Machine | Unread") -> tuple[str, ...]:
+    return search_path(then(machine, lambda one: one.daemons(DOCKER_PROCESS)))
 
 
 def _is_in_snap(machine: "Machine | Unread") -> bool:

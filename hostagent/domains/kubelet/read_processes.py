@@ -13,6 +13,7 @@ from hostagent.facts.host import Process, Services, Unit
 from hostagent.host.source import Source
 
 _PROGRAM = "kubelet"
+_OF_CONTAINERD = "/agent/etc/containerd/config.toml"
 
 
 class KubeletUnit(NamedTuple):
@@ -22,6 +23,7 @@ class KubeletUnit(NamedTuple):
     distribution: str  # k3s, rke2, microk8s or k0s; "" for a kubelet with its own unit
     unit: Unit | Unread
     process: Process | None  # trusted to be its unit's
+    data: str = ""  # the data directory of k3s or RKE2, by the file that its containerd reads; "" for the usual one
 
     @property
     def argv(self) -> "tuple[str, ...] | Unread":
@@ -67,9 +69,16 @@ def find(services: "Services | Unread", processes: "tuple[Process, ...] | Unread
         unit = need(services).unit(name)
         used = False if name in KUBELET_SEEN_ONLY or _is_unlooked(unit) else in_use(services, (name,), name in running)
         if name in running or need(used):
-            found.append(KubeletUnit(name, distribution, unit, running.get(name)))
+            found.append(KubeletUnit(name, distribution, unit, running.get(name), _data_directory(listed, name)))
     others = (KubeletUnit(name, "", Unread("absent", name), one) for name, one in running.items() if name not in KUBELET_UNITS)
     return (*found, *others)
+
+
+def _data_directory(processes: tuple[Process, ...], unit: str) -> str:
+    """The directory above agent/etc/containerd of the containerd in this unit."""
+    mine = (one for one in processes if one.name == "containerd" and one.unit == f"{unit}.service")
+    words = next((one.argv for one in mine), ())
+    return next((word.removesuffix(_OF_CONTAINERD) for word in words if word.startswith("/") and word.endswith(_OF_CONTAINERD)), "")
 
 
 def _is_unlooked(unit: "Unit | Unread") -> bool:

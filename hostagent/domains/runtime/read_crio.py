@@ -38,11 +38,11 @@ class Crio(NamedTuple):
 
 
 @stops_at_unread
-def read_crio(source: Source) -> "Crio | Unread":
-    """The effective values; the built-in ones without any file. Raises ``CrioConfigError`` if CRI-O rejects a file."""
+def read_crio(source: Source, main: str = MAIN, drop_ins: str = DROP_INS) -> "Crio | Unread":
+    """The effective values of a file and its drop-ins; the built-in ones without. Raises ``CrioConfigError`` if CRI-O rejects a file."""
     tables: list[tuple[str, Mapping[str, Any]]] = []
     size = Allowance("bytes of CRI-O's configuration", _MOST_BYTES)
-    for path in _paths(source):
+    for path in _paths(source, main, drop_ins):
         if isinstance(path, Unread):
             return path
         data = source.read(path, _MAX_BYTES, keep=CRIO)
@@ -55,13 +55,13 @@ def read_crio(source: Source) -> "Crio | Unread":
     return merge_crio(tables)
 
 
-def _paths(source: Source) -> "list[str | Unread]":
-    names = source.listdir(DROP_INS)
+def _paths(source: Source, main: str, drop_ins: str) -> "list[str | Unread]":
+    names = source.listdir(drop_ins)
     if isinstance(names, Unread):
-        return [MAIN] if names.why == "absent" else [names]
+        return [main] if names.why == "absent" else [names]
     if len(names) > _MAX_FILES:
-        return [Unread("error", f"{DROP_INS}: {len(names)} files")]
-    return [MAIN, *(f"{DROP_INS}/{name}" for name in names)]
+        return [Unread("error", f"{drop_ins}: {len(names)} files")]
+    return [main, *(f"{drop_ins}/{name}" for name in names)]
 
 
 def parse_crio(data: bytes, path: str) -> Mapping[str, Any]:

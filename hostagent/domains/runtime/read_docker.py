@@ -5,7 +5,7 @@ from typing import Any
 
 from hostagent.core.unread import NOT_APPLICABLE, Unread, then
 from hostagent.domains.runtime import docker
-from hostagent.domains.runtime.read_places import RuntimeCandidate, binary_exists
+from hostagent.domains.runtime.read_places import RuntimeCandidate, binary_exists, search_path
 from hostagent.domains.runtime.read_unit_flags import unit_flags
 from hostagent.domains.runtime.retention import DOCKER
 from hostagent.domains.runtime.tables.versions import RUNC_V2
@@ -58,9 +58,10 @@ def _flags(source: Source, candidate: RuntimeCandidate, services: "Services | Un
 def _in_force(source: Source, candidate: RuntimeCandidate, daemon: docker.Docker) -> dict[str, Any]:
     driver = _driver(source, daemon.cgroup_driver)
     systemd = then(driver, lambda one: one == "systemd")
-    runc = Handler("runc", RUNC_V2, "", binary_exists(source, "runc"), systemd)
+    folders = search_path(candidate.processes)
+    runc = Handler("runc", RUNC_V2, "", binary_exists(source, "runc", folders), systemd)
     handlers = [
-        Handler(name, daemon.types[name] or RUNC_V2, path, binary_exists(source, path) if path else True, systemd)
+        Handler(name, daemon.types[name] or RUNC_V2, path, binary_exists(source, path, folders) if path else True, systemd)
         for name, path in daemon.paths.items()
     ]
     unknown = isinstance(candidate.version, Unread)

@@ -16,6 +16,8 @@ from hostagent.facts.packages import Packages
 from hostagent.facts.version import upstream
 from hostagent.host.source import Source
 
+_MOST_FOLDERS = 50
+#: Of services (systemd.exec(5)).
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
@@ -95,7 +97,7 @@ def _candidate(source: Source, place: Place, processes: Any, packages: Any, serv
     config = place.config if isinstance(mine, Unread) or not mine else _option(mine[0], place) or place.config
     configured = source.exists(config)
     package = _package(place, packages)
-    binaries = [(path, source.exists(path)) for path in place.binaries]
+    binaries = [(path, source.exists(path)) for path in _binaries(place, config)]
     evidence = [package is not None, not isinstance(mine, Unread) and bool(mine), *(there for _, there in binaries)]
     installed = _any(evidence)
     is_unwritten = installed is False and configured is False
@@ -109,6 +111,17 @@ def _candidate(source: Source, place: Place, processes: Any, packages: Any, serv
         version = Unread("not-running", f"{place.key} is unpacked as it first starts")
     used = in_use(services, RUNTIME_UNITS[place.key], then(mine, bool))
     return RuntimeCandidate(place, config, configured, installed, mine, version, used, is_unwritten)
+
+
+def _binaries(place: Place, config: str) -> tuple[str, ...]:
+    """Its programs; with --data-dir they are in the directory that its configuration is in.
+
+    >>> _binaries(PLACES[1], "/data/k3s/agent/etc/containerd/config.toml")
+    ('/data/k3s/data/current/bin/containerd',)
+    """
+    if not config.endswith(f"/{_CONTAINERD}") or not place.config.endswith(_CONTAINERD):
+        return place.binaries
+    return tuple(f"{config.removesuffix(_CONTAINERD)}{path.removeprefix(place.below)}" for path in place.binaries)
 
 
 def _has_first_start(source: Source, place: Place, services: "Services | Unread") -> "bool | Unread":
@@ -219,6 +232,17 @@ def parse_version(text: str) -> "str | Unread":
     return upstream(found) if found else Unread("error", f"no version in {text[:80]!r}")
 
 
-def binary_exists(source: Source, binary: str) -> "bool | Unread":
-    """Whether a handler's program exists: a path, or a name that is looked up as daemons do."""
-    return _any(source.exists(path) for path in ((binary,) if "/" in binary else (f"{folder}/{binary}" for folder in PATH)))
+def binary_exists(source: Source, binary: str, path: tuple[str, ...] = PATH) -> "bool | Unread":
+    """Whether a handler's program exists: a path, or a name that is looked up in a daemon's search path."""
+    return _any(source.exists(one) for one in ((binary,) if "/" in binary else (f"{folder}/{binary}" for folder in path)))
+
+
+def search_path(processes: "tuple[Process, ...] | Unread") -> tuple[str, ...]:
+    """Where this daemon looks up programs: its own PATH if it runs and that was read, else systemd's.
+
+    >>> search_path((Process(9, "containerd", (), 0.0, "", "/snap/x/bin:/usr/bin"),)), search_path(()) == PATH
+    (('/snap/x/bin', '/usr/bin'), True)
+    """
+    own = "" if isinstance(processes, Unread) or not processes else processes[0].path
+    folders = tuple(one.rstrip("/") for one in own.split(":")[:_MOST_FOLDERS] if one.startswith("/"))
+    return folders or PATH

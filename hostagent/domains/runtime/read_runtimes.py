@@ -13,7 +13,7 @@ from hostagent.domains.runtime.read_containerd import Effective, effective, is_n
 from hostagent.domains.runtime.read_containerd_shadow import nvidia_entries
 from hostagent.domains.runtime.read_docker import CONTAINERD_ONLY, read_docker, rejected
 from hostagent.domains.runtime.read_oci_hooks import read_hooks
-from hostagent.domains.runtime.read_places import RuntimeCandidate, binary_exists, find
+from hostagent.domains.runtime.read_places import RuntimeCandidate, binary_exists, find, search_path
 from hostagent.domains.runtime.retention import UNIMPORTED
 from hostagent.domains.runtime.tables.versions import FINDS_TOOLKIT, RUNC_V2
 from hostagent.facts.host import Machine
@@ -103,7 +103,8 @@ def _containerd(source: Source, candidate: RuntimeCandidate) -> dict[str, Any]:
     view = effective(source, candidate.config, version)
     if isinstance(view, Unread):
         return _all_unread(view, source, candidate)
-    handlers = tuple(_containerd_handler(source, name, entry) for name, entry in sorted(view.handlers.items()))
+    path = search_path(candidate.processes)
+    handlers = tuple(_containerd_handler(source, name, entry, path) for name, entry in sorted(view.handlers.items()))
     values: dict[str, Any] = {
         "state": "cri_disabled" if view.cri_disabled else "rejected" if view.error else "accepted",
         "error": view.error,
@@ -119,7 +120,7 @@ def _containerd(source: Source, candidate: RuntimeCandidate) -> dict[str, Any]:
         "misplaced": view.misplaced,
         "shadowed": view.shadowed,
         "newest_config_mtime": view.newest_mtime,
-        "socket": view.address or candidate.place.socket,
+        "socket": _address(candidate) or view.address or candidate.place.socket,
         "unimported": _unimported(source, candidate, view.files),
     }
     return {**values, **_without_effect(view)}
@@ -138,7 +139,13 @@ def _without_effect(view: Effective) -> dict[str, Any]:
     return dict.fromkeys((*names, *parsed), unread)
 
 
-def _containerd_handler(source: Source, name: str, entry: Mapping[str, Any]) -> Handler:
+def _address(candidate: RuntimeCandidate) -> str:
+    """The socket on the command line, which overrides the file's; "" for none."""
+    processes = candidate.processes
+    return "" if isinstance(processes, Unread) or not processes else processes[0].address
+
+
+def _containerd_handler(source: Source, name: str, entry: Mapping[str, Any], path: tuple[str, ...]) -> Handler:
     options = entry.get("options", {})
     systemd = options.get("SystemdCgroup", False)
     binary = str(options.get("BinaryName", "")) or str(entry.get("runtime_path", ""))
@@ -146,7 +153,7 @@ def _containerd_handler(source: Source, name: str, entry: Mapping[str, Any]) -> 
         name=name,
         runtime_type=str(entry.get("runtime_type", "")),
         binary=binary,
-        binary_exists=binary_exists(source, binary or "runc"),
+        binary_exists=binary_exists(source, binary or "runc", path),
         systemd_cgroup=systemd
         if isinstance(systemd, bool)
         else Unread("error", f"SystemdCgroup of {name}: found {type(systemd).__name__}, wanted true or false"),
@@ -199,7 +206,7 @@ def _crio(source: Source, candidate: RuntimeCandidate) -> dict[str, Any]:
         "unimported": _unimported(source, candidate, ()),
     }
     try:
-        view = read_crio.read_crio(source)
+        view = read_crio.read_crio(source, candidate.config, _crio_drop_ins(candidate))
     except read_crio.CrioConfigError as error:
         return {**values, **rejected(str(error))}
     if isinstance(view, Unread):
@@ -219,7 +226,9 @@ def _crio(source: Source, candidate: RuntimeCandidate) -> dict[str, Any]:
         "config_files": view.files,
         "newest_config_mtime": max(times) if times and len(times) == len(changed) else unread,
         "default_runtime": default,
-        "handlers": tuple(_crio_handler(source, name, entry, systemd=systemd) for name, entry in sorted(entries.items())),
+        "handlers": tuple(
+            _crio_handler(source, name, entry, search_path(candidate.processes), systemd=systemd) for name, entry in sorted(entries.items())
+        ),
         "cgroup_driver": view.cgroup_driver,
         "cdi_enabled": True,
         "cdi_spec_dirs": view.cdi_spec_dirs,
@@ -228,6 +237,17 @@ def _crio(source: Source, candidate: RuntimeCandidate) -> dict[str, Any]:
     }
 
 
-def _crio_handler(source: Source, name: str, entry: Mapping[str, Any], *, systemd: bool) -> Handler:
+def _crio_drop_ins(candidate: RuntimeCandidate) -> str:
+    """The directory of drop-ins on the command line, else the usual one (crio(8), --config-dir)."""
+    words = () if isinstance(candidate.processes, Unread) or not candidate.processes else candidate.processes[0].argv
+    for number, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name == "--config-dir":
+            value = value if equals else next(iter(words[number + 1 : number + 2]), "")
+            return value.rstrip("/") if value.startswith("/") else read_crio.DROP_INS
+    return read_crio.DROP_INS
+
+
+def _crio_handler(source: Source, name: str, entry: Mapping[str, Any], path: tuple[str, ...], *, systemd: bool) -> Handler:
     binary = str(entry.get("runtime_path", ""))
-    return Handler(name, str(entry.get("runtime_type", "")) or "oci", binary, binary_exists(source, binary or name), systemd)
+    return Handler(name, str(entry.get("runtime_type", "")) or "oci", binary, binary_exists(source, binary or name, path), systemd)

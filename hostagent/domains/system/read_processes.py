@@ -26,5 +26,6 @@ def _process(row: Mapping[str, Any]) -> "Process | Unread":
         return Unread("error", f"a process without pid, name, argv or started_at: {str(row)[:80]}")
     if unit is not None and not isinstance(unit, str):
         return Unread("error", f"the unit of process {pid} is {str(unit)[:40]}, wanted a text")
+    path, address = (value if isinstance(value := row.get(key), str) else "" for key in ("path", "address"))
     hidden = Unread("denied", f"who runs {name} (pid {pid}) cannot be seen with the rights of this run", "processes")
-    return Process(pid, name, tuple(str(part) for part in argv), float(started), hidden if unit is None else unit)
+    return Process(pid, name, tuple(str(part) for part in argv), float(started), hidden if unit is None else unit, path, address)

@@ -164,3 +164,13 @@ class Everything(dict):
 
     def get(self, name, default=None):
         return name
+
+
+def test_of_an_environment_the_search_path_alone_is_read(tmp_path):
+    root = host(tmp_path, (7, "containerd", b"/usr/bin/containerd\0--address\0/run/x.sock\0", "S"), (8, "nvidia-persistenced", b"x\0", "S"))
+    for pid in (7, 8):
+        (tmp_path / f"proc/{pid}/environ").write_bytes(b"TOKEN=hunter2\0PATH=/opt/x/bin:/usr/bin\0MY_PATH=/hunter2\0")
+    runtime, other = processes(root)
+    assert (runtime["path"], runtime["address"]) == ("/opt/x/bin:/usr/bin", "/run/x.sock")
+    assert "path" not in other
+    assert "hunter2" not in str((runtime, other))
