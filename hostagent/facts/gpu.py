@@ -92,6 +92,7 @@ class Gpu:
     lost: bool | Unread  # an NVML call returned GPU is lost (15)
     reset_required: bool | Unread  # an NVML call returned reset required (16)
     nvml_detail: str | Unread  # that call
+    nvml_refusal: int | Unread  # NVML's error (nvmlReturn_t) about a GPU that it lists and that answers nothing; 0 for one that answers
     memory_bytes: int | Unread
     compute_capability: str | Unread  # "9.0"
     ecc: Ecc | Unread

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.unread import Unread, then
-from hostagent.domains.gpu import nvml_answers, read_vfio
+from hostagent.domains.gpu import nvml_answers, nvml_errors, read_vfio
+from hostagent.domains.gpu.nvml_errors import LOST_GPU, RESET_REQUIRED
 from hostagent.domains.topology import read_pci
 from hostagent.facts.gpu import Accelerators, Gpu, OtherAccelerator
 from hostagent.host.source import Source
@@ -24,7 +25,6 @@ QUESTIONS = (
 )
 #: More than any host has: bounds the work that a recording can cause.
 _MAX_DEVICES = 1024
-_LOST, _RESET_REQUIRED = 15, 16
 #: Questions that only the report's inventory reads: recordings without them lose nothing else.
 _REPORT_ONLY = ("serial",)
 _INFORMATION = Keep("settings", ("Device Minor", "GPU Excluded", "GPU UUID", "Model", "Video BIOS"))
@@ -134,11 +134,11 @@ def _nvml(source: Source) -> _Nvml:
         return _Nvml({}, {}, count)
     nvml = _Nvml({}, {}, None)
     for index in range(count):
-        handle = source.nvml("device", str(index), "handle")
+        handle = _answer(source, index, "handle")
         if isinstance(handle, Unread):
             answers: nvml_answers.Answers = dict.fromkeys(QUESTIONS, handle)
         else:
-            answers = {name: source.nvml("device", str(index), name) for name in QUESTIONS}
+            answers = {name: _answer(source, index, name) for name in QUESTIONS}
         where = answers["pci"]
         try:
             address = read_pci.parse_address(str(where["bus_id"])) if isinstance(where, dict) else ""
@@ -149,6 +149,11 @@ def _nvml(source: Source) -> _Nvml:
         else:
             nvml.unplaced[index] = answers
     return nvml
+
+
+def _answer(source: Source, index: int, name: str) -> Any:
+    answer = source.nvml("device", str(index), name)
+    return nvml_errors.after_start(answer) if isinstance(answer, Unread) else answer
 
 
 def _place_by_identity(nvml: _Nvml, addresses: set[str], rows: "dict[str, dict[str, str] | Unread]") -> _Nvml:
@@ -213,6 +218,7 @@ def _gpu(
         lost=lost,
         reset_required=reset_required,
         nvml_detail=detail,
+        nvml_refusal=nvml_errors.refusal(answers),
         **read_pci.facts(source, address),
         **of_proc,
         **of_nvml,
@@ -260,9 +266,9 @@ def _verdict(answers: nvml_answers.Answers) -> "tuple[bool | Unread, bool | Unre
     """
     unread = [one for one in answers.values() if isinstance(one, Unread)]
     by_code = {int(match[1]): one.detail for one in unread if (match := _CODE.match(one.detail))}
-    is_mute = len(unread) == len(answers) and not {_LOST, _RESET_REQUIRED} & set(by_code)
+    is_mute = len(unread) == len(answers) and not {LOST_GPU, RESET_REQUIRED} & set(by_code)
     asked = [one for name, one in answers.items() if isinstance(one, Unread) and name not in _REPORT_ONLY]
     silent = next((one for one in asked if is_mute or (not _CODE.match(one.detail) and one.why != "not-supported")), None)
-    lost = True if _LOST in by_code else silent if silent is not None else False
-    reset = True if _RESET_REQUIRED in by_code else silent if silent is not None else False
-    return lost, reset, by_code.get(_LOST) or by_code.get(_RESET_REQUIRED) or Unread("absent", "no call said so")
+    lost = True if LOST_GPU in by_code else silent if silent is not None else False
+    reset = True if RESET_REQUIRED in by_code else silent if silent is not None else False
+    return lost, reset, by_code.get(LOST_GPU) or by_code.get(RESET_REQUIRED) or Unread("absent", "no call said so")

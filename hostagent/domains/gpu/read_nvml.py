@@ -16,10 +16,11 @@ import contextlib
 import ctypes
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from hostagent.core.answers import Answer
-from hostagent.core.unread import Unread, Why
+from hostagent.core.unread import Unread
+from hostagent.domains.gpu.nvml_errors import CORRUPTED_INFOROM, INVALID_ARGUMENT, NOT_SUPPORTED, why
 from hostagent.domains.gpu.read_nvml_gate import driver_root
 from hostagent.domains.gpu.read_nvml_library import LIBRARY, Loader
 from hostagent.domains.gpu.read_nvml_times import FIRST_INIT_S
@@ -28,16 +29,12 @@ from hostagent.host.paths import Root
 from hostagent.sandbox.worker_spec import CALL_S, ENTERING, LOAD_S, LOADING, SANDBOX, Ask, Rights
 
 PERSISTENCE_SOCKET = "/run/nvidia-persistenced/socket"
-#: nvmlReturn_t with a reason other than error. 25 (argument version mismatch) is an error: this program passed a wrong struct.
-_WHY: dict[int, Why] = {
-    3: "not-supported",
-    13: "not-supported",  # this driver's library is older than the question
-    4: "denied",
-    9: "absent",
-    12: "absent",
-    10: "timeout",
+#: Calls that every GPU answers, and the one that starts NVML; all others may not apply to a GPU.
+_AT: dict[str, Literal["start", "call", "identity"]] = {
+    "nvmlInit": "start",
+    "nvmlDeviceGetHandleByIndex": "identity",
+    "nvmlDeviceGetPciInfo": "identity",
 }
-_INVALID_ARGUMENT, _NOT_SUPPORTED, _CORRUPTED_INFOROM = 2, 3, 14
 _UNCORRECTED, _VOLATILE, _AGGREGATE = 1, 0, 1
 _RECOVERY_ACTION_FIELD = 230
 
@@ -101,7 +98,7 @@ def _call(pynvml: Any, function: str, call: Callable[..., Answer], *arguments: A
     try:
         answer = call(*arguments)
     except pynvml.NVMLError as error:
-        return Unread(_WHY.get(error.value, "error"), f"{error.value} {error} ({function})")
+        return Unread(why(error.value, _AT.get(function, "call")), f"{error.value} {error} ({function})")
     except UnicodeDecodeError as error:  # NVML itself succeeded (0)
         return Unread("error", f"0 {error} ({function})")
     except Exception as error:  # the binding's own failures: a missing function, a rejected argument
@@ -152,7 +149,7 @@ def _links(pynvml: Any, device: Any) -> list[list[int]]:
         try:
             links.append([link, pynvml.nvmlDeviceGetNvLinkState(device, link)])
         except pynvml.NVMLError as error:
-            if error.value not in (_INVALID_ARGUMENT, _NOT_SUPPORTED):
+            if error.value not in (INVALID_ARGUMENT, NOT_SUPPORTED):
                 raise
     return links
 
@@ -168,7 +165,7 @@ def _inforom(pynvml: Any, device: Any) -> Answer:
     try:
         pynvml.nvmlDeviceValidateInforom(device)
     except pynvml.NVMLError as error:
-        if error.value != _CORRUPTED_INFOROM:
+        if error.value != CORRUPTED_INFOROM:
             raise
         return False
     return True
@@ -177,7 +174,7 @@ def _inforom(pynvml: Any, device: Any) -> Answer:
 def _recovery_action(pynvml: Any, device: Any) -> Answer:
     field = pynvml.nvmlDeviceGetFieldValues(device, [_RECOVERY_ACTION_FIELD])[0]
     if field.nvmlReturn:  # an older driver reports an unknown field as an invalid argument
-        raise pynvml.NVMLError(_NOT_SUPPORTED if field.nvmlReturn == _INVALID_ARGUMENT else field.nvmlReturn)
+        raise pynvml.NVMLError(NOT_SUPPORTED if field.nvmlReturn == INVALID_ARGUMENT else field.nvmlReturn)
     return field.value.uiVal
 
 
