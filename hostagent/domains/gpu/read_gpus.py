@@ -11,22 +11,26 @@ from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.unread import Unread, then
 from hostagent.domains.gpu import nvml_answers, nvml_errors, read_vfio
 from hostagent.domains.gpu.nvml_errors import LOST_GPU, RESET_REQUIRED
+from hostagent.domains.gpu.read_node_holders import read_node_holders
 from hostagent.domains.topology import read_pci
 from hostagent.facts.gpu import Accelerators, Gpu, OtherAccelerator
 from hostagent.host.source import Source
 
 _PROC = "/proc/driver/nvidia/gpus"
+#: Those of them that recordings up to questions 1 do not have: no other fact of the GPU depends on them.
+LATER = ("processes", "memory_use", "mig_devices", "virtualization", "license")
 #: NVML questions per GPU; the names are of `hostagent.domains.gpu.read_nvml`.
 QUESTIONS = (
     *("pci", "name", "uuid", "serial", "minor", "memory", "compute_capability", "mig", "persistence", "compute_mode", "ecc_mode"),
     *("row_remap", "recovery_action", "ecc_volatile", "ecc_aggregate", "ecc_sram", "retired_single_bit", "retired_double_bit"),
     *("retired_pending", "temperature", "temperature_slowdown", "power_limit", "power_limit_default", "clock_events", "vbios"),
     *("fabric", "nvlink", "nvlink_errors", "inforom"),
+    *LATER,
 )
 #: More than any host has: bounds the work that a recording can cause.
 _MAX_DEVICES = 1024
-#: Questions that only the report's inventory reads: recordings without them lose nothing else.
-_REPORT_ONLY = ("serial",)
+#: Recordings without these lose nothing else: `LATER`, and what only the report's inventory reads.
+_IGNORED = ("serial", *LATER)
 _INFORMATION = Keep("settings", ("Device Minor", "GPU Excluded", "GPU UUID", "Model", "Video BIOS"))
 _CODE = re.compile(r"(\d{1,4}) ", re.ASCII)
 
@@ -219,10 +223,22 @@ def _gpu(
         reset_required=reset_required,
         nvml_detail=detail,
         nvml_refusal=nvml_errors.refusal(answers),
+        drained=_drained(source, address, row),
+        node_holders=read_node_holders(source, of_nvml["minor"], of_nvml["memory_used_bytes"], of_nvml["listed_processes"]),
         **read_pci.facts(source, address),
         **of_proc,
         **of_nvml,
     )
+
+
+def _drained(source: Source, address: str, row: "dict[str, str] | Unread") -> "bool | Unread":
+    """Asked by address: NVML no longer lists a GPU that is drained."""
+    if isinstance(row, Unread):
+        return row
+    state = source.nvml("drain", address)
+    if isinstance(state, Unread):
+        return nvml_errors.after_start(state)
+    return bool(state) if state in (0, 1) else Unread("error", f"nvml drain: found {str(state)[:40]!r}, wanted 0 or 1")
 
 
 def _not_in_nvml(on_pci: "bool | Unread") -> Unread:
@@ -267,7 +283,7 @@ def _verdict(answers: nvml_answers.Answers) -> "tuple[bool | Unread, bool | Unre
     unread = [one for one in answers.values() if isinstance(one, Unread)]
     by_code = {int(match[1]): one.detail for one in unread if (match := _CODE.match(one.detail))}
     is_mute = len(unread) == len(answers) and not {LOST_GPU, RESET_REQUIRED} & set(by_code)
-    asked = [one for name, one in answers.items() if isinstance(one, Unread) and name not in _REPORT_ONLY]
+    asked = [one for name, one in answers.items() if isinstance(one, Unread) and name not in _IGNORED]
     silent = next((one for one in asked if is_mute or (not _CODE.match(one.detail) and one.why != "not-supported")), None)
     lost = True if LOST_GPU in by_code else silent if silent is not None else False
     reset = True if RESET_REQUIRED in by_code else silent if silent is not None else False
