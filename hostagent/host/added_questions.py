@@ -10,7 +10,11 @@ from functools import lru_cache
 
 #: By the set that first has them: patterns of whole questions, as on a tape.
 ADDED: Mapping[int, tuple[str, ...]] = {
-    2: (),
+    2: (
+        r"nvml (?:confidential|drain .*)",
+        r"nvml device \d+ (?:processes|memory_use|mig_devices|virtualization|license)",
+        r"read /usr/share/nvidia/nvswitch/fabricmanager\.cfg",
+    ),
 }
 #: The set that this program asks.
 CURRENT = max(ADDED)

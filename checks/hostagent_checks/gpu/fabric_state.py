@@ -23,6 +23,7 @@ _OF_THE_RACK = (Step("contact_owner", "Ask who runs the fabric manager of this r
         "nvswitch.manager_installed",
         "nvswitch.manager_errors",
         "nvswitch.board",
+        "nvswitch.fabric_mode",
     ),
     headline="{device} has not joined its NVLink fabric",
     remedy=(Step("restart_service", "Restart the fabric manager.", command="systemctl restart nvidia-fabricmanager"),),
