@@ -39,11 +39,12 @@ def answers(gpu: Gpu, platform: Platform | Unread) -> Findings:
     if code == _UNKNOWN_ERROR and (isinstance(platform, Unread) or platform.in_container):
         need(Unread("denied", "NVML's unknown error in a container: it may lack a permission for this GPU's device"))
     found = refusal(code)
+    silent = next((one for one in (gpu.lost, gpu.temperature_celsius, gpu.ecc, gpu.row_remap) if isinstance(one, Unread)), "")
     yield fail(
         f"NVML error {code} ({found.words}) to every question about the GPU",
         code=f"error-{code}",
         found=found.words,
         wanted="answers",
-        about=gpu.lost if isinstance(gpu.lost, Unread) else "",
+        about=silent,
         remedy=found.remedy,
     )

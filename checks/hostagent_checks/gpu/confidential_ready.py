@@ -1,7 +1,7 @@
 """Confidential computing is on, and its GPUs do not take work yet: CUDA fails with error 802, 'system not yet initialized'.
 
-The driver starts such GPUs in the state "not ready"; the service that attests them sets them ready. With confidential computing off, the default,
-there is no such state.
+The driver starts such GPUs in the state "not ready"; the service that attests them sets them ready. With confidential computing off, the
+default, there is no such state.
 """
 
 from hostagent.check import Findings, Step, check, fail, need

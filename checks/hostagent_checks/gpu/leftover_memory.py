@@ -70,7 +70,7 @@ def leftover_memory(gpu: Gpu, platform: Platform | Unread, params: Params) -> Fi
 
 def _skip_others(gpu: Gpu, platform: Platform) -> None:
     """GPUs and hosts where memory without a process is no leftover, or processes are not seen."""
-    if platform.in_container:
+    if need(platform.contained) or need(platform.virtual) == "container":
         skip("in a container the processes of the host are not seen")
     skip_of_virtual_machine(gpu)
     if architecture(need(gpu.device_id)) in COHERENT:

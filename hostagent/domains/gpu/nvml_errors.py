@@ -5,7 +5,7 @@ GPU that the call is about: only "not supported" and "function not found" say th
 """
 
 import re
-from typing import Literal
+from typing import Any, Literal
 
 from hostagent.core.unread import Unread, Why
 
@@ -56,6 +56,18 @@ def code_of(answer: Unread) -> int:
     """
     match = _OF_A_GPU.fullmatch(answer.detail)
     return int(match[1]) if match else 0
+
+
+def one_gap(answers: dict[str, Any]) -> dict[str, Any]:
+    """The answers with one reason for all that the driver refused because it no longer has the GPU: it is one gap.
+
+    >>> first, later = (Unread("error", f"9 Driver Not Loaded ({call})", call) for call in ("nvmlDeviceGetName", "nvmlDeviceGetUUID"))
+    >>> one_gap({"name": first, "uuid": later})["uuid"].question
+    'nvmlDeviceGetName'
+    """
+    gone = {name: one for name, one in answers.items() if isinstance(one, Unread) and code_of(one) in _DRIVER_GONE}
+    first = next(iter(gone.values()), None)
+    return {**answers, **dict.fromkeys(gone, first)} if gone else answers
 
 
 def refusal(answers: "dict[str, object]") -> "int | Unread":

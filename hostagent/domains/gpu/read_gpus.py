@@ -142,7 +142,7 @@ def _nvml(source: Source) -> _Nvml:
         if isinstance(handle, Unread):
             answers: nvml_answers.Answers = dict.fromkeys(QUESTIONS, handle)
         else:
-            answers = {name: _answer(source, index, name) for name in QUESTIONS}
+            answers = nvml_errors.one_gap({name: _answer(source, index, name) for name in QUESTIONS})
         where = answers["pci"]
         try:
             address = read_pci.parse_address(str(where["bus_id"])) if isinstance(where, dict) else ""
