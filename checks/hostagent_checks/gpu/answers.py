@@ -1,4 +1,4 @@
-"""NVML lists the GPU, and the driver answers no question about it: no program can open it.
+"""NVML lists the GPU, and the driver no longer serves it: NVML gets no handle of it, or an error that means "not loaded".
 
 Tools print "Unable to determine the device handle" with NVML's error: unknown error, driver not loaded, insufficient external power. NVML
 itself runs, so the error is of this GPU alone, and no reason to call a check of it inapplicable. "GPU is lost" and "reset required" have
@@ -24,7 +24,7 @@ _UNKNOWN_ERROR = 999
     explains=("gpu",),
     because=("gpu.on_bus", "gpu.xid", "gpu.init_failed"),
     order=23,  # as gpu.lost: before kernel and driver, whose findings may follow from it
-    headline="NVML gets no answer from {device}: {found}",
+    headline="NVML fails for {device}: {found}",
     remedy=LOST,
     references=("nvml.h, nvmlReturn_t", "NVIDIA NVML API Reference, nvmlDeviceGetHandleByIndex_v2"),
     confirm=(
@@ -41,7 +41,7 @@ def answers(gpu: Gpu, platform: Platform | Unread) -> Findings:
     found = refusal(code)
     silent = next((one for one in (gpu.lost, gpu.temperature_celsius, gpu.ecc, gpu.row_remap) if isinstance(one, Unread)), "")
     yield fail(
-        f"NVML error {code} ({found.words}) to every question about the GPU",
+        f"NVML runs, and answers with error {code} ({found.words}) about this GPU",
         code=f"error-{code}",
         found=found.words,
         wanted="answers",

@@ -12,7 +12,7 @@ from hostagent.facts.gpu import Gpu
     title="The vGPU has a license",
     severity="critical",
     since="0.1",
-    headline="The vGPU {device} has no license",
+    headline="{device} is a vGPU without a license",
     remedy=(
         Step("drain_and_inspect", "Find out why the license service gives none.", command="journalctl -u nvidia-gridd"),
         Step("configure", "Put the client's token into /etc/nvidia/ClientConfigToken, and check the clock."),
