@@ -11,7 +11,9 @@ from tests.recorded import NAMES, report_of
 #: Pairs that were printed once, and what is wrong with each.
 ONCE = (
     (
-        Printed("The running kernel has no nvidia module", "the nvidia module of kernel 6.6.72+ is loaded, not on disk", "loaded, not on disk"),
+        Printed(
+            "The running kernel has no nvidia module", "the nvidia module of kernel 6.6.72+ is loaded, not on disk", "loaded, not on disk"
+        ),
         "there is no nvidia module",
     ),
     (Printed("No subnet manager has made port mlx5_1:1 active", "the port is ACTIVE and knows no subnet manager"), "denies 'active'"),
@@ -34,7 +36,9 @@ RIGHT = (
     Printed("The persistence daemon is enabled but does not run", "nvidia-persistenced is enabled, but has no socket", "none"),
     Printed("slurmd is not running: Slurm starts no job here", "slurmd's unit is enabled, and slurmd is not running", "stopped", "running"),
     Printed("The driver's GSP firmware is not on disk", "the disk has no GSP firmware of driver 580.1", "580.2", "580.1"),
-    Printed("The driver runs CUDA 13.0, the profile asks for >=13.1", "the driver runs CUDA 13.0, the profile asks for >=13.1", "13.0", ">=13.1"),
+    Printed(
+        "The driver runs CUDA 13.0, the profile asks for >=13.1", "the driver runs CUDA 13.0, the profile asks for >=13.1", "13.0", ">=13.1"
+    ),
 )
 
 

@@ -128,4 +128,6 @@ def install_switches(tree: Tree, addresses: tuple[str, ...] = SWITCHES, device: 
 
 def set_fabric_mode(tree: Tree, mode: int) -> None:
     """What the fabric manager's package brings: 0 is bare metal (NVIDIA Fabric Manager User Guide)."""
-    tree.write(FABRIC_CONFIGURATION, f"# 0 bare metal, 1 shared NVSwitch, 2 vGPU\nLOG_LEVEL=4\nFABRIC_MODE={mode}\nABORT_CUDA_JOBS_ON_FM_EXIT=1\n")
+    tree.write(
+        FABRIC_CONFIGURATION, f"# 0 bare metal, 1 shared NVSwitch, 2 vGPU\nLOG_LEVEL=4\nFABRIC_MODE={mode}\nABORT_CUDA_JOBS_ON_FM_EXIT=1\n"
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.trees import driver, gpus, system, workers
+from tests.trees import boards, driver, gpus, system, workers
 from tests.trees.claim import BOARD, claims
 from tests.trees.gpus import HGX, Place, Product
 from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, hgx_h100, persist, toolkit, ubuntu
@@ -73,7 +73,9 @@ def _job(tree: Tree, node: str) -> None:
     hold(tree, 4100, "/dev/nvidiactl", "/dev/nvidia-uvm", node)
 
 
-@claims("gpu.answers", twin="hgx-h100-ubuntu2404", source="nvidia-smi: Unable to determine the device handle for GPU0000:52:00.0: Unknown Error")
+@claims(
+    "gpu.answers", twin="hgx-h100-ubuntu2404", source="nvidia-smi: Unable to determine the device handle for GPU0000:52:00.0: Unknown Error"
+)
 def hgx_h100_gpu_without_answer(root: Path) -> Tree:
     """NVML lists eight GPUs and gets no handle of one: unknown error (999)."""
     tree = hgx_h100(root)
@@ -139,7 +141,9 @@ def vgpu_guest_unlicensed(root: Path) -> Tree:
     return tree
 
 
-@claims("gpu.confidential_ready", twin="slurm-gres", source="NVIDIA Confidential Computing Deployment Guide: nvidia-smi conf-compute -srs 1")
+@claims(
+    "gpu.confidential_ready", twin="slurm-gres", source="NVIDIA Confidential Computing Deployment Guide: nvidia-smi conf-compute -srs 1"
+)
 def slurm_gres_not_attested(root: Path) -> Tree:
     """Confidential computing is on, and nothing has attested the GPUs: CUDA answers 802."""
     tree = workers.slurm_gres(root)
@@ -171,6 +175,29 @@ def hgx_h100_partition(root: Path) -> Tree:
     return tree
 
 
+@claims("nvswitch.nvlsm_modules", twin="hgx-b200", source="NVIDIA Fabric Manager User Guide, section NVLink Subnet Manager")
+def hgx_b200_bridges_without_driver(root: Path) -> Tree:
+    """After an update of the kernel no module of the ConnectX-7 is there: nothing leads to the NVLink 5 switches, and no rail works."""
+    tree = boards.hgx_b200(root)
+    _remove(tree, "/sys/class/infiniband", "/sys/class/infiniband_verbs", "/sys/class/infiniband_mad", "/dev/infiniband", "/proc/872")
+    for name in ("nvidia_peermem", "ib_umad", "mlx5_ib", "mlx5_core"):
+        tree.edit("/proc/modules", f"{name} 16384 0 - Live 0x0000000000000000\n", "")
+        tree.remove(f"/sys/module/{name}")
+    for device in tree.at("/sys/bus/pci/devices").iterdir():
+        path = f"/sys/bus/pci/devices/{device.name}"
+        if tree.text(f"{path}/vendor") == "0x15b3\n":
+            _remove(tree, *(f"{path}/{name}" for name in ("driver", "net", "infiniband", "infiniband_mad", "infiniband_verbs")))
+    gpus.fault(tree, "DeviceGetGpuFabricInfoV * value 2 0 0 0")
+    return tree
+
+
+def _remove(tree: Tree, *paths: str) -> None:
+    for path in paths:
+        place = tree.at(path)
+        if place.exists() or place.is_symlink():
+            tree.remove(path)
+
+
 RECIPES: dict[str, Callable[[Path], Tree]] = {
     "slurm-gres-leftover-memory": slurm_gres_leftover_memory,
     "slurm-gres-job-in-a-container": slurm_gres_job_in_a_container,
@@ -186,4 +213,5 @@ RECIPES: dict[str, Callable[[Path], Tree]] = {
     "slurm-gres-attested": slurm_gres_attested,
     "hgx-h100-shared-mode": hgx_h100_shared_mode,
     "hgx-h100-partition": hgx_h100_partition,
+    "hgx-b200-bridges-without-driver": hgx_b200_bridges_without_driver,
 }

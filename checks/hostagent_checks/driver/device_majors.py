@@ -38,7 +38,7 @@ def device_majors(driver: Driver) -> Findings:
         skip("nvidia_uvm is not loaded and has no nodes")
     if not nodes:
         message, headline = "nvidia_uvm is loaded, but /dev/nvidia-uvm is missing", "The device nodes of nvidia-uvm are missing"
-        on_demand = come_on_demand(driver)
+        on_demand = need(driver.nodes_on_demand) and come_on_demand(driver)
         yield fail(
             message,
             code="missing",

@@ -34,7 +34,8 @@ def mig_instances(
 ) -> Findings:
     if not need(gpu.mig).current or need(gpu.mig_devices):
         return
-    if need(launchers.kubelets) or need(platform.operator):
+    has_kubelet, operators = bool(need(launchers.kubelets)), need(platform.operator)
+    if has_kubelet or operators:
         skip("slices are made for Kubernetes when they are wanted")
     if maker := slice_maker(launchers, toolkit, services):
         skip(f"{maker} makes slices")

@@ -57,7 +57,7 @@ def present(rdma: Rdma, nics: tuple[Nic, ...], network: Network | Unread, profil
 
 
 def _is_manager(nic: Nic, managers: set[str]) -> bool:
-    return bool(managers) and bool(need(nic.rdma)) and set(need(nic.rdma)) <= managers
+    return not isinstance(nic.rdma, Unread) and bool(nic.rdma) and set(nic.rdma) <= managers
 
 
 def _kind(nic: Nic) -> "Card | None":

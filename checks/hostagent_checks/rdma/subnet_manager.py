@@ -44,7 +44,8 @@ def subnet_manager(rails: Rails, platform: Platform | Unread) -> Findings:
     else:
         for name, text in wrong.items():
             headline = "{device} is active, and knows no subnet manager" if "knows no" in text else ""
-            yield fail(text, code="not-managed", found=text, wanted="ACTIVE by a subnet manager", about=name, remedy=remedy, headline=headline)
+            wanted = "ACTIVE by a subnet manager"
+            yield fail(text, code="not-managed", found=text, wanted=wanted, about=name, remedy=remedy, headline=headline)
     need_no(gaps, texts)
 
 

@@ -34,7 +34,7 @@ _PROGRAM_CHARACTERS = 64
 
 
 def gpu_users(root: Root, ours: Collection[int]) -> Answer:
-    """pid, program, device (the first node by name) and devices (all) of each process, by pid. `ours`, the workers of this pass, are excluded.
+    """pid, program, device (the first node by name) and devices (all) of each process, by pid, without `ours`, the workers of this pass.
 
     Denied if a process's files cannot be read: it may be one of them.
     """

@@ -70,7 +70,7 @@ def one_gap(answers: dict[str, Any]) -> dict[str, Any]:
     return {**answers, **dict.fromkeys(gone, first)} if gone else answers
 
 
-def refusal(answers: "dict[str, object]") -> "int | Unread":
+def refusal(answers: dict[str, Any]) -> "int | Unread":
     """NVML's error about a GPU that answers nothing, or of which the driver is gone; 0 for a GPU that answers.
 
     >>> gone = Unread("error", "9 Driver Not Loaded (nvmlDeviceGetName)")
@@ -85,4 +85,3 @@ def refusal(answers: "dict[str, object]") -> "int | Unread":
     if not all(codes) or _PROVES_NOTHING & set(codes):
         return next((one for one, code in zip(unread, codes, strict=True) if not code or code in _PROVES_NOTHING), Unread("absent"))
     return codes[0]
-
