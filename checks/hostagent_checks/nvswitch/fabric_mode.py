@@ -27,7 +27,7 @@ _RESTART = Step("restart_service", "Restart the fabric manager.", "systemctl res
     remedy=(
         Step("configure", "For jobs on this host, set FABRIC_MODE=0 in /usr/share/nvidia/nvswitch/fabricmanager.cfg."),
         _RESTART,
-        Step("configure", "Or, for virtual machines, activate their partition.", "fmpm -a <partition>"),
+        Step("configure", "Or, for virtual machines, activate (fmpm -a) a partition that this lists.", "fmpm -l"),
     ),
     references=("NVIDIA Fabric Manager User Guide, sections Shared NVSwitch Virtualization Model and vGPU Virtualization Model",),
     confirm=("grep FABRIC_MODE /usr/share/nvidia/nvswitch/fabricmanager.cfg",),
