@@ -104,7 +104,7 @@ class Gpu:
     row_remap: RowRemap | Unread
     retired_pages: RetiredPages | Unread
     mig: Mig | Unread
-    mig_devices: int | Unread  # slices that a program can use
+    mig_devices: int | Unread  # slices that a program can use, by NVML, and by the driver's own list where NVML shows none
     virtualization: str | Unread  # none, passthrough, vgpu (of a guest), host-vgpu, host-vsga
     vgpu_licensed: bool | Unread  # not-supported for a physical GPU
     persistence: bool | Unread

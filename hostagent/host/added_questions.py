@@ -13,6 +13,7 @@ ADDED: Mapping[int, tuple[str, ...]] = {
     2: (
         r"nvml (?:confidential|drain .*)",
         r"nvml device \d+ (?:processes|memory_use|mig_devices|virtualization|license)",
+        r"list /proc/driver/nvidia/capabilities/gpu\d+/mig(?:/gi\d+)?",
         r"read /usr/share/nvidia/nvswitch/fabricmanager\.cfg",
     ),
 }

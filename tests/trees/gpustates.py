@@ -103,6 +103,9 @@ def slurm_gres_gpu_drained(root: Path) -> Tree:
 def batch_mig(root: Path) -> Tree:
     """Two H100 PCIe cut into seven slices each at boot, by nvidia-mig-manager of NVIDIA's mig-parted."""
     tree = _batch(root, "slices-02", H100_PCIE, HGX[:2])
+    for minor in range(2):
+        for instance in range(7, 14):
+            _slice(tree, minor, instance)
     system.unit(tree, _PARTED, system.service("Configure MIG on NVIDIA GPUs", "/etc/nvidia-mig-manager/service.sh"))
     return tree
 
@@ -112,7 +115,7 @@ def batch_mig_slices_gone(root: Path) -> Tree:
     """The unit that makes the slices is disabled: MIG outlived the reboot, the slices did not."""
     tree = batch_mig(root)
     tree.remove(f"/etc/systemd/system/multi-user.target.wants/{_PARTED}")
-    gpus.fault(tree, "DeviceGetMigDeviceHandleByIndex * value 0")
+    _no_slices(tree)
     return tree
 
 
@@ -120,8 +123,31 @@ def batch_mig_slices_gone(root: Path) -> Tree:
 def batch_mig_about_to_be_made(root: Path) -> Tree:
     """The same moment with the unit enabled: it makes the slices."""
     tree = batch_mig(root)
+    _no_slices(tree)
+    return tree
+
+
+@claims(twin="batch-mig", source="NVIDIA Multi-Instance GPU User Guide, Device Nodes and Capabilities")
+def batch_mig_seen_by_the_driver_alone(root: Path) -> Tree:
+    """NVML shows hostagent no slice, since it may open none; the driver's own list has them."""
+    tree = batch_mig(root)
+    tree.remove(f"/etc/systemd/system/multi-user.target.wants/{_PARTED}")
     gpus.fault(tree, "DeviceGetMigDeviceHandleByIndex * value 0")
     return tree
+
+
+def _slice(tree: Tree, minor: int, instance: int) -> None:
+    place = f"/proc/driver/nvidia/capabilities/gpu{minor}/mig/gi{instance}"
+    for number, path in enumerate((place, f"{place}/ci0")):
+        tree.write(f"{path}/access", f"DeviceFileMinor: {100 * minor + 9 * instance + number}\nDeviceFileMode: 292\nDeviceFileModify: 1\n")
+
+
+def _no_slices(tree: Tree) -> None:
+    for minor in range(2):
+        place = f"/proc/driver/nvidia/capabilities/gpu{minor}/mig"
+        tree.remove(place)
+        tree.directory(place)
+    gpus.fault(tree, "DeviceGetMigDeviceHandleByIndex * value 0")
 
 
 @claims(never=BOARD, source="NVIDIA vGPU Software, Client Licensing User Guide")
@@ -207,6 +233,7 @@ RECIPES: dict[str, Callable[[Path], Tree]] = {
     "batch-mig": batch_mig,
     "batch-mig-slices-gone": batch_mig_slices_gone,
     "batch-mig-about-to-be-made": batch_mig_about_to_be_made,
+    "batch-mig-seen-by-the-driver-alone": batch_mig_seen_by_the_driver_alone,
     "vgpu-guest": vgpu_guest,
     "vgpu-guest-unlicensed": vgpu_guest_unlicensed,
     "slurm-gres-not-attested": slurm_gres_not_attested,

@@ -40,7 +40,7 @@ def mig_instances(
     if maker := slice_maker(launchers, toolkit, services):
         skip(f"{maker} makes slices")
     yield fail(
-        "MIG is on, and NVML lists no MIG device of the GPU",
+        "MIG is on, and neither NVML nor the driver's own list has a slice of the GPU",
         code="none",
         found="no slice",
         wanted="slices, or MIG off",

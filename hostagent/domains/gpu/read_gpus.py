@@ -13,10 +13,12 @@ from hostagent.domains.gpu import nvml_answers, nvml_errors, read_vfio
 from hostagent.domains.gpu.nvml_errors import LOST_GPU, RESET_REQUIRED
 from hostagent.domains.gpu.read_node_holders import read_node_holders
 from hostagent.domains.topology import read_pci
-from hostagent.facts.gpu import Accelerators, Gpu, OtherAccelerator
+from hostagent.facts.gpu import Accelerators, Gpu, Mig, OtherAccelerator
 from hostagent.host.source import Source
 
 _PROC = "/proc/driver/nvidia/gpus"
+#: The driver's list of GPU instances (gi0) and of compute instances in them (ci0), by the GPU's minor number.
+_CAPABILITIES = "/proc/driver/nvidia/capabilities/gpu{}/mig"
 #: Those of them that recordings up to questions 1 do not have: no other fact of the GPU depends on them.
 LATER = ("processes", "memory_use", "mig_devices", "virtualization", "license")
 #: NVML questions per GPU; the names are of `hostagent.domains.gpu.read_nvml`.
@@ -212,6 +214,7 @@ def _gpu(
     for name, value in of_proc.pop("instead").items():
         if isinstance(of_nvml[name], Unread) and not isinstance(value, Unread):
             of_nvml[name] = value
+    of_nvml["mig_devices"] = _mig_devices(source, of_nvml["minor"], of_nvml["mig"], of_nvml["mig_devices"])
     lost, reset_required, detail = _verdict(answers)
     return Gpu(
         pci=address,
@@ -229,6 +232,23 @@ def _gpu(
         **of_proc,
         **of_nvml,
     )
+
+
+def _mig_devices(source: Source, minor: "int | Unread", mig: "Mig | Unread", listed: "int | Unread") -> "int | Unread":
+    """NVML shows a process the slices that it may use, the driver's own list has all. Asked where MIG is on and NVML shows none."""
+    if isinstance(mig, Unread) or isinstance(minor, Unread) or isinstance(listed, Unread) or listed or not mig.current:
+        return listed
+    place = _CAPABILITIES.format(minor)
+    instances = source.listdir(place)
+    if isinstance(instances, Unread):
+        return instances
+    count = 0
+    for name in (one for one in instances if one.startswith("gi")):
+        found = source.listdir(f"{place}/{name}")
+        if isinstance(found, Unread):
+            return found
+        count += sum(one.startswith("ci") for one in found)
+    return count
 
 
 def _drained(source: Source, address: str, row: "dict[str, str] | Unread") -> "bool | Unread":
