@@ -30,6 +30,7 @@ PACKAGES = {
     "dracut": ("dracut", "dracut(8); not run"),
     "du": ("coreutils", "du(1)"),
     "echo": ("shell", "POSIX"),
+    "fmpm": ("nvidia-fabricmanager", "NVIDIA Fabric Manager User Guide, section Partition Management; not run"),
     "grep": ("grep", "grep(1)"),
     "hostagent": ("hostagent", "hostagent check --help"),
     "hostnamectl": ("systemd", "hostnamectl(1)"),

@@ -69,6 +69,7 @@ class Driver:
     persistenced_socket: bool | Unread
     nvml_error_code: int | Unread  # 0, 9, 12, 18 …: nvml.h, nvmlReturn_t
     nvml_driver_version: str | Unread
+    confidential_ready: bool | Unread  # the GPUs take work; not-supported where confidential computing is off
     cuda_driver_version: str | Unread  # highest CUDA the driver runs: "13.0"
     cuda_toolkit_version: str | Unread  # /usr/local/cuda/version.json, "" when there is none
 

@@ -112,12 +112,21 @@ class Gpu:
     lost: bool | Unread  # an NVML call returned GPU is lost (15)
     reset_required: bool | Unread  # an NVML call returned reset required (16)
     nvml_detail: str | Unread  # that call
+    nvml_refusal: int | Unread  # NVML's error (nvmlReturn_t) about a GPU that it lists and that answers nothing; 0 for one that answers
+    drained: bool | Unread  # an administrator drains it: NVML no longer lists it for new clients
     memory_bytes: int | Unread
+    memory_used_bytes: int | Unread  # allocated, without what the driver reserves
+    listed_processes: int | Unread  # compute, graphics and MPS processes by NVML, which may not see all of other pid namespaces
+    #: Programs with its node open, without the driver's own daemons; not-supported where memory and processes give no reason to ask.
+    node_holders: tuple[str, ...] | Unread
     compute_capability: str | Unread  # "9.0"
     ecc: Ecc | Unread
     row_remap: RowRemap | Unread
     retired_pages: RetiredPages | Unread
     mig: Mig | Unread
+    mig_devices: int | Unread  # slices that a program can use, by NVML, and by the driver's own list where NVML shows none
+    virtualization: str | Unread  # none, passthrough, vgpu (of a guest), host-vgpu, host-vsga
+    vgpu_licensed: bool | Unread  # not-supported for a physical GPU
     persistence: bool | Unread
     compute_mode: str | Unread  # default, exclusive-thread, prohibited, exclusive-process
     temperature_celsius: int | Unread

@@ -40,6 +40,10 @@ ADDED: Mapping[int, tuple[str, ...]] = {
         # errors of the host's memory
         r"(?:list|read) /sys/devices/system/edac/mc.*",
         r"stat /usr/s?bin/ipmitool",
+        r"nvml (?:confidential|drain .*)",
+        r"nvml device \d+ (?:processes|memory_use|mig_devices|virtualization|license)",
+        r"list /proc/driver/nvidia/capabilities/gpu\d+/mig(?:/gi\d+)?",
+        r"read /usr/share/nvidia/nvswitch/fabricmanager\.cfg",
     ),
 }
 #: The set that this program asks.

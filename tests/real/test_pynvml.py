@@ -47,7 +47,12 @@ def test_eight_healthy_gpus_have_every_field(tree):
     assert tuple(one.pci for one in found) == addresses
     assert [one.index for one in found] == list(range(8))
     for one in found:
-        assert unread_fields(one) == {"retired_pages": "not-supported", "nvml_detail": "absent"}
+        assert unread_fields(one) == {
+            "retired_pages": "not-supported",
+            "nvml_detail": "absent",
+            "vgpu_licensed": "not-supported",
+            "node_holders": "not-supported",
+        }
         assert one.in_nvml
         assert not one.lost
         assert len(one.nvlinks) == 18
@@ -57,7 +62,9 @@ def test_eight_healthy_gpus_have_every_field(tree):
 
 def test_every_question_is_answered_through_the_binding(tree):
     """No answer may be the binding's own failure: a misspelt name, a wrong struct (25), a missing argument."""
-    stub_nvml.install(tree, 1, {"DeviceGetRetiredPages *": "value 3 5", "DeviceGetRetiredPagesPendingStatus *": "value 1"})
+    retired = {"DeviceGetRetiredPages *": "value 3 5", "DeviceGetRetiredPagesPendingStatus *": "value 1"}
+    guest = {"DeviceGetVirtualizationMode *": "value 2", "DeviceGetGridLicensableFeatures *": "value 1 1"}
+    stub_nvml.install(tree, 1, {**retired, **guest})
     with live(tree) as backend:
         answers = {one.name: backend.ask("nvml", "device", "0", one.name) for one in DEVICE}
     assert {name: answer.detail for name, answer in answers.items() if isinstance(answer, Unread)} == {}

@@ -30,7 +30,7 @@
 
 const char *attack(const char *text);
 
-enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7, VERSION_MISMATCH = 25 };
+enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, VERSION_MISMATCH = 25 };
 enum { SYSTEM = -1, GPUS = 64, LINES = 512 };
 
 static char lines[LINES][256];
@@ -353,7 +353,108 @@ int nvmlDeviceValidateInforom(void *d)
     return answer("DeviceValidateInforom", index_of(d), "", &value);
 }
 
+int nvmlDeviceGetVirtualizationMode(void *d, unsigned long long *out) { return wide("DeviceGetVirtualizationMode", d, "0", 0, out); }
+
+/* "COUNT": the MIG devices that there are. */
+int nvmlDeviceGetMaxMigDeviceCount(void *d, unsigned *out)
+{
+    unsigned mode = 0;
+    int code = one("DeviceGetMigMode", d, "0 0", 0, &mode);
+    *out = code == OK && mode ? 7 : 0;
+    return code == NOT_SUPPORTED ? OK : code;
+}
+
+int nvmlDeviceGetMigDeviceHandleByIndex(void *d, unsigned index, void **out)
+{
+    unsigned count = 0;
+    int code = one("DeviceGetMigDeviceHandleByIndex", d, "0", 0, &count);
+    *out = d;
+    return code ? code : index < count ? OK : NOT_FOUND;
+}
+
+/* The addresses that are drained, as sysfs writes them. */
+int nvmlDeviceQueryDrainState(struct pci *place, unsigned *out)
+{
+    const char *value;
+    char address[32];
+    int code = answer("DeviceQueryDrainState", SYSTEM, "", &value);
+    snprintf(address, sizeof address, "%04x:%02x:%02x", place->domain, place->bus, place->device);
+    *out = strstr(value, address) != NULL;
+    return code;
+}
+
 #ifndef OLD
+
+/* "USED RESERVED" */
+struct memory {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+};
+
+int nvmlDeviceGetMemoryInfo_v2(void *d, struct memory *out)
+{
+    const char *value;
+    int code = answer("DeviceGetMemoryInfo_v2", index_of(d), "0 629145600", &value);
+    if (out->version != (0x2000000 | sizeof *out))
+        return VERSION_MISMATCH;
+    out->used = number(value, 0);
+    out->reserved = number(value, 1);
+    return code;
+}
+
+/* "COMPUTE GRAPHICS MPS", how many processes of each kind; as many as there is room for, without names. */
+static int list_processes(void *d, int kind, unsigned *count, void *out)
+{
+    const char *value;
+    int code = answer("DeviceGetRunningProcesses", index_of(d), "0 0 0", &value);
+    unsigned found = (unsigned)number(value, kind), room = *count;
+    *count = found;
+    if (out && found <= room)
+        memset(out, 0, found * 24);
+    return code ? code : found > room ? INSUFFICIENT_SIZE : OK;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(void *d, unsigned *count, void *out) { return list_processes(d, 0, count, out); }
+int nvmlDeviceGetGraphicsRunningProcesses_v3(void *d, unsigned *count, void *out) { return list_processes(d, 1, count, out); }
+int nvmlDeviceGetMPSComputeRunningProcesses_v3(void *d, unsigned *count, void *out) { return list_processes(d, 2, count, out); }
+
+/* "SUPPORTED STATE": of the one feature of a vGPU. */
+struct feature {
+    unsigned code, state;
+    char license[128], product[128];
+    unsigned enabled;
+    unsigned expiry[4];
+};
+
+struct features {
+    int supported;
+    unsigned count;
+    struct feature features[3];
+};
+
+int nvmlDeviceGetGridLicensableFeatures_v4(void *d, struct features *out)
+{
+    const char *value;
+    int code = answer("DeviceGetGridLicensableFeatures", index_of(d), "0 0", &value);
+    memset(out, 0, sizeof *out);
+    out->supported = (int)number(value, 0);
+    out->count = out->supported ? 1 : 0;
+    out->features[0].code = 1;
+    out->features[0].state = (unsigned)number(value, 1);
+    return code;
+}
+
+/* "ENVIRONMENT FEATURE DEVELOPER_TOOLS", and whether the GPUs take work. */
+int nvmlSystemGetConfComputeState(unsigned out[3])
+{
+    const char *value;
+    int code = answer("SystemGetConfComputeState", SYSTEM, "0 0 0", &value);
+    for (int i = 0; i < 3; i++)
+        out[i] = (unsigned)number(value, i);
+    return code;
+}
+
+int nvmlSystemGetConfComputeGpusReadyState(unsigned *out) { return one("SystemGetConfComputeGpusReadyState", 0, "0", 0, out); }
 
 int nvmlDeviceGetCurrentClocksEventReasons(void *d, unsigned long long *out) { return wide("DeviceGetCurrentClocksEventReasons", d, "0", 0, out); }
 

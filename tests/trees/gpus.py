@@ -46,6 +46,7 @@ GB200 = Product(
 
 #: An eight-GPU HGX board under two processors of 56 cores.
 HGX = tuple(Place(f"0000:{bus}:00.0", at // 4, f"{at // 4 * 56}-{at // 4 * 56 + 55}") for at, bus in enumerate(stub_nvml.BUSES))
+FABRIC_CONFIGURATION = "/usr/share/nvidia/nvswitch/fabricmanager.cfg"
 SWITCHES = tuple(f"0000:{bus}:00.0" for bus in ("07", "08", "09", "0a"))
 
 
@@ -122,3 +123,11 @@ def install_switches(tree: Tree, addresses: tuple[str, ...] = SWITCHES, device: 
         )
         log_kernel(tree, f"nvidia-nvswitch{minor}: open (major={SWITCH_MAJOR})")
     tree.write("/proc/driver/nvidia-nvswitch/permissions", "DeviceFileModify: 1\n")
+    set_fabric_mode(tree, 0)
+
+
+def set_fabric_mode(tree: Tree, mode: int) -> None:
+    """What the fabric manager's package brings: 0 is bare metal (NVIDIA Fabric Manager User Guide)."""
+    tree.write(
+        FABRIC_CONFIGURATION, f"# 0 bare metal, 1 shared NVSwitch, 2 vGPU\nLOG_LEVEL=4\nFABRIC_MODE={mode}\nABORT_CUDA_JOBS_ON_FM_EXIT=1\n"
+    )

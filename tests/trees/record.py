@@ -29,6 +29,7 @@ from tests.trees import (
     fabrics,
     field,
     gpuhosts,
+    gpustates,
     guests,
     hosts,
     hoststate,
@@ -124,7 +125,9 @@ RECIPES: Mapping[str, Recipe] = {
     **{name: Recipe(build, "any") for name, build in hoststate.MANAGED.items()},
     **{
         name: Recipe(build)
-        for name, build in (placing.RECIPES | workers.RECIPES | peers.RECIPES | hoststate.RECIPES | roles.RECIPES).items()
+        for name, build in (
+            placing.RECIPES | workers.RECIPES | peers.RECIPES | hoststate.RECIPES | roles.RECIPES | gpustates.RECIPES
+        ).items()
     },
     "microk8s-addon": Recipe(field.microk8s_addon, "any"),
     "microk8s-without-addon": Recipe(field.microk8s_without_addon, "any"),

@@ -38,7 +38,8 @@ def refresh_result(cdi: Cdi, choice: RuntimeChoice, access: GpuAccess) -> Findin
     weight: Literal["info"] | None = "info" if is_spare(choice, access) else None
     if result == "not-run":
         message = "nvidia-cdi-refresh has not run since the boot"
-        yield fail(message, code="not-run", found="not run", wanted="success", at_most=weight)
+        headline = "The CDI refresh has not run since the boot"
+        yield fail(message, code="not-run", found="not run", wanted="success", at_most=weight, headline=headline)
     else:
         message = f"the last run of nvidia-cdi-refresh ended with {result}"
         yield fail(message, code="failed", found=result, wanted="success", at_most=weight)

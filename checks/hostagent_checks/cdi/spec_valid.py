@@ -18,7 +18,7 @@ from ._specs import others_cover, read_ones, skip_without_cdi
     title="Every CDI specification can be read",
     severity="critical",
     since="0.1",
-    headline="A CDI specification cannot be read",
+    headline="The runtimes refuse a CDI specification",
     remedy=(
         Step("configure", "Remove the file.", command="rm <file>"),
         RENEW,

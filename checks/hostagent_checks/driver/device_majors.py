@@ -8,6 +8,7 @@ from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 
 from ._container import path_inside
+from ._nodes import come_on_demand
 
 _MAKE = (Step("restart_service", "Make the device nodes.", "nvidia-modprobe -c0 -u"),)
 
@@ -37,7 +38,7 @@ def device_majors(driver: Driver) -> Findings:
         skip("nvidia_uvm is not loaded and has no nodes")
     if not nodes:
         message, headline = "nvidia_uvm is loaded, but /dev/nvidia-uvm is missing", "The device nodes of nvidia-uvm are missing"
-        on_demand = need(driver.nodes_on_demand)
+        on_demand = need(driver.nodes_on_demand) and come_on_demand(driver)
         yield fail(
             message,
             code="missing",

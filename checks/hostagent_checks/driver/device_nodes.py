@@ -1,14 +1,16 @@
 """A device node of the driver is missing or has the wrong number: programs and containers cannot open that GPU.
 
 The nodes are made by nvidia-modprobe, udev rules or the persistence daemon; a container runtime copies what is there at its start.
-A driver container keeps them in its own /dev, below /run/nvidia/driver: there they count too.
+A driver container keeps them in its own /dev, below /run/nvidia/driver: there they count too. Where a setuid nvidia-modprobe is installed,
+a missing node of a GPU comes with the first program that wants it, and its lack is only said.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Severity, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 
 from ._container import path_inside
+from ._nodes import come_on_demand
 
 _MAJOR = 195
 _CONTROL_MINOR = 255
@@ -42,7 +44,8 @@ def device_nodes(driver: Driver, gpus: tuple[Gpu, ...]) -> Findings:
     for path, (major, minor) in wanted.items():
         if path not in nodes:
             steps = (Step("restart_service", f"Make {path}.", _command(path, minor)),)
-            yield fail(f"{path} is missing", code="missing", found="none", wanted=f"{major}:{minor}", remedy=steps)
+            at_most: Severity | None = "info" if come_on_demand(driver) else None
+            yield fail(f"{path} is missing", code="missing", found="none", wanted=f"{major}:{minor}", remedy=steps, at_most=at_most)
         elif nodes[path] != (major, minor):
             found = f"{nodes[path][0]}:{nodes[path][1]}"
             steps = (Step("restart_service", f"Make {path} again.", f"rm {path} && {_command(path, minor)}"),)

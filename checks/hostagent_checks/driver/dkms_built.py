@@ -34,8 +34,9 @@ def dkms_built(driver: Driver, kernel: Kernel, packages: Packages | Unread, os: 
     for release in dict.fromkeys((need(kernel.release), *need(kernel.next_releases))):
         for module, build in newest.items():
             if release not in build.kernels:
+                where = f"for {first_of(build.kernels)}, but not for kernel {release}" if build.kernels else "for no kernel"
                 yield fail(
-                    f"DKMS has built {module} {build.version} for {first_of(build.kernels) or 'no kernel'}, but not for kernel {release}",
+                    f"DKMS has built {module} {build.version} {where}",
                     code="not-built",
                     found=first_of(build.kernels) or "none",
                     wanted=release,

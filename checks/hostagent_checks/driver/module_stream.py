@@ -38,7 +38,8 @@ def module_stream(packages: Packages, os: Os, platform: Platform, profile: Profi
         if not any(driver_part(one.name) and need(one.origin) == "cuda" for one in need(packages.installed)):
             skip("no package of the driver is installed from NVIDIA's repository")
         text = "no stream of the driver is enabled, so dnf takes the newest branch"
-        yield fail(text, code="none", found="none", wanted=profile.driver.version, remedy=_steps(stream, profile))
+        headline = "dnf has no stream of the driver enabled, and takes the newest branch"
+        yield fail(text, code="none", found="none", wanted=profile.driver.version, remedy=_steps(stream, profile), headline=headline)
     elif not stream[:1].isdigit():
         text, wanted = f"the stream {stream} follows the newest branch", f"a stream of {profile.driver.version}"
         yield fail(text, code="newest", found=stream, wanted=wanted, remedy=_steps(stream, profile))

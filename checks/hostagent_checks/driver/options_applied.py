@@ -35,8 +35,8 @@ def options_applied(driver: Driver, packages: Packages | Unread) -> Findings:
         skip("modprobe.d sets no option that the driver reports")
     for name, value in known.items():
         if _number(value) != _number(in_force[name]):
-            text, steps = f"{_PREFIX}{name} is {in_force[name]}, modprobe.d sets {value}", (rebuild_initramfs(packages), REBOOT)
-            yield fail(text, code="not-applied", found=in_force[name], wanted=value, remedy=steps)
+            text, steps = f"{_PREFIX}{name} is {in_force[name] or 'empty'}, modprobe.d sets {value}", (rebuild_initramfs(packages), REBOOT)
+            yield fail(text, code="not-applied", found=in_force[name] or "empty", wanted=value, remedy=steps)
 
 
 def _number(text: str) -> "int | str":

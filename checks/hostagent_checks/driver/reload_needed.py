@@ -33,13 +33,14 @@ def reload_needed(driver: Driver, kernel: Kernel, packages: Packages | Unread) -
     if version == loaded and need(on_disk.nvidia_srcversion) == need(driver.loaded_srcversion):
         return
     if not isinstance(on_disk.indexed_at, Unread) and not isinstance(kernel.booted_at, Unread) and on_disk.indexed_at < kernel.booted_at:
+        is_same = version == loaded
         yield fail(
             f"this boot loaded {_named(loaded, version)}: the initramfs still has the old module",
             code="old-initramfs",
-            found=loaded,
-            wanted=version,
+            found=need(driver.loaded_srcversion) if is_same else loaded,
+            wanted=need(on_disk.nvidia_srcversion) if is_same else version,
             remedy=(rebuild_initramfs(packages, on_disk.release), REBOOT),
-            headline="The initramfs still has an older driver than the disk",
+            headline=f"The initramfs still has another {'build of the driver' if is_same else 'driver'} than the disk",
         )
     elif version != loaded:
         yield fail(f"driver {loaded} is loaded, but {version} is on disk", code="version", found=loaded, wanted=version)

@@ -18,7 +18,7 @@ from ._judged import skip_display_card, skip_of_virtual_machine
     title="PCI, the driver and NVML all list the GPU",
     severity="critical",
     since="0.1",
-    because=("gpu.on_bus", "gpu.lost", "gpu.initialised", "gpu.init_failed", "gpu.bound"),
+    because=("gpu.on_bus", "gpu.lost", "gpu.drained", "gpu.initialised", "gpu.init_failed", "gpu.bound"),
     headline="PCI, the driver and NVML disagree about {device}",
     remedy=LOST,
     references=("NVIDIA NVML API Reference, nvmlDeviceGetCount_v2", "NVIDIA Driver README, chapter The /proc Interface"),

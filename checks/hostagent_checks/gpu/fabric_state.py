@@ -5,8 +5,10 @@ completed and succeeded. The state stays as it was when the manager dies: `nvswi
 """
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip
+from hostagent.core.tables.nvlink_fabric import has_hidden_switches
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
+from hostagent.facts.platform import Platform
 
 _OF_THE_RACK = (Step("contact_owner", "Ask who runs the fabric manager of this rack to register the GPU."),)
 
@@ -23,6 +25,9 @@ _OF_THE_RACK = (Step("contact_owner", "Ask who runs the fabric manager of this r
         "nvswitch.manager_installed",
         "nvswitch.manager_errors",
         "nvswitch.board",
+        "nvswitch.fabric_mode",
+        "nvswitch.nvlsm_modules",
+        "nvswitch.nvlsm_running",
     ),
     headline="{device} has not joined its NVLink fabric",
     remedy=(Step("restart_service", "Restart the fabric manager.", command="systemctl restart nvidia-fabricmanager"),),
@@ -32,9 +37,9 @@ _OF_THE_RACK = (Step("contact_owner", "Ask who runs the fabric manager of this r
         "systemctl status nvidia-fabricmanager.service",
     ),
 )
-def fabric_state(gpu: Gpu, switches: Fabric | Unread) -> Findings:
+def fabric_state(gpu: Gpu, switches: Fabric | Unread, platform: Platform | Unread) -> Findings:
     fabric = need(gpu.fabric)
-    steps = _OF_THE_RACK if _are_elsewhere(switches) else ()
+    steps = _OF_THE_RACK if _are_elsewhere(switches) and not _is_on_own_board(gpu, platform) else ()
     if fabric.state == "not-supported":
         skip("this GPU joins no fabric")
     if fabric.state != "completed":
@@ -42,6 +47,13 @@ def fabric_state(gpu: Gpu, switches: Fabric | Unread) -> Findings:
     elif fabric.status != 0:
         text = f"the GPU's registration ended with NVML error {fabric.status}"
         yield fail(text, code="failed", found=f"error {fabric.status}", wanted="success", remedy=steps)
+
+
+def _is_on_own_board(gpu: Gpu, platform: Platform | Unread) -> bool:
+    """On an HGX B200 or B300 of bare metal: no bridge shows its switches while its driver is missing."""
+    if isinstance(platform, Unread) or isinstance(platform.virtual, Unread) or platform.virtual:
+        return False
+    return not isinstance(gpu.device_id, Unread) and has_hidden_switches(gpu.device_id)
 
 
 def _are_elsewhere(switches: Fabric | Unread) -> bool:

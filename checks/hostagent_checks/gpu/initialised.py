@@ -15,7 +15,7 @@ from hostagent.facts.platform import Platform
     severity="critical",
     since="0.1",
     explains=("gpu",),
-    because=("gpu.on_bus", "gpu.init_failed", "driver.open_supported", "driver.gsp_firmware"),
+    because=("gpu.on_bus", "gpu.drained", "gpu.init_failed", "driver.open_supported", "driver.gsp_firmware"),
     headline="The driver never initialised {device}",
     remedy=(POWER_CYCLE, REPLACE_IF_BACK),
     references=("NVIDIA Driver README, chapter The /proc Interface", "open-gpu-kernel-modules issues 789, 862, 1104"),

@@ -34,8 +34,13 @@ def disk_space(storage: Storage, packages: Packages | Unread, os: Os | Unread, p
     wanted = params.min_free_bytes
     for one in need(storage.filesystems):
         if any(place in one.holds for place in _PLACES) and need(one.free_bytes) < wanted:
-            found, least = f"{size(need(one.free_bytes))} free", f">= {size(wanted)}"
+            found, least = f"{_less(need(one.free_bytes), wanted)} free", f">= {size(wanted)}"
             program = program_of(packages, os)
             clean = {"zypper": "zypper clean --all", "apt-get": "apt-get clean"}.get(program, f"{program} clean all" if program else "")
             steps = (Step("configure", "Free space: package caches, old kernels, container images, the journal.", clean),)
             yield fail(f"{one.path} has {found}", code="full", found=found, wanted=least, remedy=steps)
+
+
+def _less(free: int, wanted: int) -> str:
+    """Less than `wanted` is printed as less, also where both have the same rounded size."""
+    return f"less than {size(free)}" if size(free) == size(wanted) else size(free)

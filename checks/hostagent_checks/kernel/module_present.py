@@ -33,7 +33,7 @@ _CHOOSE = (
     severity="critical",
     since="0.1",
     because=("gpu.present:none",),
-    headline="The running kernel has no nvidia module",
+    headline="The running kernel has no nvidia module on disk",
     remedy=(
         Step("install", "Install the nvidia module of this kernel: its package, or its headers for DKMS."),
         Step("restart_service", "Load the module.", command="modprobe nvidia"),
@@ -78,9 +78,11 @@ def module_present(
             wanted="on disk",
             evidence=others,
             remedy=tuple(step for step in remedy if step.action == "install"),
+            headline="The nvidia module is loaded, and its file is no longer on disk",
         )
     else:
-        yield fail(message, code=code, found="none", wanted=f"nvidia.ko of {release}", evidence=others, remedy=remedy)
+        headline = "modprobe finds no module called nvidia for the running kernel" if named else ""
+        yield fail(message, code=code, found="none", wanted=f"nvidia.ko of {release}", evidence=others, remedy=remedy, headline=headline)
 
 
 def _steps(parts: Parts, release: str, profile: Profile, *, is_here: bool) -> tuple[Step, ...]:

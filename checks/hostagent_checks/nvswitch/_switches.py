@@ -3,23 +3,44 @@
 A compute node of GB200 has GPUs on a fabric and runs none of it: its switches are elsewhere.
 """
 
-from hostagent.check import counted, need, skip
+from hostagent.check import Unread, counted, need, skip
+from hostagent.core.tables.nvlink_fabric import has_hidden_switches
+from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
+from hostagent.facts.platform import Platform
+
+_NONE = Unread("absent", "not asked for")
 
 
-def local_switches(fabric: Fabric) -> str:
+def local_switches(fabric: Fabric, gpus: tuple[Gpu, ...] | Unread = _NONE, platform: Platform | Unread = _NONE) -> str:
     """What fabric this host has to run, in words; the check does not apply where it has none."""
     if switches := need(fabric.nvswitches):
         return counted(len(switches), "NVSwitch")
-    if bridges := need(fabric.nvlink5_managers):
+    return _nvlink5(fabric, gpus, platform) or skip("this host has no NVSwitch of its own")
+
+
+def nvlink5_switches(fabric: Fabric, gpus: tuple[Gpu, ...] | Unread, platform: Platform | Unread) -> str:
+    """The NVLink 5 switches of this host, in words; the check does not apply where there are none."""
+    return _nvlink5(fabric, gpus, platform) or skip("this host has no NVLink 5 switches of its own")
+
+
+def is_on_own_baseboard(gpus: tuple[Gpu, ...] | Unread, platform: Platform | Unread) -> bool:
+    """Whether GPUs of an HGX B200 or B300 are here with the whole machine: the switches are there, also without a driver of the
+    bridges to them. A virtual machine may have the GPUs alone.
+    """
+    if isinstance(gpus, Unread) or isinstance(platform, Unread) or isinstance(platform.virtual, Unread) or platform.virtual:
+        return False
+    return any(not isinstance(gpu.device_id, Unread) and has_hidden_switches(gpu.device_id) for gpu in gpus)
+
+
+def _nvlink5(fabric: Fabric, gpus: tuple[Gpu, ...] | Unread, platform: Platform | Unread) -> str:
+    bridges = fabric.nvlink5_managers
+    if not isinstance(bridges, Unread) and bridges:
         return f"NVLink 5 switches behind {', '.join(bridges)}"
-    return skip("this host has no NVSwitch of its own")
-
-
-def nvlink5_bridges(fabric: Fabric) -> tuple[str, ...]:
-    """The HCAs that lead to NVLink 5 switches; the check does not apply where there is none."""
-    return need(fabric.nvlink5_managers) or skip("this host has no NVLink 5 switches of its own")
+    if is_on_own_baseboard(gpus, platform):
+        return "NVLink 5 switches of the GPUs' board"
+    return "NVLink 5 switches" if need(bridges) else ""
 
 
 def runs(machine: Machine, process: str) -> bool:

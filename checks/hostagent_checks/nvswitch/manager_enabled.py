@@ -1,9 +1,11 @@
 """The fabric manager does not start at boot: after the next reboot CUDA fails with error 802."""
 
-from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.core.tables.nvlink_fabric import MANAGER_UNIT
+from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Services
 from hostagent.facts.nvswitch import Fabric
+from hostagent.facts.platform import Platform
 
 from ._switches import local_switches
 
@@ -24,8 +26,8 @@ from ._switches import local_switches
     references=("NVIDIA Fabric Manager User Guide, section Fabric Manager Service",),
     confirm=("systemctl is-enabled nvidia-fabricmanager.service",),
 )
-def manager_enabled(fabric: Fabric, services: Services) -> Findings:
-    local_switches(fabric)
+def manager_enabled(fabric: Fabric, services: Services, gpus: tuple[Gpu, ...] | Unread, platform: Platform | Unread) -> Findings:
+    local_switches(fabric, gpus, platform)
     unit = need(services.unit(MANAGER_UNIT))
     if not unit.exists:
         skip(f"there is no unit {MANAGER_UNIT}: a container may run the fabric manager")

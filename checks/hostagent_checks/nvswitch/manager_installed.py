@@ -7,10 +7,12 @@ from hostagent.check import Findings, Step, Unread, check, fail, need
 from hostagent.core.tables.nvlink_fabric import MANAGER_PROCESS, MANAGER_UNIT
 from hostagent.domains.packages.commands import install
 from hostagent.facts.driver import Driver
+from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
+from hostagent.facts.platform import Platform
 
 from ._switches import local_switches, runs
 
@@ -32,9 +34,16 @@ from ._switches import local_switches, runs
     ),
 )
 def manager_installed(
-    fabric: Fabric, services: Services, machine: Machine, driver: Driver | Unread, packages: Packages | Unread, os: Os | Unread
+    fabric: Fabric,
+    services: Services,
+    machine: Machine,
+    driver: Driver | Unread,
+    packages: Packages | Unread,
+    os: Os | Unread,
+    gpus: tuple[Gpu, ...] | Unread,
+    platform: Platform | Unread,
 ) -> Findings:
-    switches = local_switches(fabric)
+    switches = local_switches(fabric, gpus, platform)
     if not need(services.unit(MANAGER_UNIT)).exists and not runs(machine, MANAGER_PROCESS):
         loaded = driver if isinstance(driver, Unread) else driver.loaded_version
         version = "" if isinstance(loaded, Unread) else loaded

@@ -4,10 +4,12 @@ Running jobs go on, and the GPUs still show a completed fabric; but after the ne
 next boot nobody sets the fabric up, and CUDA fails with error 802. So what counts is the process, not the fabric's last state.
 """
 
-from hostagent.check import Findings, Step, check, fail
+from hostagent.check import Findings, Step, Unread, check, fail
 from hostagent.core.tables.nvlink_fabric import MANAGER_PROCESS
+from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
+from hostagent.facts.platform import Platform
 
 from ._switches import local_switches, runs
 
@@ -32,7 +34,7 @@ from ._switches import local_switches, runs
         "journalctl -b -u nvidia-fabricmanager.service",
     ),
 )
-def manager_running(fabric: Fabric, machine: Machine) -> Findings:
-    switches = local_switches(fabric)
+def manager_running(fabric: Fabric, machine: Machine, gpus: tuple[Gpu, ...] | Unread, platform: Platform | Unread) -> Findings:
+    switches = local_switches(fabric, gpus, platform)
     if not runs(machine, MANAGER_PROCESS):
         yield fail(f"{switches}, but no {MANAGER_PROCESS} process", code="not-running", found="not running", wanted="running")

@@ -4,7 +4,7 @@ The kernel makes these GIDs out of the addresses of the port's interface. Withou
 of RoCE v1, which no router forwards. NCCL from 2.21 on looks for an IPv4 address; one of IPv6 it takes only where it is told to.
 """
 
-from hostagent.check import Findings, Step, Unread, check, fail, need, shell, skip, warn
+from hostagent.check import Findings, Step, Unread, check, counted, fail, need, shell, skip, warn
 from hostagent.domains.network.gids import chosen, is_ipv4, is_routable
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.network.tables.rdma_devices import ETHERNET
@@ -54,8 +54,9 @@ def gid(rails: Rails, platform: Platform | Unread) -> Findings:
             found = none[port.name]
             yield fail(found, code="none", found=found, wanted="RoCE v2 of an address", about=port.name, remedy=_steps(port))
     if sixes := {name: text for name, text in answers.items() if text.startswith("GID ")}:
-        headline = f"NCCL takes a GID that no router forwards: {len(sixes)} RoCE ports have addresses of IPv6 alone"
-        text = "the only RoCE v2 GIDs of an address are of IPv6"
+        many = counted(len(sixes), "RoCE port")
+        headline = f"NCCL takes a GID that no router forwards: {many} with addresses of IPv6 alone"
+        text = f"the only RoCE v2 GIDs of an address are of IPv6: {many}"
         yield warn(text, code="ipv6", found="IPv6", wanted="IPv4", evidence=lines(sixes), headline=headline, remedy=_V6, at_most="warning")
     need_no(gaps, answers)
 

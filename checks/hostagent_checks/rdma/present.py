@@ -3,7 +3,8 @@
 The module of the card's driver makes the devices (mlx5_ib, efa). It is not loaded where its package is missing, where the kernel was
 updated without it, or where the card's driver failed. With the profile's rdma.required "yes" a host without any device is not ready,
 whatever cards it has; with "no" none is asked for. Cards that are bound to vfio-pci are for virtual machines. Ethernet cards whose
-links run below 100 Gb/s are what every server has, and some of their kinds can RDMA: by themselves they ask for nothing.
+links run below 100 Gb/s are what every server has, and some of their kinds can RDMA: by themselves they ask for nothing. Functions that
+manage the NVLink switches of an HGX B200 are no cards of jobs, neither among the devices nor on PCI.
 """
 
 from hostagent.check import Finding, Findings, Severity, Step, Unread, check, fail, need, shell, skip
@@ -38,8 +39,9 @@ def present(rdma: Rdma, nics: tuple[Nic, ...], network: Network | Unread, profil
     if required == "no":
         skip("the profile says that jobs need no RDMA")
     names = set(need(rdma.devices))
-    devices = names - set(need(rdma.managers)) if names else names
-    found = [(nic, kind) for nic, kind in ((nic, _kind(nic)) for nic in nics) if kind]
+    managers = set(need(rdma.managers)) if names else names
+    devices = names - managers
+    found = [(nic, kind) for nic, kind in ((nic, _kind(nic)) for nic in nics if not _is_manager(nic, managers)) if kind]
     if devices:
         yield from _lost(found, rdma)
     elif cards := _fast(found, network):
@@ -52,6 +54,10 @@ def present(rdma: Rdma, nics: tuple[Nic, ...], network: Network | Unread, profil
         yield fail("the host has no RDMA device", code="required", found="none", wanted="RDMA devices", headline=headline)
     else:
         skip("the host's cards are slower than 100 Gb/s" if found else "the host has no card that is made for RDMA")
+
+
+def _is_manager(nic: Nic, managers: set[str]) -> bool:
+    return not isinstance(nic.rdma, Unread) and bool(nic.rdma) and set(nic.rdma) <= managers
 
 
 def _kind(nic: Nic) -> "Card | None":

@@ -43,7 +43,9 @@ def subnet_manager(rails: Rails, platform: Platform | Unread) -> Findings:
         yield fail(text, code="none", found="none", wanted="a subnet manager", evidence=lines(wrong), headline=headline, remedy=remedy)
     else:
         for name, text in wrong.items():
-            yield fail(text, code="not-managed", found=text, wanted="ACTIVE by a subnet manager", about=name, remedy=remedy)
+            headline = "{device} is active, and knows no subnet manager" if "knows no" in text else ""
+            wanted = "ACTIVE by a subnet manager"
+            yield fail(text, code="not-managed", found=text, wanted=wanted, about=name, remedy=remedy, headline=headline)
     need_no(gaps, texts)
 
 

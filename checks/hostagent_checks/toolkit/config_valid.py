@@ -30,4 +30,6 @@ def config_valid(toolkit: Toolkit) -> Findings:
     if error := need(toolkit.config_error):
         yield fail(f"the toolkit cannot read {path}", code="unreadable", found=error, wanted="TOML of the toolkit")
     elif (mode := need(toolkit.mode)) not in _MODES:
-        yield fail(f"{path} names the mode {mode}, which does not exist", code="unknown-mode", found=mode, wanted=", ".join(_MODES))
+        text = f"{path} names the mode {mode}, which does not exist"
+        headline = "The toolkit's configuration names a mode that does not exist"
+        yield fail(text, code="unknown-mode", found=mode, wanted=", ".join(_MODES), headline=headline)

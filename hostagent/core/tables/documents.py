@@ -102,6 +102,7 @@ DOCUMENTS: Mapping[str, str] = {
     "NVIDIA GPUDirect RDMA": "https://docs.nvidia.com/cuda/gpudirect-rdma/",
     "NVIDIA IMEX Service Guide": "https://docs.nvidia.com/multi-node-nvlink-systems/imex-guide/",
     "NVIDIA Jetson Linux, Release Notes": "https://developer.nvidia.com/embedded/jetson-linux-archive",
+    "NVIDIA License System": "https://docs.nvidia.com/license-system/latest/",
     "NVIDIA Multi-Instance GPU User Guide": f"{_TESLA}/mig-user-guide/",
     "NVIDIA NVML API Reference": f"{_DEPLOY}/nvml-api/",
     "NVIDIA Network Operator, README": "https://github.com/Mellanox/network-operator#readme",

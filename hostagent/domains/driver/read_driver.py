@@ -83,6 +83,7 @@ def _of_worker(source: Source, options: "tuple[tuple[str, str], ...] | Unread") 
         "nvml_error_code": _nvml_error(source),
         "nvml_driver_version": nvml_version if isinstance(nvml_version, str | Unread) else _wrong("driver_version", nvml_version),
         "cuda_driver_version": _cuda_driver(source),
+        "confidential_ready": _confidential_ready(source),
     }
 
 
@@ -245,6 +246,16 @@ def _cuda_driver(source: Source) -> "str | Unread":
     if not isinstance(answer, int) or isinstance(answer, bool):
         return _wrong("cuda_version", answer)
     return f"{answer // 1000}.{answer % 1000 // 10}"  # 13000 is 13.0
+
+
+def _confidential_ready(source: Source) -> "bool | Unread":
+    """The answer is two numbers: whether confidential computing is on, and whether its GPUs take work."""
+    answer = source.nvml("confidential")
+    if isinstance(answer, Unread):
+        return answer
+    if not isinstance(answer, list) or [type(one) for one in answer] != [int, int]:
+        return _wrong("confidential", answer)
+    return answer[1] != 0 if answer[0] else Unread("not-supported", "confidential computing is off")
 
 
 def _wrong(what: str, answer: object) -> Unread:

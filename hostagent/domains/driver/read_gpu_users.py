@@ -29,12 +29,12 @@ from hostagent.sandbox.majors import NVIDIA, NVIDIA_DRIVERS, majors
 _NODE = re.compile(r"(/.*)?(/dev/(?:nvidia[\w-]*(?:/[\w-]+)?|dri/[\w-]+))(?: \(deleted\))?")
 _DRM, _DEVICES = "/sys/class/drm", "/proc/devices"
 _COUNT = "/sys/module/nvidia/refcnt"
-_MOST = 1000
+_MOST, _MOST_NODES = 1000, 64
 _PROGRAM_CHARACTERS = 64
 
 
 def gpu_users(root: Root, ours: Collection[int]) -> Answer:
-    """pid, program and device (the first node by name) of each process, by pid. `ours`, the workers of this pass, are excluded.
+    """pid, program, device (the first node by name) and devices (all) of each process, by pid, without `ours`, the workers of this pass.
 
     Denied if a process's files cannot be read: it may be one of them.
     """
@@ -58,7 +58,7 @@ def gpu_users(root: Root, ours: Collection[int]) -> Answer:
                 return nodes
             hidden += 1
         elif nodes:
-            found.append({"pid": pid, "program": _program(root, files, pid), "device": min(nodes)})
+            found.append({"pid": pid, "program": _program(root, files, pid), "device": min(nodes), "devices": sorted(nodes)[:_MOST_NODES]})
     if hidden:
         return Unread("denied", f"/proc/<pid>/fd: {hidden} processes do not show which files they hold open to this user")
     return found[:_MOST]

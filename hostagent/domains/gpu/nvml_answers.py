@@ -33,6 +33,8 @@ _CLOCK_EVENTS = (
     "board-limit",
     "reliability",
 )
+#: nvml.h, NVML_GPU_VIRTUALIZATION_MODE_*.
+_VIRTUALIZATION = ("none", "passthrough", "vgpu", "host-vgpu", "host-vsga")
 _FABRIC_STATES = ("not-supported", "not-started", "in-progress", "completed")
 _TRUE_FALSE = ("not-supported", "true", "false")
 _MISCONFIGURED = (
@@ -179,6 +181,16 @@ def mig(answers: Answers) -> "Mig | Unread":
     return then(numbers(answers, "mig", 2), lambda found: Mig(found[0] == 1, found[1] == 1))
 
 
+def vgpu_licensed(answers: Answers) -> "bool | Unread":
+    """Whether a vGPU has a license for one of its features: it needs that of its own type alone."""
+    found = answers["license"]
+    if isinstance(found, Unread):
+        return found
+    if not isinstance(found, list) or not all(isinstance(one, list) and len(one) == 2 and type(one[1]) is int for one in found):
+        return _odd("license", found)
+    return any(state for _, state in found) if found else Unread("not-supported", "NVML names no feature that needs a license")
+
+
 def fabric(answers: Answers) -> "FabricInfo | Unread":
     found = answers["fabric"]
     if isinstance(found, Unread):
@@ -227,11 +239,16 @@ def facts(answers: Answers) -> dict[str, Any]:
         "uuid": text(answers, "uuid"),
         "serial": text(answers, "serial"),
         "memory_bytes": number(answers, "memory"),
+        "memory_used_bytes": number(answers, "memory_use"),
+        "listed_processes": then(numbers(answers, "processes", 3), sum),
         "compute_capability": compute_capability(answers),
         "ecc": ecc(answers),
         "row_remap": row_remap(answers),
         "retired_pages": retired_pages(answers),
         "mig": mig(answers),
+        "mig_devices": number(answers, "mig_devices"),
+        "virtualization": word(number(answers, "virtualization"), _VIRTUALIZATION),
+        "vgpu_licensed": vgpu_licensed(answers),
         "persistence": on(number(answers, "persistence")),
         "compute_mode": compute_mode(answers),
         "temperature_celsius": number(answers, "temperature"),

@@ -9,27 +9,33 @@ from typing import Any, NamedTuple
 
 from hostagent.core.retention import WHOLE, Keep
 from hostagent.core.unread import Unread, then
-from hostagent.domains.gpu import nvml_answers, read_vfio
+from hostagent.domains.gpu import nvml_answers, nvml_errors, read_vfio
 from hostagent.domains.gpu.bars import parse_resource
+from hostagent.domains.gpu.nvml_errors import LOST_GPU, RESET_REQUIRED
+from hostagent.domains.gpu.read_node_holders import read_node_holders
 from hostagent.domains.topology import read_pci
-from hostagent.facts.gpu import Accelerators, Bar, Gpu, OtherAccelerator, PeerAccess
+from hostagent.facts.gpu import Accelerators, Bar, Gpu, Mig, OtherAccelerator, PeerAccess
 from hostagent.host.source import Source
 
 _PROC = "/proc/driver/nvidia/gpus"
+#: The driver's list of GPU instances (gi0) and of compute instances in them (ci0), by the GPU's minor number.
+_CAPABILITIES = "/proc/driver/nvidia/capabilities/gpu{}/mig"
+#: Those of them that recordings up to questions 1 do not have: no other fact of the GPU depends on them.
+LATER = ("processes", "memory_use", "mig_devices", "virtualization", "license")
 #: NVML questions per GPU; the names are of `hostagent.domains.gpu.read_nvml`.
 QUESTIONS = (
     *("pci", "name", "uuid", "serial", "minor", "memory", "compute_capability", "mig", "persistence", "compute_mode", "ecc_mode"),
     *("row_remap", "recovery_action", "ecc_volatile", "ecc_aggregate", "ecc_sram", "retired_single_bit", "retired_double_bit"),
     *("retired_pending", "temperature", "temperature_slowdown", "power_limit", "power_limit_default", "clock_events", "vbios"),
     *("fabric", "nvlink", "nvlink_errors", "inforom"),
+    *LATER,
 )
 #: Asked of each GPU too, and no sign of its own state: an answer about a pair fails with either.
 OF_PAIRS = "peer_access"
 #: More than any host has: bounds the work that a recording can cause.
 _MAX_DEVICES = 1024
-_LOST, _RESET_REQUIRED = 15, 16
-#: Questions that only the report's inventory reads: recordings without them lose nothing else.
-_REPORT_ONLY = ("serial",)
+#: Recordings without these lose nothing else: `LATER`, and what only the report's inventory reads.
+_IGNORED = ("serial", *LATER)
 _INFORMATION = Keep("settings", ("Device Minor", "GPU Excluded", "GPU UUID", "Model", "Video BIOS"))
 _CODE = re.compile(r"(\d{1,4}) ", re.ASCII)
 
@@ -137,11 +143,11 @@ def _nvml(source: Source) -> _Nvml:
         return _Nvml({}, {}, count)
     nvml = _Nvml({}, {}, None)
     for index in range(count):
-        handle = source.nvml("device", str(index), "handle")
+        handle = _answer(source, index, "handle")
         if isinstance(handle, Unread):
             answers: nvml_answers.Answers = dict.fromkeys(QUESTIONS, handle)
         else:
-            answers = {name: source.nvml("device", str(index), name) for name in QUESTIONS}
+            answers = nvml_errors.one_gap({name: _answer(source, index, name) for name in QUESTIONS})
         where = answers["pci"]
         try:
             address = read_pci.parse_address(str(where["bus_id"])) if isinstance(where, dict) else ""
@@ -152,6 +158,11 @@ def _nvml(source: Source) -> _Nvml:
         else:
             nvml.unplaced[index] = answers
     return nvml
+
+
+def _answer(source: Source, index: int, name: str) -> Any:
+    answer = source.nvml("device", str(index), name)
+    return nvml_errors.after_start(answer) if isinstance(answer, Unread) else answer
 
 
 def _place_by_identity(nvml: _Nvml, addresses: set[str], rows: "dict[str, dict[str, str] | Unread]") -> _Nvml:
@@ -206,6 +217,7 @@ def _gpu(
     for name, value in of_proc.pop("instead").items():
         if isinstance(of_nvml[name], Unread) and not isinstance(value, Unread):
             of_nvml[name] = value
+    of_nvml["mig_devices"] = _mig_devices(source, of_nvml["minor"], of_nvml["mig"], of_nvml["mig_devices"])
     lost, reset_required, detail = _verdict(answers)
     return Gpu(
         pci=address,
@@ -218,6 +230,9 @@ def _gpu(
         lost=lost,
         reset_required=reset_required,
         nvml_detail=detail,
+        nvml_refusal=nvml_errors.refusal(answers),
+        drained=_drained(source, address, row),
+        node_holders=read_node_holders(source, of_nvml["minor"], of_nvml["memory_used_bytes"], of_nvml["listed_processes"]),
         **read_pci.facts(source, address),
         **of_proc,
         **of_nvml,
@@ -242,6 +257,33 @@ def _peer_access(source: Source, index: int, nvml: _Nvml) -> "tuple[PeerAccess, 
     except (TypeError, ValueError):
         return Unread("error", f"nvml peer_access: found {str(answer)[:40]!r}, wanted pairs of numbers")
     return tuple(PeerAccess(address, is_allowed) for address, is_allowed in sorted(found.items()))
+
+
+def _mig_devices(source: Source, minor: "int | Unread", mig: "Mig | Unread", listed: "int | Unread") -> "int | Unread":
+    """NVML shows a process the slices that it may use, the driver's own list has all. Asked where MIG is on and NVML shows none."""
+    if isinstance(mig, Unread) or isinstance(minor, Unread) or isinstance(listed, Unread) or listed or not mig.current:
+        return listed
+    place = _CAPABILITIES.format(minor)
+    instances = source.listdir(place)
+    if isinstance(instances, Unread):
+        return instances
+    count = 0
+    for name in (one for one in instances if one.startswith("gi")):
+        found = source.listdir(f"{place}/{name}")
+        if isinstance(found, Unread):
+            return found
+        count += sum(one.startswith("ci") for one in found)
+    return count
+
+
+def _drained(source: Source, address: str, row: "dict[str, str] | Unread") -> "bool | Unread":
+    """Asked by address: NVML no longer lists a GPU that is drained."""
+    if isinstance(row, Unread):
+        return row
+    state = source.nvml("drain", address)
+    if isinstance(state, Unread):
+        return nvml_errors.after_start(state)
+    return bool(state) if state in (0, 1) else Unread("error", f"nvml drain: found {str(state)[:40]!r}, wanted 0 or 1")
 
 
 def _not_in_nvml(on_pci: "bool | Unread") -> Unread:
@@ -285,9 +327,9 @@ def _verdict(answers: nvml_answers.Answers) -> "tuple[bool | Unread, bool | Unre
     """
     unread = [one for one in answers.values() if isinstance(one, Unread)]
     by_code = {int(match[1]): one.detail for one in unread if (match := _CODE.match(one.detail))}
-    is_mute = len(unread) == len(answers) and not {_LOST, _RESET_REQUIRED} & set(by_code)
-    asked = [one for name, one in answers.items() if isinstance(one, Unread) and name not in _REPORT_ONLY]
+    is_mute = len(unread) == len(answers) and not {LOST_GPU, RESET_REQUIRED} & set(by_code)
+    asked = [one for name, one in answers.items() if isinstance(one, Unread) and name not in _IGNORED]
     silent = next((one for one in asked if is_mute or (not _CODE.match(one.detail) and one.why != "not-supported")), None)
-    lost = True if _LOST in by_code else silent if silent is not None else False
-    reset = True if _RESET_REQUIRED in by_code else silent if silent is not None else False
-    return lost, reset, by_code.get(_LOST) or by_code.get(_RESET_REQUIRED) or Unread("absent", "no call said so")
+    lost = True if LOST_GPU in by_code else silent if silent is not None else False
+    reset = True if RESET_REQUIRED in by_code else silent if silent is not None else False
+    return lost, reset, by_code.get(LOST_GPU) or by_code.get(RESET_REQUIRED) or Unread("absent", "no call said so")

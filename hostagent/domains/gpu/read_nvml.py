@@ -7,6 +7,8 @@ Questions, as ``source.nvml(…)`` asks them and a recording stores them (``nvml
     cuda_version               13000
     nvml_version               "13.580.95.05"
     device_count               8
+    confidential               [1 where confidential computing is on, 1 where its GPUs take work]
+    drain ADDRESS              1 where an administrator drains the GPU at ADDRESS, which NVML then no longer lists
     device INDEX NAME          NAME is one of DEVICE below; INDEX counts from "0" and is not stable over boots
 
 An NVML error is an ``Unread`` with a detail that starts with nvmlReturn_t's number: ``15 GPU is lost (nvmlDeviceGetName)``.
@@ -16,10 +18,11 @@ import contextlib
 import ctypes
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from hostagent.core.answers import Answer
-from hostagent.core.unread import Unread, Why
+from hostagent.core.unread import Unread
+from hostagent.domains.gpu.nvml_errors import CORRUPTED_INFOROM, INVALID_ARGUMENT, NOT_SUPPORTED, why
 from hostagent.domains.gpu.read_nvml_gate import driver_root
 from hostagent.domains.gpu.read_nvml_library import LIBRARY, Loader
 from hostagent.domains.gpu.read_nvml_times import FIRST_INIT_S
@@ -27,21 +30,20 @@ from hostagent.host.files import Files
 from hostagent.host.paths import Root
 from hostagent.sandbox.worker_spec import CALL_S, ENTERING, LOAD_S, LOADING, SANDBOX, Ask, Rights
 
+_GPUS = "/proc/driver/nvidia/gpus"
+_CONFIDENTIAL, _DRAIN = "nvmlSystemGetConfComputeGpusReadyState", "nvmlDeviceQueryDrainState"
 PERSISTENCE_SOCKET = "/run/nvidia-persistenced/socket"
-#: nvmlReturn_t with a reason other than error. 25 (argument version mismatch) is an error: this program passed a wrong struct.
-_WHY: dict[int, Why] = {
-    3: "not-supported",
-    13: "not-supported",  # this driver's library is older than the question
-    4: "denied",
-    9: "absent",
-    12: "absent",
-    10: "timeout",
+#: Calls that every GPU answers, and the one that starts NVML; all others may not apply to a GPU.
+_AT: dict[str, Literal["start", "call", "identity"]] = {
+    "nvmlInit": "start",
+    "nvmlDeviceGetHandleByIndex": "identity",
+    "nvmlDeviceGetPciInfo": "identity",
 }
-_INVALID_ARGUMENT, _NOT_SUPPORTED, _CORRUPTED_INFOROM = 2, 3, 14
 _UNCORRECTED, _VOLATILE, _AGGREGATE = 1, 0, 1
 _RECOVERY_ACTION_FIELD = 230
 #: NVML_P2P_CAPS_INDEX_READ and _WRITE.
 _READ_AND_WRITE = (0, 1)
+_NOT_FOUND = 6
 
 
 class Question(NamedTuple):
@@ -53,6 +55,7 @@ class Question(NamedTuple):
 def answer_all(ask: Ask, files: Files, root: Root, rights: Rights) -> "Unread | None":
     """Asks all questions. Returns the reason if none could be asked."""
     socket = ask((), f"stat {PERSISTENCE_SOCKET}", partial(files.stat, PERSISTENCE_SOCKET))
+    addresses = ask((), f"list {_GPUS}", partial(files.list, _GPUS))
     awake = isinstance(socket, dict) and socket["kind"] == "socket"
     first_s = CALL_S if awake else FIRST_INIT_S
     pynvml = ask((), f"{LOADING} the NVML binding", _binding, LOAD_S)
@@ -69,6 +72,7 @@ def answer_all(ask: Ask, files: Files, root: Root, rights: Rights) -> "Unread | 
         return problem
     for name, function in _SYSTEM:
         ask(("nvml", name), function, partial(call_nvml, function, getattr(pynvml, function)))
+    ask(("nvml", "confidential"), _CONFIDENTIAL, partial(call_nvml, _CONFIDENTIAL, _confidential, pynvml))
     count = ask(("nvml", "device_count"), "nvmlDeviceGetCount", partial(call_nvml, "nvmlDeviceGetCount", pynvml.nvmlDeviceGetCount))
     handles: dict[int, Any] = {}
     for index in range(0 if isinstance(count, Unread) else count):
@@ -80,6 +84,8 @@ def answer_all(ask: Ask, files: Files, root: Root, rights: Rights) -> "Unread | 
             if question.name == "persistence" and awake and not sandbox["sockets"]:
                 call = partial(_without_daemon, call)
             ask(("nvml", "device", str(index), question.name), f"{question.function} {index}", call)
+    for address in addresses if isinstance(addresses, list) else ():
+        ask(("nvml", "drain", address), f"{_DRAIN} {address}", partial(call_nvml, _DRAIN, _drain, pynvml, address))
     return None
 
 
@@ -103,7 +109,7 @@ def _call(pynvml: Any, function: str, call: Callable[..., Answer], *arguments: A
     try:
         answer = call(*arguments)
     except pynvml.NVMLError as error:
-        return Unread(_WHY.get(error.value, "error"), f"{error.value} {error} ({function})")
+        return Unread(why(error.value, _AT.get(function, "call")), f"{error.value} {error} ({function})")
     except UnicodeDecodeError as error:  # NVML itself succeeded (0)
         return Unread("error", f"0 {error} ({function})")
     except Exception as error:  # the binding's own failures: a missing function, a rejected argument
@@ -133,6 +139,53 @@ def _pci(pynvml: Any, device: Any) -> Answer:
     return {"bus_id": address, "device_id": info.pciDeviceId, "subsystem_id": info.pciSubSystemId}
 
 
+def _processes(pynvml: Any, device: Any) -> Answer:
+    """How many compute, graphics and MPS processes NVML lists."""
+    kinds = ("Compute", "Graphics", "MPSCompute")
+    return [len(getattr(pynvml, f"nvmlDeviceGet{kind}RunningProcesses")(device)) for kind in kinds]
+
+
+def _memory_use(pynvml: Any, device: Any) -> Answer:
+    """Bytes in use, without those that the driver reserves: the second version of the call alone separates them."""
+    return pynvml.nvmlDeviceGetMemoryInfo(device, version=pynvml.nvmlMemory_v2).used
+
+
+def _mig_devices(pynvml: Any, device: Any) -> Answer:
+    """How many MIG devices the GPU is cut into."""
+    count = 0
+    for index in range(pynvml.nvmlDeviceGetMaxMigDeviceCount(device)):
+        try:
+            pynvml.nvmlDeviceGetMigDeviceHandleByIndex(device, index)
+            count += 1
+        except pynvml.NVMLError as error:
+            if error.value not in (_NOT_FOUND, NOT_SUPPORTED):
+                raise
+    return count
+
+
+def _license(pynvml: Any, device: Any) -> Answer:
+    """[feature code, 1 when licensed] of each feature of a vGPU; a physical GPU needs no license, and is not supported."""
+    if pynvml.nvmlDeviceGetVirtualizationMode(device) != pynvml.NVML_GPU_VIRTUALIZATION_MODE_VGPU:
+        raise pynvml.NVMLError(NOT_SUPPORTED)
+    found = pynvml.nvmlDeviceGetGridLicensableFeatures(device)
+    if not found.isGridLicenseSupported:
+        raise pynvml.NVMLError(NOT_SUPPORTED)
+    return [[one.featureCode, one.featureState] for one in found.gridLicensableFeatures[: found.licensableFeaturesCount]]
+
+
+def _confidential(pynvml: Any) -> Answer:
+    feature = pynvml.nvmlSystemGetConfComputeState().ccFeature
+    return [feature, pynvml.nvmlSystemGetConfComputeGpusReadyState() if feature else 0]
+
+
+def _drain(pynvml: Any, address: str) -> Answer:
+    domain, bus, device = address.partition(".")[0].split(":")
+    place = pynvml.nvmlPciInfo_t(domain=int(domain, 16), bus=int(bus, 16), device=int(device, 16))
+    place.busId = f"{place.domain:08X}:{place.bus:02X}:{place.device:02X}.0".encode("ascii")
+    place.busIdLegacy = f"{place.domain & 0xFFFF:04X}:{place.bus:02X}:{place.device:02X}.0".encode("ascii")
+    return pynvml.nvmlDeviceQueryDrainState(place)
+
+
 def _sram(pynvml: Any, device: Any) -> Answer:
     status = pynvml.c_nvmlEccSramErrorStatus_v1_t()  # sets its own version; without it the answer is error 25
     pynvml.nvmlDeviceGetSramEccErrorStatus(device, ctypes.byref(status))
@@ -154,7 +207,7 @@ def _links(pynvml: Any, device: Any) -> list[list[int]]:
         try:
             links.append([link, pynvml.nvmlDeviceGetNvLinkState(device, link)])
         except pynvml.NVMLError as error:
-            if error.value not in (_INVALID_ARGUMENT, _NOT_SUPPORTED):
+            if error.value not in (INVALID_ARGUMENT, NOT_SUPPORTED):
                 raise
     return links
 
@@ -175,7 +228,7 @@ def _peer_access(pynvml: Any, device: Any) -> list[list[int]]:
             if _pointer(other) != _pointer(device):
                 found.append([index, max(pynvml.nvmlDeviceGetP2PStatus(device, other, way) for way in _READ_AND_WRITE)])
         except pynvml.NVMLError as error:
-            if _WHY.get(error.value) == "not-supported":
+            if why(error.value) == "not-supported":
                 raise
     return found
 
@@ -188,7 +241,7 @@ def _inforom(pynvml: Any, device: Any) -> Answer:
     try:
         pynvml.nvmlDeviceValidateInforom(device)
     except pynvml.NVMLError as error:
-        if error.value != _CORRUPTED_INFOROM:
+        if error.value != CORRUPTED_INFOROM:
             raise
         return False
     return True
@@ -197,7 +250,7 @@ def _inforom(pynvml: Any, device: Any) -> Answer:
 def _recovery_action(pynvml: Any, device: Any) -> Answer:
     field = pynvml.nvmlDeviceGetFieldValues(device, [_RECOVERY_ACTION_FIELD])[0]
     if field.nvmlReturn:  # an older driver reports an unknown field as an invalid argument
-        raise pynvml.NVMLError(_NOT_SUPPORTED if field.nvmlReturn == _INVALID_ARGUMENT else field.nvmlReturn)
+        raise pynvml.NVMLError(NOT_SUPPORTED if field.nvmlReturn == INVALID_ARGUMENT else field.nvmlReturn)
     return field.value.uiVal
 
 
@@ -224,10 +277,15 @@ DEVICE = (
     Question("serial", "nvmlDeviceGetSerial", lambda n, d: n.nvmlDeviceGetSerial(d)),
     Question("minor", "nvmlDeviceGetMinorNumber", lambda n, d: n.nvmlDeviceGetMinorNumber(d)),
     Question("memory", "nvmlDeviceGetMemoryInfo", lambda n, d: n.nvmlDeviceGetMemoryInfo(d).total),
+    Question("processes", "nvmlDeviceGetComputeRunningProcesses", _processes),  # before the memory in use: one that ends between is counted
     Question("compute_capability", "nvmlDeviceGetCudaComputeCapability", lambda n, d: list(n.nvmlDeviceGetCudaComputeCapability(d))),
     Question("mig", "nvmlDeviceGetMigMode", lambda n, d: list(n.nvmlDeviceGetMigMode(d))),
+    Question("mig_devices", "nvmlDeviceGetMigDeviceHandleByIndex", _mig_devices),
+    Question("virtualization", "nvmlDeviceGetVirtualizationMode", lambda n, d: n.nvmlDeviceGetVirtualizationMode(d)),
+    Question("license", "nvmlDeviceGetGridLicensableFeatures", _license),
     Question("persistence", "nvmlDeviceGetPersistenceMode", lambda n, d: n.nvmlDeviceGetPersistenceMode(d)),
     Question("compute_mode", "nvmlDeviceGetComputeMode", lambda n, d: n.nvmlDeviceGetComputeMode(d)),
+    Question("memory_use", "nvmlDeviceGetMemoryInfo_v2", _memory_use),
     Question("ecc_mode", "nvmlDeviceGetEccMode", lambda n, d: list(n.nvmlDeviceGetEccMode(d))),
     Question("row_remap", "nvmlDeviceGetRemappedRows", lambda n, d: list(n.nvmlDeviceGetRemappedRows(d))),
     Question("recovery_action", "nvmlDeviceGetFieldValues", _recovery_action),

@@ -20,6 +20,8 @@ from hostagent.host.values import line_in
 
 _SWITCHES = "/proc/driver/nvidia-nvswitch/devices"
 _LOG = "/var/log/fabricmanager.log"
+_CONFIGURATION = "/usr/share/nvidia/nvswitch/fabricmanager.cfg"
+_MODE = re.compile(r"^[ \t]*FABRIC_MODE[ \t]*=[ \t]*([0-9]{1,3})\b", re.MULTILINE)
 _IMEX_NODES = "/etc/nvidia-imex/nodes_config.cfg"
 _IMEX_CHANNELS = "/dev/nvidia-caps-imex-channels"
 _SWITCH_CLASS = "0x0680"  # "other bridge": the driver takes every NVIDIA function of that class for an NVSwitch
@@ -42,6 +44,7 @@ def read_fabric(source: Source, known: Callable[[type], Any]) -> Fabric:
         nvlink5_managers=managers(source) if isinstance(switches, Unread) or not switches else (),
         manager_log_errors=then(log, parse_manager_log),
         manager_configured=then(log, parse_configured),
+        manager_mode=then(source.text(_CONFIGURATION, keep=Keep("matches", (_MODE.pattern,))), parse_fabric_mode),
         imex_nodes=then(source.text(_IMEX_NODES, keep=Keep("matches", (r"^[ \t]*(?P<keep>[^\s#]+)",))), parse_imex_nodes),
         imex_channels=source.listdir(_IMEX_CHANNELS, absent=()),
     )
@@ -81,6 +84,16 @@ def parse_configured(text: str) -> "bool | Unread":
         elif CONFIGURED in line[:_LINE]:
             found = True
     return found
+
+
+def parse_fabric_mode(text: str) -> int:
+    r"""The last FABRIC_MODE of the fabric manager's configuration; 0, its default, without one.
+
+    >>> parse_fabric_mode("# 0 or 1\nLOG_LEVEL=4\nFABRIC_MODE=1\n"), parse_fabric_mode("#FABRIC_MODE=1\n")
+    (1, 0)
+    """
+    found = _MODE.findall(text)
+    return int(found[-1]) if found else 0
 
 
 def parse_imex_nodes(text: str) -> tuple[str, ...]:

@@ -44,8 +44,8 @@ def test_each_process_is_named_once_with_its_first_node(tree):
     use(tree, 80, "/dev/nvidia-caps/nvidia-cap1 (deleted)", program="/opt/x/train")
     use(tree, 85, "/dev/null", "/srv/nvidia0", "/dev/nvram", "/home/a/dev/nvidia0")
     assert gpu_users(Root(str(tree.root)), ()) == [
-        {"pid": 80, "program": "train", "device": "/dev/nvidia-caps/nvidia-cap1"},
-        {"pid": 90, "program": "python3", "device": "/dev/nvidia-uvm"},
+        {"pid": 80, "program": "train", "device": "/dev/nvidia-caps/nvidia-cap1", "devices": ["/dev/nvidia-caps/nvidia-cap1"]},
+        {"pid": 90, "program": "python3", "device": "/dev/nvidia-uvm", "devices": ["/dev/nvidia-uvm", "/dev/nvidia1", "/dev/nvidiactl"]},
     ]
     assert [one["pid"] for one in gpu_users(Root(str(tree.root)), {90})] == [80]
 

@@ -247,7 +247,7 @@ def test_a_family_that_says_nothing_is_told_last_and_has_no_condition(written):
 #: In which order one would look: a node without its GPU needs no word about the driver before that; a GPU that no driver has follows from a
 #: kernel without the module, and missing firmware from libraries of another version.
 LOOKED_AT = (
-    *("os", "gpu.present", "nvswitch.board", "gpu.passthrough", "gpu.on_bus", "gpu.lost", "kernel", "gpu.bound"),
+    *("os", "gpu.present", "nvswitch.board", "gpu.passthrough", "gpu.on_bus", "gpu.answers", "gpu.lost", "kernel", "gpu.bound"),
     *("driver.loaded", "driver", "driver.gsp_firmware", "gpu", "nvswitch", "gpu.fabric_state"),
     *("topology", "rdma", "network", "nccl", "toolkit", "runtime", "kubelet", "slurm", "cdi", "host"),
 )
