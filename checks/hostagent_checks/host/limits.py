@@ -6,8 +6,8 @@ of neighbours makes hosts of the own network unreachable. A control group's limi
 /dev/shm, left by jobs that were killed, is where NCCL and data loaders of the next job fail.
 
 Close to its limit is a warning; where nothing is left, and nothing can start, it is critical. A table of neighbours counts only where
-entries were refused since the boot, since permanent entries (of flannel, Cilium) have no limit. A limit that may not be read, or that
-this kernel does not have, is not judged; nor are limits of a single user or container (inotify, keys, a pod's process ids).
+entries were refused since the boot, since permanent entries (of flannel, Cilium) have no limit. A limit that
+this kernel does not have is not judged; nor are limits of a single user or container (inotify, keys, a pod's process ids).
 """
 
 from typing import NamedTuple
@@ -36,7 +36,7 @@ class Params(NamedTuple):
 
 @check(
     title="No limit that all processes share is used up",
-    severity="critical",
+    severity="warning",
     since="0.1",
     headline="A limit that all processes share is used up",
     remedy=(Step("configure", "Find what uses it up, or raise the limit."),),
@@ -65,15 +65,15 @@ def limits(limits: HostLimits, params: Params) -> Findings:
             wanted=f"< {params.most_used:.0%} of {one.most}",
             headline=f"Nothing can start: the host has no {one.name} left" if is_over else f"The host is running out of {one.name}",
             remedy=_steps(one),
-            at_most=None if is_over else "warning",
+            at_least="critical" if is_over else None,
         )
     yield from _shm(limits, params)
     yield from _memory(limits, params)
 
 
 def _read(value: tuple[Limit, ...] | Unread) -> tuple[Limit, ...]:
-    """() where there are none here, or where they may not be read."""
-    return () if isinstance(value, Unread) and value.why in (*NOT_APPLICABLE, "denied") else need(value)
+    """() where there are none here."""
+    return () if isinstance(value, Unread) and value.why in NOT_APPLICABLE else need(value)
 
 
 def _steps(one: Limit) -> tuple[Step, ...]:
@@ -114,7 +114,6 @@ def _shm(limits: HostLimits, params: Params) -> Findings:
                 Step("configure", "Remove segments that no process uses any more.", "lsof +D /dev/shm"),
                 Step("configure", "Or give it more of the memory.", "mount -o remount,size=50% /dev/shm"),
             ),
-            at_most="warning",
         )
 
 
@@ -136,9 +135,8 @@ def _memory(limits: HostLimits, params: Params) -> Findings:
             ),
             Step("configure", "End it, or free huge pages that nothing uses (vm.nr_hugepages)."),
         ),
-        at_most="warning",
     )
 
 
 def _number(value: int | Unread) -> int | None:
-    return None if isinstance(value, Unread) and value.why in (*NOT_APPLICABLE, "denied") else need(value)
+    return None if isinstance(value, Unread) and value.why in NOT_APPLICABLE else need(value)
