@@ -25,7 +25,7 @@ _SIGNALS = {
 
 @check(
     title="The node is under no disk pressure by the kubelet's own thresholds",
-    severity="warning",
+    severity="critical",
     since="0.1",
     because=("host.volumes",),
     headline="The kubelet reports DiskPressure: the node takes no pods",
@@ -52,7 +52,6 @@ def disk_pressure(kubelet: Kubelet, volumes: Volumes, choice: RuntimeChoice) -> 
                     code="inodes" if _SIGNALS[signal][0] else "space",
                     found=found[0],
                     wanted=f">= {found[1]}",
-                    at_least="critical",
                     remedy=tuple(_steps(one, inodes=_SIGNALS[signal][0])),
                 )
 

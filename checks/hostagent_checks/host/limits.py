@@ -36,7 +36,7 @@ class Params(NamedTuple):
 
 @check(
     title="No limit that all processes share is used up",
-    severity="warning",
+    severity="critical",
     since="0.1",
     headline="A limit that all processes share is used up",
     remedy=(Step("configure", "Find what uses it up, or raise the limit."),),
@@ -65,7 +65,7 @@ def limits(limits: HostLimits, params: Params) -> Findings:
             wanted=f"< {params.most_used:.0%} of {one.most}",
             headline=f"Nothing can start: the host has no {one.name} left" if is_over else f"The host is running out of {one.name}",
             remedy=_steps(one),
-            at_least="critical" if is_over else None,
+            at_most=None if is_over else "warning",
         )
     yield from _shm(limits, params)
     yield from _memory(limits, params)
@@ -114,6 +114,7 @@ def _shm(limits: HostLimits, params: Params) -> Findings:
                 Step("configure", "Remove segments that no process uses any more.", "lsof +D /dev/shm"),
                 Step("configure", "Or give it more of the memory.", "mount -o remount,size=50% /dev/shm"),
             ),
+            at_most="warning",
         )
 
 
@@ -135,6 +136,7 @@ def _memory(limits: HostLimits, params: Params) -> Findings:
             ),
             Step("configure", "End it, or free huge pages that nothing uses (vm.nr_hugepages)."),
         ),
+        at_most="warning",
     )
 
 

@@ -58,7 +58,7 @@ class Params(NamedTuple):
 
 @check(
     title="The volumes of what starts containers and jobs have room and can be written",
-    severity="warning",
+    severity="critical",
     since="0.1",
     headline="A volume of what starts containers cannot be written",
     remedy=(Step("configure", "Free space on the volume, or make it writable."),),
@@ -93,7 +93,7 @@ def _served(found: tuple[Volume, ...], choice: RuntimeChoice) -> tuple[Volume, .
 
 def _of_mount(held: list[Volume], params: Params) -> Findings:
     one = held[0]
-    weight: Severity = "warning" if all(volume.role == "scratch" for volume in held) else "critical"
+    weight: Severity | None = "warning" if all(volume.role == "scratch" for volume in held) else None
     if one.access != "rw":
         yield _read_only(held, weight)
         return
@@ -108,7 +108,7 @@ def _of_mount(held: list[Volume], params: Params) -> Findings:
             wanted=f">= {size(least)}",
             headline=_headline(held, "is full"),
             remedy=_room(one, shell("du -x -h --max-depth=3 {} | sort -h | tail", one.mount)),
-            at_least=weight,
+            at_most=weight,
         )
     elif inodes is not None and inodes < params.min_free_inodes:
         yield fail(
@@ -118,7 +118,7 @@ def _of_mount(held: list[Volume], params: Params) -> Findings:
             wanted=f">= {params.min_free_inodes}",
             headline=_headline(held, "has no free inodes"),
             remedy=_room(one, shell("du --inodes -x {} | sort -n | tail", one.mount)),
-            at_least=weight,
+            at_most=weight,
         )
     elif free is not None and free < params.low_bytes and one.mount not in _SYSTEM and any(volume.role == "data" for volume in held):
         yield warn(
@@ -142,7 +142,7 @@ def _known(value: int | Unread) -> int | None:
     return None if isinstance(value, Unread) and value.why in NOT_APPLICABLE else need(value)
 
 
-def _read_only(held: list[Volume], weight: Severity) -> Finding:
+def _read_only(held: list[Volume], weight: Severity | None) -> Finding:
     one = held[0]
     after_errors = one.access == "ro-after-errors"
     on = f"{one.kind} on {one.device}" if one.device else one.kind
@@ -154,7 +154,7 @@ def _read_only(held: list[Volume], weight: Severity) -> Finding:
         wanted="writable",
         headline=_headline(held, "is read-only"),
         remedy=_after_errors(one) if after_errors else _by_mount(one),
-        at_least=weight,
+        at_most=weight,
     )
 
 
