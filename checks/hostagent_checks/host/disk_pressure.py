@@ -8,7 +8,7 @@ which shows in no file, and are not judged; nor is a kubelet that does not run, 
 
 from collections.abc import Iterator
 
-from hostagent.check import Findings, Step, Unread, check, fail, need, shell, skip
+from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, fail, need, shell, skip
 from hostagent.domains.kubelet.placement.quantity import share_of, whole
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.host import Volume, Volumes
@@ -34,8 +34,6 @@ _SIGNALS = {
     confirm=("df -h /var/lib/kubelet /var/lib/containerd", "df -i /var/lib/kubelet"),
 )
 def disk_pressure(kubelet: Kubelet, volumes: Volumes, choice: RuntimeChoice) -> Findings:
-    if isinstance(volumes.volumes, Unread) and volumes.volumes.why == "denied":
-        skip("the mounts of the host may not be read without privileges")
     if not need(kubelet.runs):
         skip("no kubelet runs here")
     pairs = dict(need(need(kubelet.config).eviction_hard))
@@ -62,7 +60,7 @@ def _found(one: Volume, signal: str, threshold: str) -> tuple[str, str] | None:
     """What is free, and the least that the kubelet wants, where it is less; None where it is enough, or not known."""
     inodes, _ = _SIGNALS[signal]
     total, free = (one.total_inodes, one.free_inodes) if inodes else (one.total_bytes, one.free_bytes)
-    if isinstance(free, Unread) and free.why in ("denied", "not-supported", "absent"):
+    if isinstance(free, Unread) and free.why in NOT_APPLICABLE:
         return None
     total, free = need(total), need(free)
     try:

@@ -6,8 +6,8 @@ of neighbours makes hosts of the own network unreachable. A control group's limi
 /dev/shm, left by jobs that were killed, is where NCCL and data loaders of the next job fail.
 
 Close to its limit is a warning; where nothing is left, and nothing can start, it is critical. A table of neighbours counts only where
-entries were refused since the boot, since permanent entries (of flannel, Cilium) have no limit. A limit that may not be read, or that
-this kernel does not have, is not judged; nor are limits of a single user or container (inotify, keys, a pod's process ids).
+entries were refused since the boot, since permanent entries (of flannel, Cilium) have no limit. A limit that
+this kernel does not have is not judged; nor are limits of a single user or container (inotify, keys, a pod's process ids).
 """
 
 from typing import NamedTuple
@@ -72,8 +72,8 @@ def limits(limits: HostLimits, params: Params) -> Findings:
 
 
 def _read(value: tuple[Limit, ...] | Unread) -> tuple[Limit, ...]:
-    """() where there are none here, or where they may not be read."""
-    return () if isinstance(value, Unread) and value.why in (*NOT_APPLICABLE, "denied") else need(value)
+    """() where there are none here."""
+    return () if isinstance(value, Unread) and value.why in NOT_APPLICABLE else need(value)
 
 
 def _steps(one: Limit) -> tuple[Step, ...]:
@@ -141,4 +141,4 @@ def _memory(limits: HostLimits, params: Params) -> Findings:
 
 
 def _number(value: int | Unread) -> int | None:
-    return None if isinstance(value, Unread) and value.why in (*NOT_APPLICABLE, "denied") else need(value)
+    return None if isinstance(value, Unread) and value.why in NOT_APPLICABLE else need(value)

@@ -7,12 +7,28 @@ read-only volume each start fails, while the daemon itself runs and answers. A v
 Judged are the directories of the runtimes that serve jobs, of the kubelet and of slurmd, each with its effective configuration, and `/run`.
 A read-only root or `/usr` is the state of an image-based system (Bottlerocket, Flatcar, Container-Optimized OS, Talos, OpenShift), and is
 no volume of theirs. A mount of `/etc/fstab` that is missing below such a directory is a warning: images then fill the volume below it.
-TmpFS, which jobs of Slurm fill themselves, is a warning, too. A volume that may not be read without privileges is not judged.
+TmpFS, which jobs of Slurm fill themselves, is a warning, too.
 """
 
 from typing import NamedTuple
 
-from hostagent.check import Finding, Findings, Severity, Step, Unread, check, counted, fail, first_of, need, shell, size, skip, warn
+from hostagent.check import (
+    NOT_APPLICABLE,
+    Finding,
+    Findings,
+    Severity,
+    Step,
+    Unread,
+    check,
+    counted,
+    fail,
+    first_of,
+    need,
+    shell,
+    size,
+    skip,
+    warn,
+)
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.host import Volume, Volumes
 
@@ -54,8 +70,6 @@ class Params(NamedTuple):
     ),
 )
 def volumes(volumes: Volumes, choice: RuntimeChoice, params: Params) -> Findings:
-    if isinstance(volumes.volumes, Unread) and volumes.volumes.why == "denied":
-        skip("the mounts of the host may not be read without privileges")
     mine = _served(need(volumes.volumes), choice)
     by_mount: dict[str, list[Volume]] = {}
     for one in mine:
@@ -79,9 +93,9 @@ def _served(found: tuple[Volume, ...], choice: RuntimeChoice) -> tuple[Volume, .
 
 def _of_mount(held: list[Volume], params: Params) -> Findings:
     one = held[0]
-    most: Severity | None = "warning" if all(volume.role == "scratch" for volume in held) else None
+    weight: Severity | None = "warning" if all(volume.role == "scratch" for volume in held) else None
     if one.access != "rw":
-        yield _read_only(held, most)
+        yield _read_only(held, weight)
         return
     free, inodes = (min((value for value in values if value is not None), default=None) for values in _free(held))
     least = params.min_free_run_bytes if one.kind == "tmpfs" else params.min_free_bytes
@@ -94,7 +108,7 @@ def _of_mount(held: list[Volume], params: Params) -> Findings:
             wanted=f">= {size(least)}",
             headline=_headline(held, "is full"),
             remedy=_room(one, shell("du -x -h --max-depth=3 {} | sort -h | tail", one.mount)),
-            at_most=most,
+            at_most=weight,
         )
     elif inodes is not None and inodes < params.min_free_inodes:
         yield fail(
@@ -104,7 +118,7 @@ def _of_mount(held: list[Volume], params: Params) -> Findings:
             wanted=f">= {params.min_free_inodes}",
             headline=_headline(held, "has no free inodes"),
             remedy=_room(one, shell("du --inodes -x {} | sort -n | tail", one.mount)),
-            at_most=most,
+            at_most=weight,
         )
     elif free is not None and free < params.low_bytes and one.mount not in _SYSTEM and any(volume.role == "data" for volume in held):
         yield warn(
@@ -124,11 +138,11 @@ def _free(held: list[Volume]) -> tuple[list[int | None], list[int | None]]:
 
 
 def _known(value: int | Unread) -> int | None:
-    """None for what may not be read without privileges, and for what this filesystem does not count."""
-    return None if isinstance(value, Unread) and value.why in ("denied", "not-supported", "absent") else need(value)
+    """None for what this filesystem does not count."""
+    return None if isinstance(value, Unread) and value.why in NOT_APPLICABLE else need(value)
 
 
-def _read_only(held: list[Volume], most: Severity | None) -> Finding:
+def _read_only(held: list[Volume], weight: Severity | None) -> Finding:
     one = held[0]
     after_errors = one.access == "ro-after-errors"
     on = f"{one.kind} on {one.device}" if one.device else one.kind
@@ -140,7 +154,7 @@ def _read_only(held: list[Volume], most: Severity | None) -> Finding:
         wanted="writable",
         headline=_headline(held, "is read-only"),
         remedy=_after_errors(one) if after_errors else _by_mount(one),
-        at_most=most,
+        at_most=weight,
     )
 
 

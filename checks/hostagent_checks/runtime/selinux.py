@@ -69,8 +69,8 @@ def selinux(confinement: Confinement, choice: RuntimeChoice, access: GpuAccess, 
 
 
 def _is_on(value: bool | Unread) -> bool:
-    """What may not be read excuses nothing; a boolean that this policy does not have is off."""
-    if isinstance(value, Unread) and value.why in (*NOT_APPLICABLE, "denied"):
+    """A boolean that this policy does not have is off."""
+    if isinstance(value, Unread) and value.why in NOT_APPLICABLE:
         return False
     return need(value)
 

@@ -10,7 +10,7 @@ from hostagent.core.answers import MIB
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.tables.daemons import processes
-from hostagent.core.unread import NOT_THERE, Unread, need, then
+from hostagent.core.unread import NOT_APPLICABLE, NOT_THERE, Unread, need, then
 from hostagent.domains.kubelet.read_processes import KubeletUnit, find
 from hostagent.domains.runtime.read_settings import settings
 from hostagent.domains.slurm.read_spool import read_spool
@@ -58,7 +58,7 @@ def _volumes(source: Source, known: Callable[[type], Any]) -> tuple[Volume, ...]
     keep = Keep("mount table", tuple(sorted({*_OPTIONS, *(path for _, path in resolved if not isinstance(path, Unread))})))
     mounts = parse_mounts(need(source.text(_MOUNTS, _MOUNTS_BYTES, keep=keep)))
     planned = source.text(_FSTAB, keep=keep, absent="")
-    table = () if isinstance(planned, Unread) and planned.why == "denied" else parse_mounts(need(planned))
+    table = parse_mounts(need(planned))
     found = [use._replace(path=need(path)) for use, path in resolved]
     return tuple(one for use in found if (one := _volume(source, use, mounts, table)) is not None)
 
@@ -73,7 +73,8 @@ def _uses(source: Source, known: Callable[[type], Any]) -> Iterator[Use]:
     for found in need(find(known(Services), then(known(Machine), lambda one: one.processes))):
         yield Use("kubelet", "pods", need(_root(source, found)))
         yield Use("kubelet", "logs", _POD_LOGS)
-    if then(known(Launchers), lambda one: one.slurmd) is True:
+    slurmd = then(known(Launchers), lambda one: one.slurmd)
+    if need(False if isinstance(slurmd, Unread) and slurmd.why in NOT_APPLICABLE else slurmd):
         spool = need(read_spool(source, known))
         yield Use(_SLURMD, "spool", spool.spool)
         yield Use(_SLURMD, "scratch", spool.scratch)

@@ -65,7 +65,7 @@ def _limits(source: Source) -> "tuple[Limit, ...] | Unread":
     found: list[Limit | Unread] = [*_processes(source), _files(source), _connections(source), *_neighbours(source), *_groups(source)]
     read = tuple(one for one in found if not isinstance(one, Unread))
     gaps = [one for one in found if isinstance(one, Unread)]
-    missing = next((one for one in gaps if one.why not in NOT_APPLICABLE and one.why != "denied"), None)
+    missing = next((one for one in gaps if one.why not in NOT_APPLICABLE), None)
     if missing is not None:
         return missing
     return read or next(iter(gaps), Unread("absent", "no limit is known here"))
