@@ -24,3 +24,11 @@ class Fabric:
     manager_configured: bool | Unread  # since that start it logged that all is set up; absent where the log has no start
     imex_nodes: tuple[str, ...] | Unread  # addresses of /etc/nvidia-imex/nodes_config.cfg
     imex_channels: tuple[str, ...] | Unread  # names below /dev/nvidia-caps-imex-channels, () when there are none
+
+
+@frozen
+class FabricManager:
+    """How the fabric manager of this host is set up, and when it started."""
+
+    mode: int | Unread  # FABRIC_MODE: 0 bare metal or full passthrough, 1 shared NVSwitch, 2 vGPU
+    starts: tuple[int, ...] | Unread  # in its log, in seconds by the host's clock and time zone: only their distances mean something

@@ -22,7 +22,7 @@ from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend, Tape
 from hostagent.profiles import profile
 from tests.judged import judged
-from tests.trees import boards, boots, clouds, fabrics, field, gpuhosts, guests, hosts, layouts, others, placing, serving, tao, workers
+from tests.trees import boards, boots, clouds, daemons, fabrics, field, gpuhosts, guests, hosts, layouts, others, placing, serving, tao, workers
 from tests.trees.claim import Claim, claim_of
 from tests.trees.staged import stage
 from tests.trees.tree import NOW, Tree
@@ -94,6 +94,7 @@ RECIPES: Mapping[str, Recipe] = {
         name: Recipe(build, profile_name, "image" if "-image" in name else "host-root")
         for name, (build, profile_name) in (clouds.RECIPES | guests.RECIPES).items()
     },
+    **{name: Recipe(build) for name, build in daemons.RECIPES.items()},
     **{name: Recipe(build, "slurm") for name, build in fabrics.PODS.items()},
     **{name: Recipe(build) for name, build in (placing.RECIPES | workers.RECIPES).items()},
     "microk8s-addon": Recipe(field.microk8s_addon, "any"),
