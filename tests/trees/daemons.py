@@ -44,7 +44,9 @@ def gb200_imex_in_pods(root: Path) -> Tree:
 def gb200_imex_for_pods(root: Path) -> Tree:
     """The node's own IMEX has a command socket, and the DRA driver is set up to use it (imex.mode=hostManaged)."""
     tree = gb200_nvl(root)
-    tree.write("/etc/nvidia-imex/config.cfg", "LOG_LEVEL=4\nIMEX_CMD_ENABLED=1\nIMEX_CMD_UNIX_DOMAIN_PATH=/etc/nvidia-imex/imex_ctrl.sock\n")
+    tree.write(
+        "/etc/nvidia-imex/config.cfg", "LOG_LEVEL=4\nIMEX_CMD_ENABLED=1\nIMEX_CMD_UNIX_DOMAIN_PATH=/etc/nvidia-imex/imex_ctrl.sock\n"
+    )
     tree.write("/var/log/nvidia-imex.log", _log(tree.driver, *range(18)))
     _compute_domains(tree)
     return tree

@@ -22,7 +22,23 @@ from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend, Tape
 from hostagent.profiles import profile
 from tests.judged import judged
-from tests.trees import boards, boots, clouds, daemons, fabrics, field, gpuhosts, guests, hosts, layouts, others, placing, serving, tao, workers
+from tests.trees import (
+    boards,
+    boots,
+    clouds,
+    daemons,
+    fabrics,
+    field,
+    gpuhosts,
+    guests,
+    hosts,
+    layouts,
+    others,
+    placing,
+    serving,
+    tao,
+    workers,
+)
 from tests.trees.claim import Claim, claim_of
 from tests.trees.staged import stage
 from tests.trees.tree import NOW, Tree

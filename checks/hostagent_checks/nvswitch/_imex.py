@@ -37,7 +37,7 @@ class ImexUse(Join):
 
     @cached
     def is_enabled(self) -> bool:
-        """systemd starts the host's IMEX at boot. Raises ``UnreadError``."""
+        """The unit starts the host's IMEX at boot. Raises ``UnreadError``."""
         unit = need(need(self.services).unit(IMEX_UNIT))
         return unit.exists and not need(unit.masked) and need(unit.enabled)
 

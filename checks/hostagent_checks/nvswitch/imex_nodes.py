@@ -47,7 +47,7 @@ def imex_nodes(imex: Imex, use: ImexUse, network: Network | Unread) -> Findings:
         headline = "The list of nodes of IMEX names a node twice"
         text = f"{path} names {first_of(twice)} more than once"
         yield fail(text, code="twice", found=first_of(twice), wanted="each node once", headline=headline)
-    if nodes and _lacks_host(nodes, network):
+    if nodes and not _knows_itself(imex) and _lacks_host(nodes, network):
         headline = "The list of nodes of IMEX does not name this host"
         text = f"none of the {counted(len(nodes), 'address')} in {path} is this host's"
         yield fail(text, code="not-itself", found="not named", wanted="this host", headline=headline, at_most=stale)
@@ -61,6 +61,11 @@ def imex_nodes(imex: Imex, use: ImexUse, network: Network | Unread) -> Findings:
             headline=headline,
             at_most="info",
         )
+
+
+def _knows_itself(imex: Imex) -> bool:
+    """IMEX has found itself in the list since its last start: its address may be one that this program does not see."""
+    return not isinstance(imex.log, Unread) and imex.log.knows_itself
 
 
 def _lacks_host(nodes: tuple[str, ...], network: "Network | Unread") -> bool:

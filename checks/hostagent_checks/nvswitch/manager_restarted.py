@@ -45,7 +45,7 @@ class Params(NamedTuple):
         "grep 'Fabric Manager version' /var/log/fabricmanager.log",
     ),
 )
-def manager_restarted(fabric: Fabric, machine: Machine, manager: FabricManager, params: Params) -> Findings:
+def manager_restarted(fabric: Fabric, machine: Machine, manager: FabricManager | Unread, params: Params) -> Findings:
     local_switches(fabric)
     managers, holders = need(machine.daemons(MANAGER_PROCESS)), need(machine.daemons(*GPU_HOLDERS))
     if not managers or not holders:
@@ -53,9 +53,9 @@ def manager_restarted(fabric: Fabric, machine: Machine, manager: FabricManager, 
     later_s = min(one.started_at for one in managers) - min(one.started_at for one in holders)
     if later_s <= params.settled_s:
         return
-    if need(manager.mode):
+    if need(need(manager).mode):
         skip("the fabric manager shares the NVSwitches, and is made to be restarted")
-    if _started_before(manager, later_s):
+    if _started_before(need(manager), later_s):
         name = min(holders, key=lambda one: one.started_at).name
         text = f"the fabric manager started after the GPUs were set up: {_span(later_s)} after {name}, which holds them since"
         yield fail(text, code="restarted", found="started later", wanted="started before, or GPUs reset since")
