@@ -92,6 +92,9 @@ def _compute_domains(tree: Tree, *domains: str) -> None:
         tree.socket(f"/var/lib/kubelet/plugins_registry/{name}-reg.sock")
     for domain in domains:
         tree.write(f"{_PLUGINS}/compute-domain.nvidia.com/domains/{domain}/imexd.cfg.tmpl", "IMEX_CMD_ENABLED=1\n")
+    for number, domain in enumerate(domains):
+        argv = ("/usr/bin/nvidia-imex", "-c", "/imexd/imexd.cfg")
+        system.run(tree, Daemon(3400 + number, argv, started_s=300, cgroup=_POD, ids=2, root=f"/run/imex/{domain}"))
     process = Daemon(3310, ("compute-domain-kubelet-plugin", "-v", "6"), started_s=120, cgroup=_POD, ids=2)
     system.run(tree, process, replace(process, pid=3311, argv=("gpu-kubelet-plugin", "-v", "6")))
 

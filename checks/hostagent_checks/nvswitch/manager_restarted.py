@@ -20,6 +20,7 @@ from ._switches import local_switches
 #: The log has the time of the clock, which is set after the boot; processes have that of the kernel.
 _CLOCK_S = 120
 _HOUR_S = 3600
+_ZONES_S, _MOST_ZONE_S = 900, 14 * 3600 + _CLOCK_S
 
 
 class Params(NamedTuple):
@@ -37,7 +38,7 @@ class Params(NamedTuple):
     headline="The fabric manager started after the GPUs were set up",
     remedy=(
         RESET_ALL,
-        Step("reboot", "Or reboot the node, if a reset is not possible.", if_back=True),
+        Step("reboot", "Or reboot the node: that resets them, too."),
     ),
     references=("NVIDIA/nccl issues 976 and 1488", "NVIDIA Fabric Manager User Guide, section Fabric Manager Service"),
     confirm=(
@@ -50,25 +51,32 @@ def manager_restarted(fabric: Fabric, machine: Machine, manager: FabricManager |
     managers, holders = need(machine.daemons(MANAGER_PROCESS)), need(machine.daemons(*GPU_HOLDERS))
     if not managers or not holders:
         skip("no fabric manager runs" if not managers else "no daemon shows since when the GPUs are in use")
-    later_s = min(one.started_at for one in managers) - min(one.started_at for one in holders)
+    started_at = min(one.started_at for one in managers)
+    later_s = started_at - min(one.started_at for one in holders)
     if later_s <= params.settled_s:
         return
     if need(need(manager).mode):
         skip("the fabric manager shares the NVSwitches, and is made to be restarted")
-    if _started_before(need(manager), later_s):
+    if _started_before(need(manager), started_at, later_s):
         name = min(holders, key=lambda one: one.started_at).name
         text = f"the fabric manager started after the GPUs were set up: {_span(later_s)} after {name}, which holds them since"
         yield fail(text, code="restarted", found="started later", wanted="started before, or GPUs reset since")
 
 
-def _started_before(manager: FabricManager, later_s: float) -> bool:
-    """Whether the log has an earlier start of this boot; without any start in it, a start long after the GPUs were in use counts."""
+def _started_before(manager: FabricManager, started_at: float, later_s: float) -> bool:
+    """Whether the log has an earlier start of this boot; where it lacks this start, one long after the GPUs were in use counts."""
     starts = manager.starts
-    if isinstance(starts, Unread):
-        return later_s > _HOUR_S if starts.why in ("absent", "denied") else bool(need(starts))
-    if not starts:
+    if isinstance(starts, Unread) and starts.why not in ("absent", "denied"):
+        need(starts)
+    if isinstance(starts, Unread) or not starts or not _is_logged(starts[-1], started_at):
         return later_s > _HOUR_S
     return any(0 < starts[-1] - one <= later_s + _CLOCK_S for one in starts[:-1])
+
+
+def _is_logged(logged_s: int, started_at: float) -> bool:
+    """Whether a time of the log may be that of the process: both differ by the host's time zone, a multiple of 15 minutes."""
+    apart_s = logged_s - started_at
+    return abs(apart_s) <= _MOST_ZONE_S and (apart_s + _CLOCK_S) % _ZONES_S <= 2 * _CLOCK_S
 
 
 def _span(seconds: float) -> str:

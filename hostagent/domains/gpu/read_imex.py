@@ -34,7 +34,9 @@ _STARTED = re.compile(r"IMEX version \d")
 _ITSELF = re.compile(r"Identified this node as ID \d")
 _UP = re.compile(r"Connection established to node (\d{1,6})")
 _DOWN = re.compile(r"(?i)(?:connection lost|lost connection|disconnected|connection closed)[^\n]{0,40}?\bnode (\d{1,6})")
-_STATE = re.compile(rf"(?i)\bdomain\b[^\n]{{0,80}}?\b(?:state|status)\b[^\n]{{0,80}}\b({'|'.join(IMEX_STATES)})\b")
+_STATE = re.compile(rf"(?i)\b(?:state|status)\b[^\n]{{0,80}}\b({'|'.join(IMEX_STATES)})\b")
+#: Whose state it is: the domain's or the service's, not one node's.
+_WHOLE, _NODE = re.compile(r"(?i)\b(?:domain|imex)\b"), re.compile(r"(?i)\bnode\b")
 _ERROR = re.compile(r"(?i)\[(?:ERROR|FATAL|CRITICAL)\]|\bconnection refused\b")
 _READ = tuple(f"(?i:{one.pattern.removeprefix('(?i)')})" for one in (_STARTED, _ITSELF, _UP, _DOWN, _STATE, _ERROR))
 _MESSAGES = Keep("log", tuple(rf"^(?=.{{0,{_LINE}}}?{one}).{{0,{_LINE}}}" for one in _READ))
@@ -86,9 +88,10 @@ def parse_imex_log(text: str) -> "ImexLog | Unread":
     nodes: dict[str, bool] = {}
     state, knows_itself = "", False
     for line in lines[started + 1 :]:
-        if found := _UP.search(line) or _DOWN.search(line):
-            nodes[found[1]] = found.re is _UP
-        if found := _STATE.search(line):
+        if about := _UP.search(line) or _DOWN.search(line):
+            nodes[about[1]] = about.re is _UP
+        found = _STATE.search(line) if _WHOLE.search(line) and not _NODE.search(line) else None
+        if found:
             state = found[1].upper()
         knows_itself = knows_itself or _ITSELF.search(line) is not None
         if _UP.search(line) or (found and state in IMEX_GOOD_STATES):

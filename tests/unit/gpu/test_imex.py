@@ -73,6 +73,7 @@ def test_a_socket_that_may_not_be_looked_at_leaves_the_plug_in_unknown():
         ("[ERROR] [tid 8] x\nConnection established to node 0\n", "", (), 0),
         ("[WARNING] connect to 192.0.2.7:50000: Connection refused\n", "", (), 1),
         ("IMEX domain state changed to UP\nIMEX domain state changed from UP to DEGRADED\n", "DEGRADED", (), 0),
+        ("Domain State: DEGRADED\nNode #3 state UNAVAILABLE of the domain\n", "DEGRADED", (), 0),
         ("IMEX domain state changed to DEGRADED\nIMEX domain state changed to UP\n", "UP", (), 0),
     ],
 )
