@@ -52,7 +52,7 @@ def gb200_imex_for_pods(root: Path) -> Tree:
     return tree
 
 
-@claims("nvswitch.imex_running", twin="gb200-nvl", source="NVIDIA IMEX Service Guide, Managing the IMEX Service")
+@claims("nvswitch.imex_enabled", twin="gb200-nvl", source="NVIDIA IMEX Service Guide, Managing the IMEX Service")
 def gb200_imex_ended(root: Path) -> Tree:
     """IMEX is enabled and has its list, and its process is gone: nothing of the profile asks for it."""
     tree = gb200_nvl(root)

@@ -6,11 +6,11 @@ others are connected is that node's fault, and worth knowing. Silent where the h
 and on nodes without a fabric of several hosts.
 """
 
-from hostagent.check import Findings, Step, Unread, check, counted, fail, first_of, need, skip
+from hostagent.check import Findings, Step, check, counted, fail, first_of, need
 from hostagent.core.tables.nvlink_fabric import IMEX_GOOD_STATES
 from hostagent.facts.imex import Imex
 
-from ._imex import ImexUse, skip_unless_run_here
+from ._imex import ImexUse, skip_unless_all
 
 #: It is connected to itself, too.
 _ALONE = 1
@@ -22,7 +22,7 @@ _ALONE = 1
     scope="fabric",
     since="0.1",
     explains=("imex",),
-    because=("nvswitch.imex_version", "nvswitch.imex_nodes"),
+    because=("nvswitch.imex_enabled", "nvswitch.imex_nodes"),
     headline="IMEX has logged that it fails",
     remedy=(
         Step("drain_and_inspect", "Read what IMEX says of each node of the domain.", command="nvidia-imex-ctl -N"),
@@ -36,11 +36,11 @@ _ALONE = 1
     ),
 )
 def imex_log(imex: Imex, use: ImexUse) -> Findings:
-    skip_unless_run_here(use)
-    if not use.is_seen_running:
-        skip("the host's IMEX does not run")
-    if isinstance(imex.log, Unread) and imex.log.why == "denied":
-        skip("the log cannot be read with the rights of this run")
+    skip_unless_all(
+        (lambda: use.is_on_rack, "the GPUs are on no fabric of several hosts"),
+        (lambda: use.runs, "the host does not run IMEX"),
+        (lambda: not use.is_in_pods, "the DRA driver runs IMEX in pods"),
+    )
     log = need(imex.log)
     others = max(log.connected - _ALONE, 0)
     if log.state and log.state not in IMEX_GOOD_STATES:

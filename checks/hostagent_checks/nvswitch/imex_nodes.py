@@ -1,17 +1,17 @@
 """The list of nodes of IMEX cannot be right: it is empty, names a node twice, or does not name this host.
 
-IMEX takes its own address from the list, so it does not start where the list has none of this host's. A running IMEX read the list when
-it started: what was changed since is worth knowing. Names of hosts are not resolved. Silent where IMEX neither runs nor is enabled with
+IMEX takes its own address from the list, so it does not start where the list has none of this host's: one that runs has found it. Names
+of hosts are not resolved. Silent where IMEX neither runs nor is enabled with
 a list, where the DRA driver's plug-in writes lists of its own, and on nodes without a fabric of several hosts.
 """
 
 import ipaddress
 
-from hostagent.check import Findings, Severity, Step, Unread, check, counted, fail, first_of, need, skip
+from hostagent.check import Findings, Step, Unread, check, counted, fail, first_of, need
 from hostagent.facts.imex import Imex
 from hostagent.facts.network import Network
 
-from ._imex import ImexUse, skip_unless_run_here
+from ._imex import ImexUse
 
 
 @check(
@@ -33,13 +33,10 @@ from ._imex import ImexUse, skip_unless_run_here
     ),
 )
 def imex_nodes(imex: Imex, use: ImexUse, network: Network | Unread) -> Findings:
-    skip_unless_run_here(use)
-    if isinstance(imex.nodes, Unread) and imex.nodes.why == "denied":
-        skip("the list of nodes cannot be read with the rights of this run")
+    use.skip_unless_the_hosts()
     is_absent = isinstance(imex.nodes, Unread) and imex.nodes.why == "absent"
     nodes, path = () if is_absent else need(imex.nodes), need(imex.nodes_file)
     twice = tuple(sorted({one for one in nodes if nodes.count(one) > 1}))
-    stale: Severity | None = "info" if use.is_seen_running else None
     if not nodes:
         headline = "IMEX runs with an empty list of nodes"
         yield fail(f"IMEX runs, and {path} names no node", code="empty", found="no node", wanted="the nodes", headline=headline)
@@ -47,10 +44,10 @@ def imex_nodes(imex: Imex, use: ImexUse, network: Network | Unread) -> Findings:
         headline = "The list of nodes of IMEX names a node twice"
         text = f"{path} names {first_of(twice)} more than once"
         yield fail(text, code="twice", found=first_of(twice), wanted="each node once", headline=headline)
-    if nodes and not _knows_itself(imex) and _lacks_host(nodes, network):
+    if nodes and not use.runs and not _knows_itself(imex) and _lacks_host(nodes, network):
         headline = "The list of nodes of IMEX does not name this host"
         text = f"none of the {counted(len(nodes), 'address')} in {path} is this host's"
-        yield fail(text, code="not-itself", found="not named", wanted="this host", headline=headline, at_most=stale)
+        yield fail(text, code="not-itself", found="not named", wanted="this host", headline=headline)
     elif len(set(nodes)) == 1:
         headline = "The list of nodes of IMEX names one node"
         yield fail(
@@ -69,13 +66,11 @@ def _knows_itself(imex: Imex) -> bool:
 
 
 def _lacks_host(nodes: tuple[str, ...], network: "Network | Unread") -> bool:
-    """Whether no entry is an address of this host; False where there are names among them, or addresses are not known."""
+    """Whether no entry is an address of this host; False where there are names among them. Raises ``UnreadError``."""
     listed = {_parsed(one) for one in nodes}
-    if None in listed or isinstance(network, Unread) or isinstance(network.netdevs, Unread):
+    if None in listed:
         return False
-    if any(isinstance(one.addresses, Unread) for one in network.netdevs):
-        return False
-    own = {_parsed(address.value) for one in network.netdevs for address in need(one.addresses)}
+    own = {_parsed(address.value) for one in need(need(network).netdevs) for address in need(one.addresses)}
     routed = {one for one in own if one is not None and not one.is_loopback and not one.is_link_local}
     return bool(routed) and not listed & own
 

@@ -6,11 +6,11 @@ Silent: a unit that is masked or disabled and does not run; an IMEX whose comman
 host's, unless the plug-in made an IMEX of its own for a ComputeDomain; nodes without a fabric of several hosts.
 """
 
-from hostagent.check import Findings, Step, Unread, UnreadError, check, counted, fail, need, skip
+from hostagent.check import Findings, Step, check, counted, fail, need
 from hostagent.core.tables.nvlink_fabric import COMPUTE_DOMAINS
 from hostagent.facts.imex import Imex
 
-from ._imex import ImexUse, runs_in_pods
+from ._imex import ImexUse, skip_unless_all
 
 
 @check(
@@ -40,13 +40,12 @@ from ._imex import ImexUse, runs_in_pods
     ),
 )
 def imex_twice(imex: Imex, use: ImexUse) -> Findings:
-    if not use.is_on_rack:
-        skip("the GPUs are on no fabric of several hosts")
-    if not use.is_seen_running and not _starts_at_boot(use):
-        skip("the host does not run IMEX")
-    if not runs_in_pods(imex):
-        skip(f"no plug-in {COMPUTE_DOMAINS} of the DRA driver runs on this host")
-    if not use.is_seen_running:
+    skip_unless_all(
+        (lambda: use.is_on_rack, "the GPUs are on no fabric of several hosts"),
+        (use.runs_or_starts, "the host does not run IMEX, and does not start it at boot"),
+        (lambda: use.is_in_pods, f"no plug-in {COMPUTE_DOMAINS} of the DRA driver runs on this host"),
+    )
+    if not use.runs:
         text = "the next boot starts nvidia-imex on the host, and the DRA driver starts IMEX in pods"
         headline = "The next boot starts IMEX on the host, and the DRA driver starts it, too"
         yield fail(text, code="at-boot", found="enabled", wanted="one of both", headline=headline, at_most="info")
@@ -56,12 +55,3 @@ def imex_twice(imex: Imex, use: ImexUse) -> Findings:
     elif domains := need(imex.domains):
         text = f"nvidia-imex runs on the host, and the DRA driver started IMEX in pods for {counted(len(domains), 'ComputeDomain')}"
         yield fail(text, code="twice-in-domains", found="both", wanted="one of both")
-
-
-def _starts_at_boot(use: ImexUse) -> bool:
-    """The unit is enabled and the list names nodes: with the package's empty list IMEX ends at once."""
-    imex = use.imex
-    try:
-        return not isinstance(imex, Unread) and not isinstance(imex.nodes, Unread) and bool(imex.nodes) and use.is_enabled
-    except UnreadError:
-        return False

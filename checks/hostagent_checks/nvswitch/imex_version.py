@@ -1,12 +1,13 @@
 """IMEX and the loaded driver have different versions: the daemon does not start, or its peers refuse it."""
 
-from hostagent.check import Findings, Severity, Step, Unread, check, fail, need, skip
+from hostagent.check import Findings, Step, Unread, check, fail, need
 from hostagent.core.tables.nvlink_fabric import IMEX_PACKAGES
 from hostagent.facts.driver import Driver
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
+from hostagent.profile import Profile
 
-from ._imex import ImexUse, skip_unless_used
+from ._imex import skip_unless_required
 from ._packages import install_at, named
 
 
@@ -24,11 +25,9 @@ from ._packages import install_at, named
         "cat /sys/module/nvidia/version  # the loaded driver",
     ),
 )
-def imex_version(packages: Packages, driver: Driver, os: Os | Unread, use: ImexUse) -> Findings:
-    skip_unless_used(use)
+def imex_version(packages: Packages, driver: Driver, os: Os | Unread, profile: Profile) -> Findings:
+    skip_unless_required(profile)
     found = named(need(packages.installed), IMEX_PACKAGES)
-    if not found and use.is_by_evidence:
-        skip("IMEX is no package of this host")
     if not found:
         loaded = driver.loaded_version
         steps = install_at("nvidia-imex", loaded, packages, os) if not isinstance(loaded, Unread) else ()
@@ -45,5 +44,4 @@ def imex_version(packages: Packages, driver: Driver, os: Os | Unread, use: ImexU
                 Step("restart_service", "Restart IMEX.", "systemctl restart nvidia-imex"),
             )
             text = f"{package.name} is {package.upstream}, but driver {loaded} is loaded"
-            limit: Severity | None = "warning" if use.is_by_evidence else None
-            yield fail(text, code="other-version", found=package.upstream, wanted=loaded, remedy=steps, at_most=limit)
+            yield fail(text, code="other-version", found=package.upstream, wanted=loaded, remedy=steps)

@@ -1,6 +1,5 @@
 """Packages of the fabric have another version than the driver, and nothing on this host needs them: no NVSwitch, no GPU of a board with
-some, no IMEX that the profile asks for or that is set up on a node of a rack. Images for many kinds of hosts carry them. Where a host
-needs them `driver.package_set_equal` fails.
+some, no IMEX asked for. Images for many kinds of hosts carry them. Where a host needs them `driver.package_set_equal` fails.
 """
 
 from hostagent.check import Findings, Step, check, need, skip, warn
@@ -9,9 +8,9 @@ from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.packages import Packages
+from hostagent.profile import Profile
 
 from ._board import has_board
-from ._imex import ImexUse
 from ._packages import named
 
 
@@ -27,9 +26,9 @@ from ._packages import named
         "rpm -qa '*nvidia*' | sort  # RHEL, SUSE",
     ),
 )
-def unused_packages(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...], driver: Driver, use: ImexUse) -> Findings:
+def unused_packages(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...], driver: Driver, profile: Profile) -> Findings:
     unused = () if has_board(fabric, gpus) else (*MANAGER_PACKAGES, *LIBRARY_PACKAGES)
-    found = named(need(packages.installed), (*unused, *(() if use.profile.imex.required or use.is_by_evidence else IMEX_PACKAGES)))
+    found = named(need(packages.installed), (*unused, *(() if profile.imex.required else IMEX_PACKAGES)))
     if not found:
         skip("no unused package of the fabric is installed")
     loaded = need(driver.loaded_version)

@@ -2,15 +2,15 @@
 
 import pytest
 
-from hostagent.core.unread import Unread
+from hostagent.core.unread import Unread, UnreadError
 from hostagent.domains.gpu.read_imex import parse_imex_log, read_imex
 from hostagent.domains.gpu.read_manager import parse_starts, read_fabric_manager
+from hostagent.engine.check import NotApplicable
 from hostagent.facts.gpu import FabricInfo, Gpu
 from hostagent.facts.host import Machine, Process, Services, Unit
 from hostagent.facts.nvswitch import Fabric
-from hostagent.profiles import profile
 from hostagent.testing import host
-from hostagent_checks.nvswitch._imex import ImexUse
+from hostagent_checks.nvswitch._imex import ImexUse, skip_unless_all
 
 PLUGIN = "/var/lib/kubelet/plugins/compute-domain.nvidia.com"
 NONE = Unread("not-recorded", "")
@@ -99,8 +99,7 @@ def test_the_fabric_manager_reads_the_file_on_its_command_line():
 
 
 def use(**facts):
-    names = dict.fromkeys(("machine", "services", "fabric", "gpus", "imex"), NONE)
-    return ImexUse(profile=profile.load(site_file="").profile, **{**names, **facts})
+    return ImexUse(**{**dict.fromkeys(("machine", "services", "fabric", "gpus", "imex"), NONE), **facts})
 
 
 def gpu(cluster, state="completed", device="0x2941"):
@@ -122,6 +121,19 @@ def test_a_rack_is_a_fabric_that_other_hosts_switch(one, switches, on_rack):
     assert use(gpus=(one,), fabric=made(Fabric, nvswitches=switches)).is_on_rack is on_rack
 
 
-def test_evidence_that_cannot_be_read_asks_for_no_imex():
-    assert not use().is_by_evidence
-    assert not use().is_seen_running
+UNIT = {"name": "nvidia-imex", "exists": True, "masked": False, "active": False}
+
+
+def test_evidence_that_cannot_be_read_is_unread_unless_other_evidence_has_decided():
+    enabled, disabled = (Services((made(Unit, **UNIT, enabled=value),)) for value in (True, False))
+    assert use(services=disabled).starts_at_boot() is False
+    with pytest.raises(UnreadError):
+        use(services=enabled).starts_at_boot()
+    assert use(services=enabled, machine=made(Machine)).runs is False
+
+
+def test_the_reason_of_a_condition_that_does_not_hold_comes_before_a_gap():
+    with pytest.raises(UnreadError):
+        skip_unless_all((lambda: use().is_on_rack, "a"), (lambda: True, "b"))
+    with pytest.raises(NotApplicable, match="b"):
+        skip_unless_all((lambda: use().is_on_rack, "a"), (lambda: False, "b"))
