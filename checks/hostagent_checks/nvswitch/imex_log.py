@@ -25,8 +25,7 @@ _ALONE = 1
     because=("nvswitch.imex_enabled", "nvswitch.imex_nodes"),
     headline="IMEX has logged that it fails",
     remedy=(
-        Step("drain_and_inspect", "Read what IMEX says of each node of the domain.", command="nvidia-imex-ctl -N"),
-        Step("configure", "Correct what the log names on the node it names.", command="tail -n 50 /var/log/nvidia-imex.log"),
+        Step("configure", "Correct what the log names, on the node that it names.", command="tail -n 50 /var/log/nvidia-imex.log"),
         Step("restart_service", "Restart IMEX while no job runs.", command="systemctl restart nvidia-imex"),
     ),
     references=("NVIDIA IMEX Service Guide, section Connections, Quorum, and Clean up",),
