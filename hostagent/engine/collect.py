@@ -71,6 +71,8 @@ READERS: Mapping[str, Reader] = {
     "Kubelet": Reader("kubelet.read_kubelet.read_kubelet", ("Machine", "Packages", "Platform", "Services", "Topology")),
     "Volumes": Reader("kubelet.read_volumes.read_volumes", ("Launchers", "Machine", "Runtime", "Services", "SlurmNode")),
     "Fabric": Reader("gpu.read_nvswitches.read_fabric", (), (*_NVIDIA, *_RDMA)),
+    "FabricManager": Reader("gpu.read_manager.read_fabric_manager", ("Machine",)),
+    "Imex": Reader("gpu.read_imex.read_imex", ("Machine", "Services")),
     "GpuEvents": Reader("gpu.read_events.read_events"),
     "History": Reader("system.read_identity.read_history"),
     "Driver": Reader("driver.read_driver.read_driver", ("Packages", "Platform"), _NVIDIA),

@@ -44,6 +44,10 @@ ADDED: Mapping[int, tuple[str, ...]] = {
         r"nvml device \d+ (?:processes|memory_use|mig_devices|virtualization|license)",
         r"list /proc/driver/nvidia/capabilities/gpu\d+/mig(?:/gi\d+)?",
         r"read /usr/share/nvidia/nvswitch/fabricmanager\.cfg",
+        r"read /(?:etc|run|usr|var)/.*nvidia-imex.*",  # config.cfg, and a list of nodes elsewhere
+        r"tail /(?:run|var)/.*imex.*",
+        r"list /var/lib/(?:k0s/)?kubelet/plugins/compute-domain\.nvidia\.com(?:/domains)?",
+        r"stat /var/lib/(?:k0s/)?kubelet/plugins/compute-domain\.nvidia\.com/dra.*\.sock",
     ),
 }
 #: The set that this program asks.

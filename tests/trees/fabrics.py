@@ -110,6 +110,21 @@ def _roce(**options: str) -> Callable[[Tree], None]:
     return nics
 
 
+@claims(source="NVIDIA/nccl issue 2383; NVIDIA/nvshmem pull request 25")
+def roce_class_of_driver(root: Path) -> Tree:
+    """RoCE where DSCP 59 alone is lossless, and the driver's own class leads there: what the GPU sends itself does not get it."""
+    return hgx(root, _lossless_by_driver)
+
+
+def _lossless_by_driver(tree: Tree) -> None:
+    rails.roce(tree, PLACES, traffic_class="Global tclass=236")
+    rails.others(tree, CPUS)
+    for name in map(rails.name_of, PLACES):
+        netdevs.bridging(tree, name, lossless=(5,), vendors=True)
+        tree.bridging[name]["dscp"] = "59:5"
+    _doca(tree)
+
+
 def _doca(tree: Tree) -> None:
     rdma.stack(tree, ofed="24.10-1.1.4", peermem=True)
     packages.dpkg(tree, {"doca-ofed": "2.9.1-018000", "mlnx-ofed-kernel-dkms": "24.10.OFED.24.10.1.1.4.1-1"})
@@ -366,6 +381,7 @@ def _virtual_port(place: Place) -> tuple[str, ...]:
 #: Of a container: judged by another profile.
 PODS: dict[str, Callable[[Path], Tree]] = {"sriov-pod": sriov_pod}
 RECIPES: dict[str, Callable[[Path], Tree]] = {
+    "hgx-h100-roce-class-of-driver": roce_class_of_driver,
     "hgx-h100-acs-on": acs_on,
     "hgx-h100-ib-without-sm": ib_without_sm,
     "hgx-h100-nccl-ib-disabled": nccl_ib_disabled,

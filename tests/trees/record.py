@@ -26,6 +26,7 @@ from tests.trees import (
     boards,
     boots,
     clouds,
+    daemons,
     fabrics,
     field,
     gpuhosts,
@@ -121,6 +122,7 @@ RECIPES: Mapping[str, Recipe] = {
         name: Recipe(build, profile_name, "image" if "-image" in name else "host-root")
         for name, (build, profile_name) in (clouds.RECIPES | guests.RECIPES).items()
     },
+    **{name: Recipe(build) for name, build in daemons.RECIPES.items()},
     **{name: Recipe(build, "slurm") for name, build in fabrics.PODS.items()},
     **{name: Recipe(build, "any") for name, build in hoststate.MANAGED.items()},
     **{

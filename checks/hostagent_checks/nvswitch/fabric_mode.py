@@ -9,7 +9,7 @@ from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, fail,
 from hostagent.domains.gpu.tables.fabric_modes import FABRIC_MODES
 from hostagent.facts.gpu import Accelerators, Gpu
 from hostagent.facts.kernel import Kernel
-from hostagent.facts.nvswitch import Fabric
+from hostagent.facts.nvswitch import Fabric, FabricManager
 from hostagent.facts.platform import Platform
 
 from ._switches import local_switches
@@ -33,10 +33,15 @@ _RESTART = Step("restart_service", "Restart the fabric manager.", "systemctl res
     confirm=("grep FABRIC_MODE /usr/share/nvidia/nvswitch/fabricmanager.cfg",),
 )
 def fabric_mode(
-    fabric: Fabric, gpus: tuple[Gpu, ...], accelerators: Accelerators | Unread, kernel: Kernel | Unread, platform: Platform
+    fabric: Fabric,
+    manager: FabricManager,
+    gpus: tuple[Gpu, ...],
+    accelerators: Accelerators | Unread,
+    kernel: Kernel | Unread,
+    platform: Platform,
 ) -> Findings:
     local_switches(fabric)
-    mode = need(fabric.manager_mode)
+    mode = need(manager.mode)
     if mode not in FABRIC_MODES:
         return
     if need(platform.virtual) or not gpus:

@@ -125,6 +125,9 @@ DOCUMENTS: Mapping[str, str] = {
     "containerd, Releases": "https://containerd.io/releases/",
     "gpu-driver-container, nvidia-driver script": "https://github.com/NVIDIA/gpu-driver-container",
     "k8s-rdma-shared-dev-plugin, README": "https://github.com/Mellanox/k8s-rdma-shared-dev-plugin#readme",
+    "kubernetes-sigs/dra-driver-nvidia-gpu, Prerequisites": (
+        "https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/main/site/content/docs/prerequisites.md"
+    ),
     "libfabric, fi_provider(7)": "https://ofiwg.github.io/libfabric/main/man/fi_provider.7.html",
     "nvml.h": f"{_DEPLOY}/nvml-api/",
     "open-gpu-kernel-modules, linux_nvswitch.c": "https://github.com/NVIDIA/open-gpu-kernel-modules/blob/main/kernel-open/nvidia/linux_nvswitch.c",

@@ -2,8 +2,9 @@
 
 Sources: NVIDIA Fabric Manager User Guide (release 580: packages, service, NVLink 5 and nvlsm, GPU baseboard topologies, tables of
 section Supported Virtual Machine Configurations), NVIDIA Driver Installation Guide (the packages of 580 and later have no branch in
-their names), NVIDIA IMEX Service Guide, open-gpu-kernel-modules linux_nvswitch.c (driver name) and nvrm_registry.h (options that
-switch NVLinks off); PCI ids from the PCI ID database and lspci of p4d, p5e and HGX hosts. State of 2026-11.
+their names), NVIDIA IMEX Service Guide, kubernetes-sigs/dra-driver-nvidia-gpu, open-gpu-kernel-modules linux_nvswitch.c (driver name)
+and nvrm_registry.h (options that switch NVLinks off); PCI ids from the PCI ID database and lspci of p4d, p5e and HGX hosts. State of
+2026-11.
 """
 
 # HGX-2: 16 GPUs on two boards and 12 switches, or 8 and 6 on one; HGX A100 8 and 6; HGX H100 and H200 8 and 4; HGX B200 and B300
@@ -17,12 +18,19 @@ from typing import NamedTuple
 MANAGER_UNIT = "nvidia-fabricmanager"
 MANAGER_PROCESS = "nv-fabricmanager"
 MANAGER_PACKAGES = ("nvidia-fabricmanager", "nvidia-fabric-manager")
+#: Daemons that hold GPUs from their start to their end: no GPU is reset, and no module unloaded, while one runs.
+GPU_HOLDERS = ("nvidia-persistenced", "nv-hostengine")
 NVLSM_PROCESS = "nvlsm"
 #: Modules without which nvlsm cannot reach the switches of NVLink 5.
 NVLSM_MODULES = ("mlx5_core", "ib_umad")
 IMEX_UNIT = "nvidia-imex"
 IMEX_PROCESS = "nvidia-imex"
 IMEX_PACKAGES = ("nvidia-imex",)
+#: States of an IMEX domain (nvidia-imex-ctl), and those in which it serves jobs on all its nodes.
+IMEX_STATES = ("UP", "READY", "INITIALIZING", "STARTING", "RECOVERING", "DEGRADED", "DOWN", "FAILED", "UNAVAILABLE", "INVALID")
+IMEX_GOOD_STATES = ("UP", "READY")
+#: Of the DRA driver's plug-in that starts an IMEX in pods for each ComputeDomain: its directory below the kubelet's plugins.
+COMPUTE_DOMAINS = "compute-domain.nvidia.com"
 #: Used by DCGM and other monitors to reach the switches; only the driver's own version works.
 LIBRARY_PACKAGES = ("libnvidia-nscq", "libnvsdm")
 NVSWITCH_DRIVER = "nvidia-nvswitch"

@@ -19,11 +19,11 @@ from hostagent.host.source import Source
 from hostagent.host.values import line_in
 
 _SWITCHES = "/proc/driver/nvidia-nvswitch/devices"
-_LOG = "/var/log/fabricmanager.log"
-_CONFIGURATION = "/usr/share/nvidia/nvswitch/fabricmanager.cfg"
-_MODE = re.compile(r"^[ \t]*FABRIC_MODE[ \t]*=[ \t]*([0-9]{1,3})\b", re.MULTILINE)
-_IMEX_NODES = "/etc/nvidia-imex/nodes_config.cfg"
+MANAGER_LOG = "/var/log/fabricmanager.log"
+IMEX_NODES = "/etc/nvidia-imex/nodes_config.cfg"
 _IMEX_CHANNELS = "/dev/nvidia-caps-imex-channels"
+#: Of the list of nodes: the entries.
+NODES = Keep("matches", (r"^[ \t]*(?P<keep>[^\s#]+)",))
 _SWITCH_CLASS = "0x0680"  # "other bridge": the driver takes every NVIDIA function of that class for an NVSwitch
 _NVIDIA = "0x10de"
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -32,20 +32,22 @@ _ERROR = re.compile(r"\[(?:ERROR|FATAL|CRITICAL)\]", re.IGNORECASE)
 _LINE = 400
 _LINES = 20
 _READ = (_STARTED.pattern, CONFIGURED, f"(?i:{_ERROR.pattern})")
-_MESSAGES = Keep("log", tuple(rf"^(?=.{{0,{_LINE}}}?{one}).{{0,{_LINE}}}" for one in _READ))
+_PATTERNS = tuple(rf"^(?=.{{0,{_LINE}}}?{one}).{{0,{_LINE}}}" for one in _READ)
+_MESSAGES = Keep("log", _PATTERNS)
+#: Of the fabric manager's log: the lines with which it starts.
+MANAGER_STARTS = _PATTERNS[0]
 
 
 def read_fabric(source: Source, known: Callable[[type], Any]) -> Fabric:
     switches = _switches(source)
-    log = source.tail(_LOG, keep=_MESSAGES)
+    log = source.tail(MANAGER_LOG, keep=_MESSAGES)
     return Fabric(
         nvswitches=switches,
         driver_nvswitches=_driver_switches(source),
         nvlink5_managers=managers(source) if isinstance(switches, Unread) or not switches else (),
         manager_log_errors=then(log, parse_manager_log),
         manager_configured=then(log, parse_configured),
-        manager_mode=then(source.text(_CONFIGURATION, keep=Keep("matches", (_MODE.pattern,))), parse_fabric_mode),
-        imex_nodes=then(source.text(_IMEX_NODES, keep=Keep("matches", (r"^[ \t]*(?P<keep>[^\s#]+)",))), parse_imex_nodes),
+        imex_nodes=then(source.text(IMEX_NODES, keep=NODES), parse_imex_nodes),
         imex_channels=source.listdir(_IMEX_CHANNELS, absent=()),
     )
 
@@ -77,23 +79,13 @@ def parse_configured(text: str) -> "bool | Unread":
     >>> parse_configured(started + done), parse_configured(started + done + started)
     (True, False)
     """
-    found: bool | Unread = Unread("absent", f"{_LOG} has no start of the fabric manager")
+    found: bool | Unread = Unread("absent", f"{MANAGER_LOG} has no start of the fabric manager")
     for line in text.splitlines():
         if _STARTED.search(line[:_LINE]):
             found = False
         elif CONFIGURED in line[:_LINE]:
             found = True
     return found
-
-
-def parse_fabric_mode(text: str) -> int:
-    r"""The last FABRIC_MODE of the fabric manager's configuration; 0, its default, without one.
-
-    >>> parse_fabric_mode("# 0 or 1\nLOG_LEVEL=4\nFABRIC_MODE=1\n"), parse_fabric_mode("#FABRIC_MODE=1\n")
-    (1, 0)
-    """
-    found = _MODE.findall(text)
-    return int(found[-1]) if found else 0
 
 
 def parse_imex_nodes(text: str) -> tuple[str, ...]:
