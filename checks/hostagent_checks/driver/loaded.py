@@ -40,7 +40,7 @@ def loaded(driver: Driver, gpus: tuple[Gpu, ...] | Unread, platform: Platform | 
         if cause is None:
             yield fail("the nvidia module is not loaded", code="not-loaded", found="not loaded", wanted="live")
         else:
-            headline = cause.headline.format(device="the GPUs")
+            headline = cause.headline.replace("{device}", "the GPUs")
             text = f"the nvidia module is not loaded, and could start no GPU: {cause.text}"
             yield fail(text, code=cause.code, found="not loaded", wanted="live", headline=headline, remedy=(*cause.remedy, _LOAD))
 

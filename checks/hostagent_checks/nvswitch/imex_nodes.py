@@ -1,13 +1,12 @@
 """The list of nodes of IMEX cannot be right: it is empty, names a node twice, or does not name this host.
 
 IMEX takes its own address from the list, so it does not start where the list has none of this host's: one that runs has found it. Names
-of hosts are not resolved. Silent where IMEX neither runs nor is enabled with
-a list, where the DRA driver's plug-in writes lists of its own, and on nodes without a fabric of several hosts.
+of hosts are not resolved. Silent where IMEX neither runs nor is enabled with a list, where the DRA driver's plug-in writes lists of its own,
+and on nodes without a fabric of several hosts.
 """
 
-import ipaddress
-
 from hostagent.check import Findings, Step, Unread, check, counted, fail, first_of, need
+from hostagent.domains.network.own_addresses import lacks_own
 from hostagent.facts.imex import Imex
 from hostagent.facts.network import Network
 
@@ -44,7 +43,7 @@ def imex_nodes(imex: Imex, use: ImexUse, network: Network | Unread) -> Findings:
         headline = "The list of nodes of IMEX names a node twice"
         text = f"{path} names {first_of(twice)} more than once"
         yield fail(text, code="twice", found=first_of(twice), wanted="each node once", headline=headline)
-    if nodes and not use.runs and not _knows_itself(imex) and _lacks_host(nodes, network):
+    if nodes and not use.runs and not _knows_itself(imex) and lacks_own(nodes, need(network)):
         headline = "The list of nodes of IMEX does not name this host"
         text = f"none of the {counted(len(nodes), 'address')} in {path} is this host's"
         yield fail(text, code="not-itself", found="not named", wanted="this host", headline=headline)
@@ -63,20 +62,3 @@ def imex_nodes(imex: Imex, use: ImexUse, network: Network | Unread) -> Findings:
 def _knows_itself(imex: Imex) -> bool:
     """IMEX has found itself in the list since its last start: its address may be one that this program does not see."""
     return not isinstance(imex.log, Unread) and imex.log.knows_itself
-
-
-def _lacks_host(nodes: tuple[str, ...], network: "Network | Unread") -> bool:
-    """Whether no entry is an address of this host; False where there are names among them. Raises ``UnreadError``."""
-    listed = {_parsed(one) for one in nodes}
-    if None in listed:
-        return False
-    own = {_parsed(address.value) for one in need(need(network).netdevs) for address in need(one.addresses)}
-    routed = {one for one in own if one is not None and not one.is_loopback and not one.is_link_local}
-    return bool(routed) and not listed & own
-
-
-def _parsed(text: str) -> "ipaddress.IPv4Address | ipaddress.IPv6Address | None":
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError:
-        return None
