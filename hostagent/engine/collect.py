@@ -67,6 +67,7 @@ READERS: Mapping[str, Reader] = {
     "Kubelet": Reader("kubelet.read_kubelet.read_kubelet", ("Machine", "Packages", "Platform", "Services", "Topology")),
     "Fabric": Reader("gpu.read_nvswitches.read_fabric", (), (*_NVIDIA, *_RDMA)),
     "GpuEvents": Reader("gpu.read_events.read_events"),
+    "KernelWords": Reader("gpu.read_kernel_words.read_kernel_words"),
     "History": Reader("system.read_identity.read_history"),
     "Driver": Reader("driver.read_driver.read_driver", ("Packages", "Platform"), _NVIDIA),
     "Accelerators": Reader("gpu.read_gpus.read_accelerators"),

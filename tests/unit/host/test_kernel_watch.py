@@ -158,7 +158,7 @@ def test_where_no_pass_asks_for_the_log_it_is_not_kept_for_ever(tmp_path):
         with log.open("a") as stream:
             stream.writelines(LINE.format(number=number) for number in range(3000))
         assert watch.look(1.0)
-    assert len(watch._records) < 5000
+    assert len(watch._log._records) < 5000
     watch.close()
 
 
