@@ -134,8 +134,8 @@ def _acknowledgement(events: "GpuEvents", words: "tuple[KernelEvent, ...]", subj
     from hostagent.core.unread import Unread, need
     from hostagent.facts.gpu import Clearing
 
-    faults = (*need(events.xids), *need(events.sxids), *words)
-    times = (*(one.seconds for one in faults), *(one.at for one in need(events.ends)), events.log_oldest)
+    faults = (*need(events.xids), *need(events.sxids))
+    times = (*(one.seconds for one in faults), *(one.seconds for one in words), *(one.at for one in need(events.ends)), events.log_oldest)
     upto = max((one for one in times if not isinstance(one, Unread)), default=0.0)
     return Clearing(subject, upto, upto if isinstance(events.uptime, Unread) else max(events.uptime, upto), reason)
 

@@ -264,11 +264,11 @@ def is_word(message: str) -> bool:
     return bool(_WORDS.match(message)) and not _FIRST.match(message)
 
 
-def _of_log(records: Iterable[Record]) -> dict[str, Any]:
+def _of_log(records: Iterable[Record]) -> Answer:
     return _answers(records).kernel_log
 
 
-def _of_words(records: Iterable[Record]) -> dict[str, Any]:
+def _of_words(records: Iterable[Record]) -> Answer:
     return _answers(records).kernel_words
 
 

@@ -22,7 +22,23 @@ from hostagent.host import recording
 from hostagent.host.recording import ReplayBackend, Tape
 from hostagent.profiles import profile
 from tests.judged import judged
-from tests.trees import boards, boots, clouds, fabrics, field, gpuhosts, guests, hosts, layouts, others, placing, serving, tao, workers
+from tests.trees import (
+    boards,
+    boots,
+    clouds,
+    fabrics,
+    field,
+    gpuhosts,
+    guests,
+    hosts,
+    kernelwords,
+    layouts,
+    others,
+    placing,
+    serving,
+    tao,
+    workers,
+)
 from tests.trees.claim import Claim, claim_of
 from tests.trees.staged import stage
 from tests.trees.tree import NOW, Tree
@@ -92,7 +108,7 @@ RECIPES: Mapping[str, Recipe] = {
     **{name: Recipe(build) for name, build in (serving.RECIPES | layouts.RECIPES | fabrics.RECIPES | tao.RECIPES).items()},
     **{
         name: Recipe(build, profile_name, "image" if "-image" in name else "host-root")
-        for name, (build, profile_name) in (clouds.RECIPES | guests.RECIPES).items()
+        for name, (build, profile_name) in (clouds.RECIPES | guests.RECIPES | kernelwords.RECIPES).items()
     },
     **{name: Recipe(build, "slurm") for name, build in fabrics.PODS.items()},
     **{name: Recipe(build) for name, build in (placing.RECIPES | workers.RECIPES).items()},

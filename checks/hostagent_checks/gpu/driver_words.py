@@ -24,7 +24,7 @@ from hostagent.facts.kernel_words import KernelEvent, KernelWords
     severity="critical",
     since="0.1",
     explains=("gpu",),
-    because=("gpu.on_bus", "gpu.lost", "gpu.xid", "gpu.init_failed"),
+    because=("gpu.on_bus", "gpu.xid"),
     headline="The GPU driver logged that it cannot go on with a GPU",
     remedy=(
         RESET_ALL,

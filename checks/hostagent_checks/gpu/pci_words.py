@@ -2,8 +2,8 @@
 
 Counted are the rows of docs/kernel-words.md about PCI, for the addresses of GPUs and of the ports above them: a device that cannot be
 woken or does not come back from a reset, a link that went down, containment (DPC), fatal errors, DMA that the IOMMU blocks. Errors that did
-not stop the GPU are worth knowing. Corrected errors count for nothing, in any number, and so do ports above no GPU: a disk that was unplugged is
-no fault. What the kernel recovered from, or an administrator has cleared, is over.
+not stop the GPU are worth knowing. Corrected errors count for nothing, in any number, and so do ports above no GPU: a disk that was
+unplugged is no fault. What the kernel recovered from, or an administrator has cleared, is over.
 """
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip, warn
@@ -23,7 +23,7 @@ from ._pci import merged
     severity="critical",
     since="0.1",
     explains=("gpu", "memory-access"),
-    because=("gpu.on_bus", "gpu.lost", "gpu.xid", "topology.fatal_errors"),
+    because=("gpu.on_bus", "gpu.xid"),
     headline="The kernel logged a fault of the PCIe link of {device}",
     remedy=(REBOOT, Step("power_cycle", "Power the chassis off and on, and reseat the GPU.", if_back=True)),
     references=(PAGE, "Linux kernel, Documentation/PCI/pcieaer-howto.rst"),

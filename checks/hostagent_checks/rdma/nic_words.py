@@ -27,7 +27,7 @@ from ._rails import ports_of, whoever_owns
     scope="fabric",
     since="0.1",
     explains=("no-rdma", "link", "memory-access"),
-    because=("rdma.present", "topology.fatal_errors"),
+    because=("rdma.present",),
     headline="A network card of jobs takes no commands",
     remedy="Power the chassis off and on; if it comes back, have the card replaced.",
     action="power_cycle",

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from hostagent.core.steps import Step
-from hostagent.core.tables.kernel_words import BY_ID
+from hostagent.core.tables.kernel_words import BY_ID, ROWS
 from hostagent.core.tables.kernel_words.row import Part, Row, Weight
 from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Clearing
@@ -20,7 +20,7 @@ class Trouble(NamedTuple):
     """All events of one part about one device: one finding."""
 
     subject: str
-    row: Row  # the heaviest, then the first
+    row: Row  # the heaviest, then the first of the table
     events: tuple[KernelEvent, ...]
 
     @property
@@ -59,8 +59,9 @@ def trouble(subject: str, events: Iterable[KernelEvent]) -> Trouble:
     return Trouble(subject, BY_ID[min(found, key=_weight).row], found)
 
 
-def _weight(one: KernelEvent) -> int:
-    return _ORDER.index(BY_ID[one.row].weight)
+def _weight(one: KernelEvent) -> tuple[int, int]:
+    row = BY_ID[one.row]
+    return _ORDER.index(row.weight), ROWS.index(row)
 
 
 def lost(history: "History | Unread", part: Part) -> tuple[KernelEvent, ...]:

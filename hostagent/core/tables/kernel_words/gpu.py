@@ -5,11 +5,13 @@ NVRM writes "NVRM: ", the GPU's number in newer drivers, and the function that l
 
 from hostagent.core.steps import Step
 from hostagent.core.tables.kernel_words.row import Row
-from hostagent.core.tables.recovery_actions import REBOOT, RESET_ALL
+from hostagent.core.tables.recovery_actions import REBOOT, RESET_ALL_COMMAND
 
 _NVRM = r"NVRM: (?:GPU\d{1,3} )?"
 #: NV_ASSERT and NV_CHECK, with the status in words. Without a status they are no more than a note to NVIDIA's developers.
 _STATUS = rf"{_NVRM}nv(?:Assert|Check)OkFailed(?:NoLog)?: (?:(?:Assertion|Check) failed: )?"
+_RESET = Step("reset_gpu", "Reset all GPUs of the node together, or reboot it.", RESET_ALL_COMMAND)
+_REBOOT_IF_BACK = Step("reboot", "Reboot the node.", if_back=True)
 _CLEAR = Step("none", "After a reset of all GPUs, tell hostagent.", "hostagent events clear --reason 'GPUs were reset'")
 _OPEN = "NVIDIA/open-gpu-kernel-modules"
 _POWER_OFF = Step("power_cycle", "Power the chassis off and on.", if_back=True)
@@ -30,12 +32,25 @@ _TRACE_NOISE = (
     "WARNING: CPU: 3 PID: 2290 at nvidia/nv.c:2290 nv_open+0x10/0x20 [nvidia] (a WARNING is a note to developers)",
 )
 _TRACE_STEPS = (
-    Step("drain_and_inspect", "Drain the node, and keep the trace: 'nvidia-bug-report.sh'.", "nvidia-bug-report.sh"),
+    Step("drain_and_inspect", "Keep the trace in a bug report of the driver.", "nvidia-bug-report.sh"),
     REBOOT,
     Step("contact_owner", "Give NVIDIA the bug report.", if_back=True),
 )
 
 ROWS = (
+    Row(
+        "uvm-needs-reboot",
+        "gpu",
+        rf"{_NVRM}nvGpuOpsReportFatalError: uvm encountered global fatal error 0x[0-9a-f]+",
+        "critical",
+        "nvidia-uvm has failed for all GPUs: CUDA starts again after a reboot",
+        "nvidia_uvm reported a fatal error of all GPUs to NVRM; the driver then refuses each new CUDA context until the node is rebooted.",
+        (),
+        f"{_OPEN} src/nvidia/src/kernel/rmapi/nv_gpu_ops.c (nvGpuOpsReportFatalError), kernel-open/nvidia-uvm/uvm_global.c",
+        ("NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60, requiring os reboot to recover.",),
+        (),
+        (REBOOT, Step("contact_owner", "Give NVIDIA a bug report: 'nvidia-bug-report.sh'.", if_back=True)),
+    ),
     Row(
         "reset-required",
         "gpu",
@@ -54,7 +69,7 @@ ROWS = (
             "NVRM: nvCheckOkFailedNoLog: Check failed: Object not found [NV_ERR_OBJECT_NOT_FOUND] (0x00000057) returned from x @ a.c:1",
             "NVRM: nvAssertOkFailedNoLog: Assertion failed: Invalid state [NV_ERR_INVALID_STATE] (0x00000040) returned from x @ a.c:1",
         ),
-        (RESET_ALL, REBOOT, _CLEAR),
+        (_RESET, _CLEAR, _REBOOT_IF_BACK),
     ),
     Row(
         "gpu-lost",
@@ -80,7 +95,7 @@ ROWS = (
         f"{_OPEN} src/nvidia/src/kernel/gpu/rc/kernel_rc_watchdog.c",
         ("NVRM: krcWatchdog_IMPL: RC watchdog: GPU is probably locked!  Notify Timeout Seconds: 7",),
         (),
-        (RESET_ALL, REBOOT, _CLEAR),
+        (_RESET, _CLEAR, _REBOOT_IF_BACK),
     ),
     Row(
         "gsp-heartbeat",
@@ -97,20 +112,7 @@ ROWS = (
             "NVRM: GPU0 _kgspRpcRecvPoll: LibOS heartbeat timed out",
         ),
         ("NVRM: _kgspRpcRecvPoll: Calling RPC RecvPoll with max timeout",),
-        (RESET_ALL, REBOOT, _CLEAR),
-    ),
-    Row(
-        "uvm-needs-reboot",
-        "gpu",
-        rf"{_NVRM}nvGpuOpsReportFatalError: uvm encountered global fatal error 0x[0-9a-f]+",
-        "critical",
-        "nvidia-uvm has failed for all GPUs: CUDA starts again after a reboot",
-        "nvidia_uvm reported a fatal error of all GPUs to NVRM; the driver then refuses each new CUDA context until the node is rebooted.",
-        (),
-        f"{_OPEN} src/nvidia/src/kernel/rmapi/nv_gpu_ops.c (nvGpuOpsReportFatalError), kernel-open/nvidia-uvm/uvm_global.c",
-        ("NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60, requiring os reboot to recover.",),
-        (),
-        (REBOOT, Step("contact_owner", "Give NVIDIA a bug report: 'nvidia-bug-report.sh'.", if_back=True)),
+        (_RESET, _CLEAR, _REBOOT_IF_BACK),
     ),
     Row(
         "bar-invalid",
@@ -148,7 +150,8 @@ ROWS = (
         "critical",
         "nvidia_uvm finds no address range for HMM: CUDA does not start",
         "Some kernels leave no free physical address range when KASLR has moved memory, and HMM of nvidia_uvm needs one. NVML "
-        "and nvidia-smi work, each CUDA program fails. HMM is off with uvm_disable_hmm=1; nokaslr on the kernel's command line is the other way.",
+        "and nvidia-smi work, each CUDA program fails. HMM is off with uvm_disable_hmm=1; the kernel option nokaslr "
+        "is the other way.",
         ("load", "uvm", "cleared"),
         f"{_OPEN} kernel-open/nvidia-uvm/uvm_pmm_gpu.c, #901; NVIDIA CUDA release notes, known issues",
         ("nvidia-uvm: uvm_pmm_gpu.c:3176 devmem_alloc_pagemap[pid:92821] request_free_mem_region() err -34",),
@@ -203,14 +206,15 @@ ROWS = (
         f"{_OPEN} src/nvidia-modeset/src/nvkms-evo.c, nvkms-push.c",
         ("nvidia-modeset: ERROR: GPU:0: Error while waiting for GPU progress: 0x0000c67d:0 2:0:4040:4032",),
         ("nvidia-modeset: WARNING: GPU:0: Unable to read EDID for display device DP-0",),
-        (RESET_ALL, REBOOT, _CLEAR),
+        (_RESET, _CLEAR, _REBOOT_IF_BACK),
     ),
     Row(
         "driver-oops",
         "module",
         r"BUG: kernel NULL pointer dereference, address: |BUG: unable to handle (?:page fault|kernel \w+)\b"
-        r"|kernel BUG at [\w./-]{1,120}:\d+!|general protection fault, probably for |(?:general protection fault|invalid opcode|stack segment|divide error|int3): 0000 \[#\d"
-        r"|Oops: .{0,60}\[#\d|Unable to handle kernel .{1,60} at virtual address |Internal error: .{1,60} \[#\d",
+        r"|kernel BUG at [\w./-]{1,120}:\d+!|general protection fault, probably for "
+        r"|(?:general protection fault|invalid opcode|stack segment|divide error): 0000 \[#\d|Oops: [\w ,:-]{1,90}\[#\d"
+        r"|Unable to handle kernel .{1,60} at virtual address |Internal error: [\w ,:-]{1,90}\[#\d",
         "critical",
         "NVIDIA's driver crashed in the kernel (oops)",
         "The kernel ended a task inside the driver. Locks that it held are never released: programs hang, and memory may be damaged.",

@@ -5,10 +5,7 @@ from hostagent.core.tables.kernel_words.row import Row
 
 #: Bits 63 to 60 of MCi_STATUS are valid, overflow, uncorrected, enabled: the first digit of a status that is valid and uncorrected.
 _UNCORRECTED = r"[abef][0-9a-f]{15}"
-_STEPS = (
-    Step("drain_and_inspect", "Drain the node: pages of jobs may be lost."),
-    Step("replace", "Have {device} replaced."),
-)
+_STEPS = (Step("replace", "Have {device} replaced."),)
 _CORRECTED = (
     "mce: [Hardware Error]: Machine check events logged",
     "EDAC MC3: 7120 CE memory read error on CPU_SrcID#1_MC#1_Chan#1_DIMM#1 (channel:1 slot:1 page:0x9a11c40 offset:0x40 grain:32)",
@@ -51,7 +48,7 @@ ROWS = (
             "[Hardware Error]: Uncorrected, software restartable error.",
         ),
         _CORRECTED,
-        (Step("drain_and_inspect", "Drain the node, and decode the machine check: 'ras-mc-ctl --errors'."), *_STEPS[1:]),
+        (Step("drain_and_inspect", "Decode the machine check.", "ras-mc-ctl --errors"), *_STEPS),
     ),
     Row(
         "memory-page-lost",

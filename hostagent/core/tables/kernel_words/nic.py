@@ -5,11 +5,10 @@ from hostagent.core.tables.kernel_words.row import PCI, End, Row
 
 _MLX5 = rf"mlx5_core {PCI}: (?:(?:\w{{1,40}} )?\w{{1,64}}:\d+:\(pid \d+\): )?"
 _STEPS = (
-    Step("drain_and_inspect", "Take the node out of multi-node jobs."),
-    Step("power_cycle", "Power the chassis off and on: a reboot alone may leave the card as it is."),
+    Step("power_cycle", "Power the chassis off and on: a reboot may leave {device} as it is."),
     Step("replace", "Have {device} replaced.", if_back=True),
 )
-_RELOAD = (Step("reboot", "Reboot the node, or load the driver of {device} again."), *_STEPS[1:])
+_RELOAD = (Step("reboot", "Reboot the node, or load the driver of {device} again."), *_STEPS)
 _CORE = "Linux drivers/net/ethernet/mellanox/mlx5/core"
 
 ROWS = (

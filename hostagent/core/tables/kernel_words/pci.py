@@ -7,8 +7,7 @@ from hostagent.core.tables.recovery_actions import REBOOT
 _PORT = rf"pcieport {PCI}: "
 _RESEAT = Step("power_cycle", "Power the chassis off and on, and reseat {device} or its riser.", if_back=True)
 _VENDOR = Step("contact_owner", "Ask the vendor of the board.", if_back=True)
-_DRAIN = Step("drain_and_inspect", "Drain the node: {device} may have lost what it was doing.")
-_STEPS = (_DRAIN, REBOOT, _RESEAT, _VENDOR)
+_STEPS = (REBOOT, _RESEAT, _VENDOR)
 _IOMMU = (
     Step("configure", "Pass DMA through: boot with iommu=pt, or turn the IOMMU off in the firmware."),
     Step("contact_owner", "Ask the vendor of the board.", if_back=True),
