@@ -6,7 +6,7 @@ Sources: `hostagent.core.tables.kernel_words`; traces as Linux kernel/hung_task.
 from pathlib import Path
 
 from hostagent.core.tables.kernel_words import ROWS
-from tests.trees import boards, hosts, others, rails, system
+from tests.trees import boards, hosts, others, rails
 from tests.trees.claim import claims
 from tests.trees.fabrics import PLACES
 from tests.trees.tree import Tree

@@ -9,7 +9,7 @@ asked for a reset (or of all GPUs) that it needs none any more, or when an admin
 asks for a reboot ends with the boot.
 """
 
-from hostagent.check import Finding, Findings, Step, Unread, check, fail, need, skip, warn
+from hostagent.check import Finding, Findings, Unread, check, fail, need, skip, warn
 from hostagent.core.tables.kernel_log import RECOVERY_CODE
 from hostagent.core.tables.recovery_actions import REBOOT, RESET_ALL
 from hostagent.domains.gpu.kernel_events import PAGE, Trouble, trouble, troubles
@@ -26,11 +26,7 @@ from hostagent.facts.kernel_words import KernelEvent, KernelWords
     explains=("gpu",),
     because=("gpu.on_bus", "gpu.xid"),
     headline="The GPU driver logged that it cannot go on with a GPU",
-    remedy=(
-        RESET_ALL,
-        REBOOT,
-        Step("none", "After a reset of all GPUs, tell hostagent.", "hostagent events clear --reason 'GPUs were reset'"),
-    ),
+    remedy=(RESET_ALL, REBOOT),
     references=(PAGE, "NVIDIA open-gpu-kernel-modules, nvassert.c", "kubernetes-sigs/dra-driver-nvidia-gpu issue 982"),
     confirm=("journalctl -k -g NVRM", "nvidia-smi -q"),
 )
@@ -41,14 +37,15 @@ def driver_words(words: KernelWords, gpus: tuple[Gpu, ...], events: GpuEvents | 
     for one in found:
         left = [event for event in one.events if not _is_over(event, words, gpus, events)]
         if left:
-            yield _finding(trouble(one.subject, left), events)
+            yield _finding(trouble(one.subject, left), gpus, events)
 
 
-def _finding(one: Trouble, events: GpuEvents | Unread) -> Finding:
-    """About the GPU that an Xid names, where one does: the two are one fault."""
+def _finding(one: Trouble, gpus: tuple[Gpu, ...], events: GpuEvents | Unread) -> Finding:
+    """About the GPU that the record names, else the one that an Xid names: the two are one fault."""
     report = fail if one.row.weight == "critical" else warn
     xids = () if isinstance(events, Unread) or isinstance(events.xids, Unread) else events.xids
-    named = [xid.pci for xid in xids if not xid.ended_by and meaning(xid.code).kind == "critical"]
+    named = [gpu.pci for gpu in gpus if gpu.pci == one.subject]
+    named += [xid.pci for xid in xids if not xid.ended_by and meaning(xid.code).kind == "critical"]
     return report(
         one.text,
         code=one.row.id,

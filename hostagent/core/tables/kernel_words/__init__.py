@@ -50,7 +50,7 @@ def patterns(part: Part) -> tuple[str, ...]:
 
 
 def _nameless(pattern: str) -> str:
-    for name in ("pci", "device", "key"):
+    for name in ("pci", "device", "at", "key"):
         pattern = pattern.replace(f"?P<{name}>", "?:")
     return pattern
 

@@ -131,6 +131,20 @@ ROWS = (
         ),
     ),
     Row(
+        "power-cables",
+        "gpu",
+        r"NVRM: (?:GPU(?: at)? (?:PCI:)?(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]):? )?"
+        r"GPU does not have the necessary power cables connected",
+        "critical",
+        "A GPU has no power: a power cable of the card is not connected",
+        "The driver does not start a GPU that lacks its auxiliary power.",
+        ("load", "cleared"),
+        f"{_OPEN} src/nvidia/arch/nvalloc/unix/src/osinit.c",
+        ("NVRM: GPU 0000:01:00.0: GPU does not have the necessary power cables connected.",),
+        (),
+        (Step("power_cycle", "Power the host off, and connect the power cables of the GPU."),),
+    ),
+    Row(
         "nvswitch-not-initialised",
         "gpu",
         r"nvidia-nvswitch\d{1,3}: Failed to initialize device : -?\d",
@@ -205,7 +219,11 @@ ROWS = (
         ("load", "reset", "cleared"),
         f"{_OPEN} src/nvidia-modeset/src/nvkms-evo.c, nvkms-push.c",
         ("nvidia-modeset: ERROR: GPU:0: Error while waiting for GPU progress: 0x0000c67d:0 2:0:4040:4032",),
-        ("nvidia-modeset: WARNING: GPU:0: Unable to read EDID for display device DP-0",),
+        (
+            "nvidia-modeset: WARNING: GPU:0: Unable to read EDID for display device DP-0",
+            "[drm:nv_drm_load [nvidia_drm]] *ERROR* [nvidia-drm] [GPU ID 0x00001b00] Failed to allocate NvKmsKapiDevice",
+            "nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context, skipping further processing",
+        ),
         (_RESET, _CLEAR, _REBOOT_IF_BACK),
     ),
     Row(

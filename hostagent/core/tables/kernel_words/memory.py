@@ -20,7 +20,7 @@ ROWS = (
     Row(
         "memory-uncorrected",
         "memory",
-        r"EDAC MC\d+: \d+ UE (?:[\w/-]{1,32} ){0,8}on (?P<device>\S.{0,120}?) \(",
+        r"EDAC MC\d+: \d+ UE (?:[\w/-]{1,32} ){0,8}on (?P<device>\S.{0,120}?) \(|EDAC DEVICE\d+: UE: [\w -]{1,40} instance: ",
         "warning",
         "The host's memory has an uncorrectable error ({device})",
         "EDAC names the module. A program that read the page was killed, or will be.",

@@ -49,7 +49,8 @@ ROWS = (
         "mlx5-firmware",
         "nic",
         rf"{_MLX5}(?:synd 0x[0-9a-f]+: (?:irisc not responding|unrecoverable hardware error|firmware CRC error|ICM fetch PCI error"
-        r"|HW fatal)|Health issue observed, (?!High temp)[^,]{1,80}, severity\([0-3]\)|Fatal error \d+ detected)",
+        r"|HW fatal)|Health issue observed, (?!High temp)[^,]{1,80}, severity\([0-3]\)|Fatal error \d+ detected"
+        r"|handling bad device here)",
         "critical",
         "The firmware of {device} reported an error that it cannot recover from",
         "The health buffer of the card has a syndrome of the hardware, or an issue of severity ERROR or worse.",
@@ -133,6 +134,19 @@ ROWS = (
         ("bnxt_en 0000:19:00.0 ens1f0np0: Fatal firmware reset event, data1: 0x2, data2: 0x0, min wait 5000 ms, max wait 6000 ms",),
         ("bnxt_en 0000:19:00.0 ens1f0np0: Non-fatal firmware reset event, data1: 0x1, data2: 0x0, min wait 5000 ms, max wait 6000 ms",),
         _RELOAD,
+    ),
+    Row(
+        "bnxt-rdma",
+        "nic",
+        rf"bnxt_en {PCI}: (?:QPLIB: )?(?:bnxt_re_is_fw_stalled: FW STALL Detected|cmdq\[0x[0-9a-f]+\]=0x[0-9a-f]+ timed ?out)",
+        "critical",
+        "{device} takes no RDMA commands: one timed out",
+        "The RDMA part of a Broadcom card's firmware did not answer.",
+        ("recovered", "cleared"),
+        "Linux drivers/infiniband/hw/bnxt_re/qplib_rcfw.c",
+        ("bnxt_en 0000:19:00.0: QPLIB: bnxt_re_is_fw_stalled: FW STALL Detected. cmdq[0xe]=0x3 waited (10102 > 10000) msec active 1",),
+        (),
+        _STEPS,
     ),
     Row(
         "ionic-heartbeat",

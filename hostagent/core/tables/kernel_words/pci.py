@@ -135,7 +135,8 @@ ROWS = (
         "pci-dma-blocked",
         "pci",
         rf"DMAR: \[DMA (?:Read|Write)[^\]]{{0,20}}\] Request device \[(?P<device>[0-9a-f:]{{2,13}}:[0-9a-f]{{2}}\.[0-7])\]"
-        rf"|(?:[\w.-]{{2,32}} {ANY_PCI}: )?AMD-Vi: Event logged \[IO_PAGE_FAULT device={PCI}",
+        rf"|AMD-Vi: Event logged \[IO_PAGE_FAULT device={PCI}"
+        rf"|[\w.-]{{2,32}} (?P<at>{ANY_PCI}): AMD-Vi: Event logged \[IO_PAGE_FAULT domain=",
         "warning",
         "The IOMMU blocks memory accesses of {device}",
         "The device reads or writes an address that the IOMMU does not map for it: that transfer fails, or hangs a job.",
@@ -144,6 +145,7 @@ ROWS = (
         (
             "DMAR: [DMA Write NO_PASID] Request device [41:00.0] fault addr 0x7ebb0000 [fault reason 0x05] PTE Write access is not set",
             "AMD-Vi: Event logged [IO_PAGE_FAULT device=0000:41:00.0 domain=0x0010 address=0xfffff000 flags=0x0020]",
+            "nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0010 address=0xfffff000 flags=0x0020]",
         ),
         ("DMAR: DRHD: handling fault status reg 3",),
         _IOMMU,
