@@ -5,8 +5,8 @@ that is logged later counts again. What only a new board ends goes on all the sa
 """
 
 from hostagent.check import Findings, Step, Unread, check, need, skip, warn
-from hostagent.domains.gpu import kernel_events
 from hostagent.domains.gpu.faults import covers, lost, may_be_cleared
+from hostagent.domains.gpu.kernel_events import covers as covers_event
 from hostagent.facts.gpu import Clearing, Gpu, GpuEvents, Xid
 from hostagent.facts.history import History
 from hostagent.facts.kernel_words import KernelEvent, KernelWords
@@ -60,4 +60,4 @@ def _others(word: Clearing, words: "KernelWords | Unread") -> list[KernelEvent]:
         return []
     parts = (words.gpu, words.module, words.pci, words.nic, words.memory)
     known = [one for part in parts if not isinstance(part, Unread) for one in part]
-    return [one for one in known if one.ended_by == "cleared" and kernel_events.covers(word, one)]
+    return [one for one in known if one.ended_by == "cleared" and covers_event(word, one)]

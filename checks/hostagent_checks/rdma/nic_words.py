@@ -42,9 +42,9 @@ def nic_words(
     platform: Platform | Unread,
     history: History | Unread,
 ) -> Findings:
-    found = (*troubles("nic", need(words.nic), history), *troubles("pci", need(words.pci), history))
     ours = ports_of(rails)
-    places = {address: (number, port) for number, port in enumerate(ours) for address in _addresses(port)}
+    found = (*troubles("nic", need(words.nic), history), *troubles("pci", need(words.pci), history))
+    places = {address: (number, port) for number, port in enumerate(ours) for address in _addresses(port)} if found else {}
     by_rail: dict[tuple[str, ...], list[KernelEvent]] = {}
     for one in found:
         if at := behind(one.subject, places, topology):
@@ -57,9 +57,10 @@ def nic_words(
 
 def _addresses(port: RdmaPort) -> tuple[str, ...]:
     """The port's function; of a bond in the card the other function, too."""
-    if isinstance(port.pci, Unread) or not port.pci:
+    pci = need(port.pci)
+    if not pci:
         return ()
-    return tuple(dict.fromkeys((port.pci, f"{port.pci[:-1]}1"))) if "bond" in port.device else (port.pci,)
+    return tuple(dict.fromkeys((pci, f"{pci[:-1]}1"))) if "bond" in port.device else (pci,)
 
 
 def _of_rail(one: Trouble, at: "list[tuple[int, RdmaPort]]", platform: Platform | Unread) -> Finding:
