@@ -71,10 +71,10 @@ def _ended(one: KernelEvent, words: KernelWords) -> KernelEvent:
     for end in () if isinstance(words.ends, Unread) else words.ends:
         is_its = end.part == row.part and end.by in row.ends and end.subject in ("", one.subject)
         if is_its and not isinstance(end.at, Unread) and end.at >= one.seconds:
-            return replace(one, ended_by=end.by, ended_at=end.at)
+            return replace(one, ended_by=end.by)
     for word in () if isinstance(words.cleared, Unread) else words.cleared:
         if covers(word, one) and may_be_cleared(one):
-            return replace(one, ended_by="cleared", ended_at=word.at)
+            return replace(one, ended_by="cleared")
     return one
 
 

@@ -16,7 +16,6 @@ class KernelEvent:
     first: float | Unread  # seconds since the boot, of the oldest record
     seconds: float | Unread  # of the newest
     ended_by: str  # load, uvm, reset, recovered (`hostagent.core.tables.kernel_words.row.Ends`), cleared; "" nothing
-    ended_at: float | Unread  # seconds since the boot
 
 
 @frozen

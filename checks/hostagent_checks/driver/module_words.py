@@ -10,7 +10,7 @@ that ends it, and when an administrator has cleared it (`hostagent events clear`
 
 from hostagent.check import Findings, Unread, check, fail, need, skip, warn
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.domains.gpu.kernel_events import PAGE, troubles
+from hostagent.domains.gpu.kernel_events import troubles
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.history import History
 from hostagent.facts.kernel_words import KernelWords
@@ -27,7 +27,7 @@ _OWN_CAUSE = frozenset({"uvm-hmm"})
     because=("gpu.driver_words",),
     headline="A module of NVIDIA's driver logged a fault of its own",
     remedy=(REBOOT,),
-    references=(PAGE, "NVIDIA CUDA release notes, known issues", "NVIDIA/open-gpu-kernel-modules issue 901"),
+    references=("CUDA Toolkit Release Notes, known issues", "open-gpu-kernel-modules issue 901"),
     confirm=("journalctl -k -g nvidia", "cat /sys/module/nvidia_uvm/parameters/uvm_disable_hmm"),
 )
 def module_words(words: KernelWords, gpus: tuple[Gpu, ...], history: History | Unread) -> Findings:

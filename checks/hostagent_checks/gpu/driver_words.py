@@ -12,7 +12,7 @@ asks for a reboot ends with the boot.
 from hostagent.check import Finding, Findings, Unread, check, fail, need, skip, warn
 from hostagent.core.tables.kernel_log import RECOVERY_CODE
 from hostagent.core.tables.recovery_actions import REBOOT, RESET_ALL
-from hostagent.domains.gpu.kernel_events import PAGE, Trouble, trouble, troubles
+from hostagent.domains.gpu.kernel_events import Trouble, trouble, troubles
 from hostagent.domains.gpu.tables.xids import meaning
 from hostagent.facts.gpu import Gpu, GpuEvents
 from hostagent.facts.history import History
@@ -27,7 +27,7 @@ from hostagent.facts.kernel_words import KernelEvent, KernelWords
     because=("gpu.on_bus", "gpu.xid"),
     headline="The GPU driver logged that it cannot go on with a GPU",
     remedy=(RESET_ALL, REBOOT),
-    references=(PAGE, "NVIDIA open-gpu-kernel-modules, nvassert.c", "kubernetes-sigs/dra-driver-nvidia-gpu issue 982"),
+    references=("kubernetes-sigs/dra-driver-nvidia-gpu issue 982",),
     confirm=("journalctl -k -g NVRM", "nvidia-smi -q"),
 )
 def driver_words(words: KernelWords, gpus: tuple[Gpu, ...], events: GpuEvents | Unread, history: History | Unread) -> Findings:

@@ -8,7 +8,7 @@ unplugged is no fault. What the kernel recovered from, or an administrator has c
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.domains.gpu.kernel_events import PAGE, troubles
+from hostagent.domains.gpu.kernel_events import troubles
 from hostagent.domains.topology.below import behind
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.history import History
@@ -26,7 +26,7 @@ from ._pci import merged
     because=("gpu.on_bus", "gpu.xid"),
     headline="The kernel logged a fault of the PCIe link of {device}",
     remedy=(REBOOT, Step("power_cycle", "Power the chassis off and on, and reseat the GPU.", if_back=True)),
-    references=(PAGE, "Linux kernel, Documentation/PCI/pcieaer-howto.rst"),
+    references=("Linux kernel, Documentation/PCI/pcieaer-howto",),
     confirm=("journalctl -k -g <address>", "lspci -vv -s <address>"),
 )
 def pci_words(words: KernelWords, gpus: tuple[Gpu, ...], topology: Topology | Unread, history: History | Unread) -> Findings:

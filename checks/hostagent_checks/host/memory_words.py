@@ -9,7 +9,7 @@ What an administrator has cleared (`hostagent events clear`) no longer counts.
 """
 
 from hostagent.check import Findings, Unread, check, first_of, need, warn
-from hostagent.domains.gpu.kernel_events import PAGE, trouble, troubles
+from hostagent.domains.gpu.kernel_events import trouble, troubles
 from hostagent.facts.history import History
 from hostagent.facts.kernel_words import KernelWords
 
@@ -24,7 +24,7 @@ _MEMORY = "a memory module"
     headline="The host's memory or a CPU has an uncorrected error",
     remedy="Have the memory module that the log names replaced.",
     action="replace",
-    references=(PAGE, "Linux kernel, Documentation/admin-guide/RAS", "mej/nhc issue 23"),
+    references=("Linux kernel, Documentation/admin-guide/RAS", "mej/nhc issue 23"),
     confirm=("journalctl -k -g 'Hardware Error'", "grep -H . /sys/devices/system/edac/mc/mc*/ue_count"),
 )
 def memory_words(words: KernelWords, history: History | Unread) -> Findings:

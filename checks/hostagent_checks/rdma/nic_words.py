@@ -9,7 +9,7 @@ recovered from. What the driver recovered, or an administrator has cleared (`hos
 """
 
 from hostagent.check import Finding, Findings, Unread, check, fail, need, warn
-from hostagent.domains.gpu.kernel_events import PAGE, Trouble, trouble, troubles
+from hostagent.domains.gpu.kernel_events import Trouble, trouble, troubles
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.topology.below import behind
 from hostagent.facts.history import History
@@ -31,8 +31,8 @@ from ._rails import ports_of, whoever_owns
     headline="A network card of jobs takes no commands",
     remedy="Power the chassis off and on; if it comes back, have the card replaced.",
     action="power_cycle",
-    references=(PAGE, "Linux kernel, drivers/net/ethernet/mellanox/mlx5/core/health.c", "NVIDIA/aicr issue 2616"),
-    confirm=("journalctl -k -g mlx5_core", "devlink health show"),
+    references=("NVIDIA/aicr issue 2616", "Linux kernel, Documentation/networking/devlink/mlx5"),
+    confirm=("journalctl -k -g mlx5_core",),
 )
 def nic_words(
     words: KernelWords,

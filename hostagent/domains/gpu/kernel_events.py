@@ -13,7 +13,6 @@ from hostagent.facts.kernel_words import KernelEvent
 
 _ORDER: tuple[Weight, ...] = ("critical", "warning", "info")
 _MOST_LINES = 4
-PAGE = "hostagent documentation, docs/kernel-words.md"
 
 
 class Trouble(NamedTuple):

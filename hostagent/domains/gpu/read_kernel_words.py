@@ -110,7 +110,7 @@ def parse_words(part: Part, lines: Iterable[Line], cleared: tuple[Clearing, ...]
             by = next(one.by for one in table.ends if one.words is mark.re)
             subject = _subject(mark)
             ends.append(KernelEnd(part, by, subject, line.seconds))
-            events.end(by, subject, line.seconds)
+            events.end(by, subject)
             continue
         row, match = next(((row, match) for row, pattern in table.rows if (match := pattern.match(text))), (None, None))
         if row is not None and match is not None and not row.then:
@@ -225,22 +225,22 @@ class _Events:
         elif len(self._found) < _MOST:
             self._open[row.id, subject] = len(self._found)
             self._rows.append(row)
-            self._found.append(KernelEvent(row.id, subject, line, 1, at, at, "", _TIMELESS))
+            self._found.append(KernelEvent(row.id, subject, line, 1, at, at, ""))
 
-    def end(self, by: str, subject: str, at: "float | Unread") -> None:
+    def end(self, by: str, subject: str) -> None:
         """Ends the open events of one device, or all, that such a record ends."""
         for key, place in list(self._open.items()):
             if by in self._rows[place].ends and subject in ("", key[1]):
-                self._end(key, by, at)
+                self._end(key, by)
 
     def clear(self, clearing: Clearing) -> None:
         for key, place in list(self._open.items()):
             if covers(clearing, self._found[place]) and may_be_cleared(self._found[place]):
-                self._end(key, "cleared", clearing.at)
+                self._end(key, "cleared")
 
-    def _end(self, key: tuple[str, str], by: str, at: "float | Unread") -> None:
+    def _end(self, key: tuple[str, str], by: str) -> None:
         place = self._open.pop(key)
-        self._found[place] = replace(self._found[place], ended_by=by, ended_at=at)
+        self._found[place] = replace(self._found[place], ended_by=by)
 
     def all(self) -> tuple[KernelEvent, ...]:
         return tuple(self._found)
