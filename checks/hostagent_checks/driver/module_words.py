@@ -31,6 +31,8 @@ _OWN_CAUSE = frozenset({"uvm-hmm"})
     confirm=("journalctl -k -g nvidia", "cat /sys/module/nvidia_uvm/parameters/uvm_disable_hmm"),
 )
 def module_words(words: KernelWords, gpus: tuple[Gpu, ...], history: History | Unread) -> Findings:
+    if not gpus and isinstance(words.module, Unread):
+        skip("this host has no NVIDIA GPU")
     found = troubles("module", need(words.module), history)
     if not found and not gpus:
         skip("this host has no NVIDIA GPU")

@@ -31,6 +31,8 @@ from hostagent.facts.kernel_words import KernelEvent, KernelWords
     confirm=("journalctl -k -g NVRM", "nvidia-smi -q"),
 )
 def driver_words(words: KernelWords, gpus: tuple[Gpu, ...], events: GpuEvents | Unread, history: History | Unread) -> Findings:
+    if not gpus and isinstance(words.gpu, Unread):
+        skip("this host has no NVIDIA GPU")
     found = troubles("gpu", need(words.gpu), history)
     if not found and not gpus:
         skip("this host has no NVIDIA GPU")

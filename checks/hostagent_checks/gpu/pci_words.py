@@ -30,9 +30,9 @@ from ._pci import merged
     confirm=("journalctl -k -g <address>", "lspci -vv -s <address>"),
 )
 def pci_words(words: KernelWords, gpus: tuple[Gpu, ...], topology: Topology | Unread, history: History | Unread) -> Findings:
-    found = troubles("pci", need(words.pci), history)
     if not gpus:
         skip("this host has no NVIDIA GPU")
+    found = troubles("pci", need(words.pci), history)
     addresses = [gpu.pci for gpu in gpus]
     by_gpu: dict[tuple[str, ...], list[KernelEvent]] = {}
     for one in found:

@@ -8,7 +8,7 @@ Silent are errors that tools provoke (ACCESS_REG with a bad parameter), events o
 recovered from. What the driver recovered, or an administrator has cleared (`hostagent events clear`), is over.
 """
 
-from hostagent.check import Finding, Findings, Unread, check, fail, need, warn
+from hostagent.check import Finding, Findings, Step, Unread, check, fail, need, warn
 from hostagent.domains.gpu.kernel_events import Trouble, trouble, troubles
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.topology.below import behind
@@ -81,16 +81,18 @@ def _of_rail(one: Trouble, at: "list[tuple[int, RdmaPort]]", platform: Platform 
 
 
 def _of_other(one: Trouble, nic: Nic, is_like_a_rail: bool) -> Finding:
+    is_heavy = is_like_a_rail and one.row.weight == "critical"
+    look = Step("contact_owner", f"Have the card {nic.pci} looked at; the rails do not use it.")
     return warn(
         one.text,
         code=one.row.id,
         found=one.row.id,
         wanted="none",
         evidence=one.lines,
-        remedy=one.steps(f"the card {nic.pci}"),
+        remedy=one.steps(f"the card {nic.pci}") if is_heavy else (look,),
         headline=one.headline(f"the network card {nic.pci}"),
         about=nic.pci,
-        at_most=None if is_like_a_rail and one.row.weight == "critical" else "info",
+        at_most=None if is_heavy else "info",
     )
 
 

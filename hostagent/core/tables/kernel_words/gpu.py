@@ -12,7 +12,7 @@ _NVRM = r"NVRM: (?:GPU\d{1,3} )?"
 _STATUS = rf"{_NVRM}nv(?:Assert|Check)OkFailed(?:NoLog)?: (?:(?:Assertion|Check) failed: )?"
 _RESET = Step("reset_gpu", "Reset all GPUs of the node together, or reboot it.", RESET_ALL_COMMAND)
 _REBOOT_IF_BACK = Step("reboot", "Reboot the node.", if_back=True)
-_CLEAR = Step("none", "After a reset of all GPUs, tell hostagent.", "hostagent events clear --reason 'GPUs were reset'")
+_CLEAR = Step("configure", "After a reset, acknowledge what the kernel log has.", "hostagent events clear --reason 'GPUs were reset'")
 _OPEN = "NVIDIA/open-gpu-kernel-modules"
 _POWER_OFF = Step("power_cycle", "Power the chassis off and on.", if_back=True)
 _RELOAD_UVM = Step(

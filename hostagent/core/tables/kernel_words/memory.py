@@ -48,7 +48,7 @@ ROWS = (
             "[Hardware Error]: Uncorrected, software restartable error.",
         ),
         _CORRECTED,
-        (Step("drain_and_inspect", "Decode the machine check.", "ras-mc-ctl --errors"), *_STEPS),
+        (Step("drain_and_inspect", "Decode the machine check, by rasdaemon or the server's own event log."), *_STEPS),
     ),
     Row(
         "memory-page-lost",
