@@ -46,7 +46,7 @@ class Found(NamedTuple):
 def read_kernel_words(source: Source, known: Callable[[type], Any]) -> KernelWords:
     cleared = read_cleared(source, read_identity(source, known).boot_id)
     words = () if isinstance(cleared, Unread) else cleared
-    logs = {part: _log(source, part) for part in PARTS}
+    logs = {part: source.kernel_words(keep=Keep("messages", patterns(part))) for part in PARTS}
     events = dict[Part, "tuple[KernelEvent, ...] | Unread"]()
     ends = list[KernelEnd]()
     for part, log in logs.items():
@@ -63,12 +63,6 @@ def read_kernel_words(source: Source, known: Callable[[type], Any]) -> KernelWor
         log_oldest=log if isinstance(log, Unread) else _seconds(log.get("oldest")),
         cleared=cleared,
     )
-
-
-def _log(source: Source, part: Part) -> "dict[str, Any] | Unread":
-    """A gap is that of the kernel log, which other checks report, too; of a recording it is this question's own."""
-    log = source.kernel_words(keep=Keep("messages", patterns(part)))
-    return Unread(log.why, log.detail, "kernel_log") if isinstance(log, Unread) and log.why != "not-recorded" else log
 
 
 def parse_lines(lines: Any) -> "tuple[Line, ...] | Unread":
