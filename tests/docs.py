@@ -9,7 +9,19 @@ from functools import partial
 from hostagent.engine.catalogue import OURS, load
 from hostagent.engine.catalogue_pages import render_index, render_page
 from hostagent.engine.check import Check
-from tests import daemon_page, fabric_page, fleet_page, install_page, nccl_page, requirements, tao_page, topology_page, words, xids_page
+from tests import (
+    daemon_page,
+    fabric_page,
+    fleet_page,
+    install_page,
+    kernel_words_page,
+    nccl_page,
+    requirements,
+    tao_page,
+    topology_page,
+    words,
+    xids_page,
+)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = "checks/docs"
@@ -39,6 +51,7 @@ def pages() -> dict[str, Callable[[], str]]:
         fleet_page.PAGE: fleet_page.page,
         fleet_page.PICTURE: fleet_page.picture,
         install_page.PAGE: install_page.page,
+        kernel_words_page.PAGE: kernel_words_page.page,
         nccl_page.PAGE: nccl_page.page,
         tao_page.PAGE: tao_page.page,
         topology_page.PAGE: topology_page.page,

@@ -62,9 +62,23 @@ def test_the_same_fault_later_counts_again(root):
 def test_what_only_a_new_board_ends_is_not_cleared(root):
     answer = clear(root)
     assert answer.stdout.startswith(
-        "Cleared:\n  Xid 79 of 0000:1b:00.0\nNot cleared, because only a new board ends it:\n  Xid 64 of 0000:3b:00.0\n"
+        "Cleared:\n  Xid 79 of 0000:1b:00.0\nNot cleared, because only a new board or a reboot ends it:\n  Xid 64 of 0000:3b:00.0\n"
     )
     assert findings(root) == [("gpu.faults_cleared", "warn", ""), ("gpu.xid", "fail", "0000:3b:00.0")]
+
+
+RESET = "NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062) returned from x @ a.c:1"
+FATAL = "NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60, requiring os reboot to recover."
+
+
+def test_other_kernel_words_are_cleared_too_unless_only_a_reboot_ends_them(root):
+    log(root, (8, RESET), (9, FATAL))
+    answer = clear(root)
+    assert "  reset-required of the host\nNot cleared" in answer.stdout
+    assert "  uvm-needs-reboot of the host\n" in answer.stdout
+    assert "reset-required" not in clear(root, reason="again").stdout
+    log(root, (10, RESET))
+    assert "  reset-required of the host\n" in clear(root, reason="later").stdout
 
 
 def test_what_is_said_of_another_boot_ends_nothing(root):

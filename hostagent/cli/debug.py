@@ -8,7 +8,7 @@ from hostagent.cli.streams import complain
 _SOURCES = {
     **dict.fromkeys(("processes", "sockets", "gpu_users", "shims"), "process"),
     **dict.fromkeys(("podresources", "configz"), "kubelet"),
-    **dict.fromkeys(("host", "adjtimex", "kernel_log"), "kernel"),
+    **dict.fromkeys(("host", "adjtimex", "kernel_log", "kernel_words"), "kernel"),
     "enter": "root",
     "enrolled": "firmware",
     "environment": "environment",

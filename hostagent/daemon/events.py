@@ -27,7 +27,7 @@ _LOOK_S = 1.0
 _READ_AFTER_S = 0.4
 #: The same for so many seconds after a read in which nothing counted: a pass then begins at once, still within 2 s of its event.
 _IDLE_READ_AFTER_S, _IDLE_S = 0.9, 2.0
-_LOG = ("kernel_log",)
+_LOG, _KERNEL_WORDS = ("kernel_log",), ("kernel_words",)
 #: Where configuration is, and the file of acknowledged faults; CDI directories are those that a pass read.
 _BELOW = ("/etc/", "/var/lib/kubelet/", "/var/run/cdi", "/run/cdi")
 _WORDS = "/run/hostagent/cleared.json"
@@ -78,12 +78,12 @@ class Events:
         """As `hostagent.daemon.loop.Wake`. Called just before a pass: events from now on belong to the next one."""
         self._began, self._began_at = time.monotonic(), time.time()
         self._read_events(self._began)
-        log = self._log.answer() if self._log else None
-        return {**self._answer_cache.answers(), **({_LOG: log} if log is not None else {})}
+        logs = {_LOG: self._log.answer(), _KERNEL_WORDS: self._log.words()} if self._log else {}
+        return {**self._answer_cache.answers(), **{question: answer for question, answer in logs.items() if answer is not None}}
 
     def passed(self, done: Pass, files: tuple[str, ...]) -> None:
         if self._log:
-            self._log.start_from(done.answers.get(_LOG))
+            self._log.start_from(done.answers.get(_LOG), done.answers.get(_KERNEL_WORDS))
         places = Places(self._root)
         self._answer_cache.keep(places, done.answers, self._began_at)
         own = (*(one for one in files if one.startswith("/")), *((self._place.snapshot,) if self._place.snapshot else ()))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from hostagent.core.frozen import frozen
 from hostagent.core.typed import plain
 from hostagent.core.unread import Unread
-from hostagent.daemon import statedir
+from hostagent.daemon import kernel_history, statedir
 from hostagent.domains.gpu.faults import covers, may_be_cleared
 from hostagent.domains.gpu.xid_lines import worse_line
 from hostagent.domains.network.tables.rdma_devices import UP
@@ -23,6 +23,7 @@ from hostagent.facts.history import Fault, History, LinkDowns
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import Kernel
+from hostagent.facts.kernel_words import KernelWords
 from hostagent.facts.rdma import RdmaPort
 
 T = TypeVar("T")
@@ -57,7 +58,7 @@ class Loaded(NamedTuple):
     problem: str
 
 
-FRESH = Memory("", History(*[_NOT_YET] * 5), ())
+FRESH = Memory("", History(*[_NOT_YET] * 6), ())
 
 
 def advance(memory: Memory, facts: HostFacts, now: float) -> Memory:
@@ -77,6 +78,7 @@ def advance(memory: Memory, facts: HostFacts, now: float) -> Memory:
         faults=before.faults if log is None else _faults(_known(before.faults), log),
         link_downs=_link_downs(before, memory.ports, ports, at),
         driver_loads=before.driver_loads if log is None else _loads(_known(before.driver_loads), log),
+        kernel_events=kernel_history.advance(before.kernel_events, facts.of(KernelWords)),
     )
     return Memory(boot, history, _port_states(memory.ports, ports))
 

@@ -74,6 +74,7 @@ READERS: Mapping[str, Reader] = {
     "FabricManager": Reader("gpu.read_manager.read_fabric_manager", ("Machine",)),
     "Imex": Reader("gpu.read_imex.read_imex", ("Machine", "Services")),
     "GpuEvents": Reader("gpu.read_events.read_events"),
+    "KernelWords": Reader("gpu.read_kernel_words.read_kernel_words"),
     "History": Reader("system.read_identity.read_history"),
     "Driver": Reader("driver.read_driver.read_driver", ("Packages", "Platform"), _NVIDIA),
     "Accelerators": Reader("gpu.read_gpus.read_accelerators"),

@@ -17,4 +17,4 @@ def allowed_s(asked: Question) -> float:
     method, path = asked[0], asked[1] if len(asked) > 1 else ""
     if DOMAINS.lane_of(method, path):
         return math.inf
-    return _PROGRAM_S if method in ("run", "kernel_log") else _QUESTION_S
+    return _PROGRAM_S if method in ("run", "kernel_log", "kernel_words") else _QUESTION_S

@@ -3,6 +3,7 @@
 from hostagent.core.frozen import frozen
 from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Xid
+from hostagent.facts.kernel_words import KernelEvent
 
 
 @frozen
@@ -13,6 +14,14 @@ class Fault:
     xid: Xid
     first: float | Unread  # of its oldest record
     lost: bool  # the kernel log has lost all of its records
+
+
+@frozen
+class KernelFault:
+    """One of `KernelWords`, kept after the kernel log has lost it."""
+
+    event: KernelEvent
+    is_lost: bool  # the kernel log has lost all of its records
 
 
 @frozen
@@ -32,3 +41,4 @@ class History:
     faults: tuple[Fault, ...] | Unread  # by first observation
     link_downs: tuple[LinkDowns, ...] | Unread
     driver_loads: tuple[float, ...] | Unread  # when the driver's module was loaded, the oldest first
+    kernel_events: tuple[KernelFault, ...] | Unread = ()  # by first observation; () in files of a release before it

@@ -11,6 +11,7 @@ from functools import lru_cache
 #: By the set that first has them: patterns of whole questions, as on a tape.
 ADDED: Mapping[int, tuple[str, ...]] = {
     2: (
+        r"kernel_words",
         r"nvml device \d+ peer_access",
         r"read /sys/bus/pci/devices/[^/ ]+/resource",
         r"readlink /sys/bus/pci/drivers/[^/ ]+/module",
@@ -19,8 +20,6 @@ ADDED: Mapping[int, tuple[str, ...]] = {
         r"readlink /sys/bus/pci/devices/[^/ ]+/iommu_group",
         r"read /sys/kernel/iommu_groups/\d+/type",
         r"read /sys/devices/system/cpu/modalias",
-        r"readlink /sys/bus/pci/devices/[^/ ]+/iommu_group",  # of GPUs there
-        r"read /sys/kernel/iommu_groups/\d+/type",
         # kubelets and services
         r"run journalctl -b 0 .* _PID=1 MESSAGE_ID=[0-9a-f]{32}",
         r"stat /etc/kubernetes/kubelet\.conf|stat /var/lib/kubelet/kubeconfig|stat /etc/kubernetes/kubelet/kubeconfig",

@@ -22,6 +22,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from hostagent.core.answers import MIB, Answer
+from hostagent.core.tables import kernel_words as words
 from hostagent.core.tables.kernel_log import FIRST, KEPT, LINK, LINK_WORDS
 from hostagent.core.unread import Unread
 from hostagent.host.files import unread
@@ -37,16 +38,27 @@ MESSAGE = 1024  # characters that the kernel keeps of one (LOG_LINE_MAX)
 #: More records are thinned to the newest of each kind: a program that faults repeatedly fills a log.
 _MOST, _MOST_OF_A_KIND = 20_000, 100
 
-_FIRST, _KEPT = re.compile(FIRST), re.compile(KEPT)
+_FIRST, _KEPT, _WORDS = re.compile(FIRST), re.compile(KEPT), re.compile(words.KEPT)
+#: Numbers that differ between records of one kind; not PCI addresses.
+_NUMBERS = re.compile(r"0x[0-9a-f]+|\b\d{2,}\b(?![:.])")
 _ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
 _PREFIX = re.compile(rb"<\d{1,4}>\[ *\d{1,12}\.\d{6}\](?:\[ *[TC]\d{1,10}\])? ")
+_CALLER = re.compile(rb"\]\[ *([TC]\d{1,10})\] $")
 
 
 class Record(NamedTuple):
-    """One message of the kernel: seconds since the boot, and its text, which may have several lines."""
+    """One message of the kernel: seconds since the boot, its text, which may have several lines, and the task or CPU that logged it."""
 
     seconds: float
     message: str
+    caller: str = ""  # T12, C4; "" where the kernel or the journal does not say
+
+
+class Answers(NamedTuple):
+    """Of both questions about the kernel log."""
+
+    kernel_log: Answer
+    kernel_words: Answer
 
 
 def kernel_log(root: Root, run: Callable[..., Answer]) -> Answer:
@@ -54,13 +66,26 @@ def kernel_log(root: Root, run: Callable[..., Answer]) -> Answer:
     `hostagent.core.tables.kernel_log`, oldest first, whether the log reaches back to the boot, and the time of the first of all its
     records (null where there is none). `run` starts journalctl where the ring buffer does not suffice.
     """
+    return read_both(root, run).kernel_log
+
+
+def read_both(root: Root, run: Callable[..., Answer]) -> Answers:
+    """``kernel_log``, and ``kernel_words``: the same of the records of `hostagent.core.tables.kernel_words`, whose lines are ``[seconds
+    since the boot, caller, message]``. The ring buffer is read once for both. Each has its own journalctl: a flood of records of one
+    fails that one alone.
+    """
     ring = _ring(root)
+    log, other = (ring, ring) if isinstance(ring, Unread) else (ring.kernel_log, ring.kernel_words)
+    return Answers(_with_journal(log, run, KEPT, _of_log), _with_journal(other, run, words.KEPT, _of_words))
+
+
+def _with_journal(ring: Answer, run: Callable[..., Answer], kept: str, answer_of: "Callable[[Iterable[Record]], Answer]") -> Answer:
     if isinstance(ring, dict) and ring["complete"]:
         return ring
-    answer = run(*_JOURNAL, f"--output-fields={_FIELDS}", "-g", f"^(?:{KEPT})", "SYSLOG_FACILITY=0")
+    answer = run(*_JOURNAL, f"--output-fields={_FIELDS}", "-g", f"^(?:{kept})", "SYSLOG_FACILITY=0")
     if not isinstance(answer, Unread) and answer["exit_code"] == 0:
         try:
-            journal = _answer(parse_journal(answer["stdout"]))
+            journal = answer_of(parse_journal(answer["stdout"]))
         except ValueError:  # no output of journalctl
             return ring
         if journal["complete"] or isinstance(ring, Unread):
@@ -76,7 +101,7 @@ def _join(journal: Answer, ring: Answer) -> Answer:
     return {**ring, "lines": [*earlier, *ring["lines"]][-_MOST:], "oldest": earlier[0][0] if earlier else begins}
 
 
-def _ring(root: Root) -> Answer:
+def _ring(root: Root) -> "Answers | Unread":
     """By the device, or by the system call where it is not accessible, as in containers: each live root has this kernel."""
     device = _device(root)
     if not isinstance(device, Unread) or root.simulated:
@@ -88,16 +113,20 @@ def _ring(root: Root) -> Answer:
         records = list(parse_syslog(text))
     except ValueError as error:
         return Unread("error", f"syslog(2): {error}")
-    answer = _answer(records)
-    return {**answer, "complete": answer["complete"] and not may_hide_one(records)}
+    log, other = _answers(records)
+    return Answers(
+        {**log, "complete": log["complete"] and not may_hide_one(records)},
+        {**other, "complete": other["complete"] and not may_hide_one(records, is_word)},
+    )
 
 
-def may_hide_one(records: Iterable[Record]) -> bool:
+def may_hide_one(records: Iterable[Record], is_wanted: "Callable[[str], bool] | None" = None) -> bool:
     """Whether syslog(2) may have hidden a relevant record: two of one microsecond look like one of two lines."""
-    return any(_KEPT.match(line) for record in records for line in record.message.split("\n")[1:])
+    is_relevant = is_wanted or _KEPT.match
+    return any(is_relevant(line) for record in records for line in record.message.split("\n")[1:])
 
 
-def _device(root: Root) -> Answer:
+def _device(root: Root) -> "Answers | Unread":
     try:
         descriptor = root.open_device(KMSG, *KMSG_NUMBERS, os.O_RDONLY | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -109,7 +138,7 @@ def _device(root: Root) -> Answer:
     try:
         is_made = stat.S_ISREG(os.fstat(descriptor).st_mode)  # of a simulated tree
         data = _all(descriptor, _MAX_MADE_BYTES if is_made else _MAX_BYTES)
-        return data if isinstance(data, Unread) else _answer(parse_kmsg(data))
+        return data if isinstance(data, Unread) else _answers(parse_kmsg(data))
     except OSError as error:
         return unread(error, KMSG)
     finally:
@@ -160,14 +189,15 @@ def parse_kmsg(data: bytes) -> Iterator[Record]:
 
     >>> text = b'6,339,5140900,-,caller=T1;NVRM: a\\x0ab \\x5cx0a\n DEVICE=+pci:0\n12,340,5140901,-;NVRM: by a user\n'
     >>> list(parse_kmsg(text))
-    [Record(seconds=5.1409, message='NVRM: a\nb \\x0a')]
+    [Record(seconds=5.1409, message='NVRM: a\nb \\x0a', caller='T1')]
     """
     for line in BytesIO(data):
         prefix, semicolon, message = line.rstrip(b"\n").partition(b";")
-        priority, _, microseconds, flag = (*prefix[:200].split(b","), b"", b"", b"")[:4]
+        priority, _, microseconds, flag, caller = (*prefix[:200].split(b","), b"", b"", b"", b"")[:5]
         if semicolon and microseconds.isdigit() and priority.isdigit() and int(priority) >> 3 == 0 and flag == b"-":
             plain = _ESCAPED.sub(lambda found: bytes((int(found[1], 16),)), message) if b"\\" in message else message
-            yield Record(int(microseconds) / 1e6, plain.decode("utf-8", "replace"))
+            name = caller.removeprefix(b"caller=").decode("ascii", "replace") if caller.startswith(b"caller=") else ""
+            yield Record(int(microseconds) / 1e6, plain.decode("utf-8", "replace"), name)
 
 
 def parse_syslog(data: bytes) -> Iterator[Record]:
@@ -176,12 +206,13 @@ def parse_syslog(data: bytes) -> Iterator[Record]:
     Each line of a message has the prefix of its record: consecutive lines with one prefix are one record.
 
     >>> list(parse_syslog(b"<6>[    5.140900] NVRM: a\n<6>[    5.140900] b\n<12>[    5.140901] NVRM: by a user\n"))
-    [Record(seconds=5.1409, message='NVRM: a\nb')]
+    [Record(seconds=5.1409, message='NVRM: a\nb', caller='')]
     """
     for prefix, lines in groupby((_prefixed(line) for line in BytesIO(data) if line != b"\n"), itemgetter(0)):
         priority, _, at = prefix.partition(b"[")
         if int(priority[1:-1]) >> 3 == 0:
-            yield Record(float(at.partition(b"]")[0]), b"\n".join(line for _, line in lines).decode("utf-8", "replace"))
+            name = found[1].decode("ascii") if (found := _CALLER.search(prefix)) else ""
+            yield Record(float(at.partition(b"]")[0]), b"\n".join(line for _, line in lines).decode("utf-8", "replace"), name)
 
 
 def _prefixed(line: bytes) -> tuple[bytes, bytes]:
@@ -197,9 +228,9 @@ def parse_journal(text: str) -> Iterator[Record]:
     A message that is not UTF-8, or has unprintable characters, is an array of its bytes.
 
     >>> list(parse_journal('{"MESSAGE":"NVRM: a\\nb","SYSLOG_FACILITY":"0","_SOURCE_MONOTONIC_TIMESTAMP":"5140900"}\n'))
-    [Record(seconds=5.1409, message='NVRM: a\nb')]
+    [Record(seconds=5.1409, message='NVRM: a\nb', caller='')]
     >>> list(parse_journal('{"MESSAGE":[78,27],"SYSLOG_FACILITY":"0","__MONOTONIC_TIMESTAMP":"5140900"}'))
-    [Record(seconds=5.1409, message='N\x1b')]
+    [Record(seconds=5.1409, message='N\x1b', caller='')]
     """
     for line in StringIO(text):
         try:
@@ -228,31 +259,71 @@ def _link() -> "re.Pattern[str]":
     return re.compile(LINK)
 
 
-def _answer(records: Iterable[Record]) -> dict[str, Any]:
-    """The answer from records. ``oldest`` is the first record of /dev/kmsg or syslog(2), or the first relevant one of the journal."""
+def is_word(message: str) -> bool:
+    """The same of the second question."""
+    return bool(_WORDS.match(message)) and not _FIRST.match(message)
+
+
+def _of_log(records: Iterable[Record]) -> Answer:
+    return _answers(records).kernel_log
+
+
+def _of_words(records: Iterable[Record]) -> Answer:
+    return _answers(records).kernel_words
+
+
+def _answers(records: Iterable[Record]) -> Answers:
+    """Both answers from records. ``oldest`` is the first record of /dev/kmsg or syslog(2), or the first relevant one of the journal."""
     oldest: float | None = None
-    kept = []
-    for at, message in records:
-        oldest = at if oldest is None else oldest
-        if _KEPT.match(message):
-            kept.append(Record(at, message[:MESSAGE]))
-    lines = [record for record in kept if not _FIRST.match(record.message)]
-    some = thinned(lines)
+    has_first = False
+    log, other = list[Record](), list[Record]()
+    for record in records:
+        oldest = record.seconds if oldest is None else oldest
+        if _FIRST.match(record.message):
+            has_first = True
+            continue
+        if _KEPT.match(record.message):
+            log.append(record._replace(message=record.message[:MESSAGE]))
+        if _WORDS.match(record.message):
+            other.append(record._replace(message=record.message[:MESSAGE]))
+    return Answers(
+        _answer(thinned(log), oldest, line_of, is_complete=has_first),
+        _answer(thinned(other, kind_of_word), oldest, word_of, is_complete=has_first),
+    )
+
+
+def _answer(records: list[Record], oldest: "float | None", line: Callable[[Record], list[Any]], *, is_complete: bool) -> dict[str, Any]:
     return {
-        "lines": [list(record) for record in some[-_MOST:]],
-        "complete": len(lines) < len(kept) and len(some) <= _MOST,
+        "lines": [line(record) for record in records[-_MOST:]],
+        "complete": is_complete and len(records) <= _MOST,
         "oldest": oldest,
     }
 
 
-def thinned(lines: list[Record]) -> list[Record]:
+def line_of(record: Record) -> list[Any]:
+    return [record.seconds, record.message]
+
+
+def word_of(record: Record) -> list[Any]:
+    return [record.seconds, record.caller, record.message]
+
+
+def kind_of_line(message: str) -> object:
+    return (message.partition(",")[0], "Fatal" in message, "Nonfatal" in message)
+
+
+def kind_of_word(message: str) -> object:
+    return _NUMBERS.sub("#", message[:200])
+
+
+def thinned(lines: list[Record], kind_of: Callable[[str], object] = kind_of_line) -> list[Record]:
     """If more than `_MOST`, only the newest of each kind: a fault that repeats endlessly must not hide others."""
     if len(lines) <= _MOST:
         return lines
     seen: Counter[object] = Counter()
     newest = []
     for record in reversed(lines):
-        kind = (record.message.partition(",")[0], "Fatal" in record.message, "Nonfatal" in record.message)
+        kind = kind_of(record.message)
         seen[kind] += 1
         if seen[kind] <= _MOST_OF_A_KIND:
             newest.append(record)

@@ -4,7 +4,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from hostagent.core.answers import Answer
@@ -16,11 +16,16 @@ from hostagent.host.kernel_log import (
     Record,
     is_kept,
     is_of_link,
+    is_word,
+    kind_of_line,
+    kind_of_word,
+    line_of,
     may_hide_one,
     parse_kmsg,
     parse_syslog,
     system_call,
     thinned,
+    word_of,
 )
 from hostagent.host.paths import Root
 
@@ -29,8 +34,46 @@ LOOK_S = 2.0
 _READ = 65536
 #: Records kept between passes, at most.
 _MOST = 4096
+_SHORT = 2
 #: Kinds of new records: one that a reader uses, and one about a network link, which is not kept.
 News = Literal["record", "link"]
+
+
+class _Lines:
+    """The answer to one of the two questions about the kernel log: that of a pass, and the records since."""
+
+    def __init__(self, line: Callable[[Record], list[Any]], kind: Callable[[str], object]) -> None:
+        self._line, self._kind = line, kind
+        self._answer: dict[str, Any] | None = None
+        self._records: list[Record] = []
+
+    def add(self, records: list[Record]) -> None:
+        short = [one._replace(message=one.message[:MESSAGE]) for one in records]
+        self._records = [*self._records, *short][-_MOST:]  # without a pass that uses the log it is never emptied
+
+    def start_from(self, answer: Any) -> None:
+        if isinstance(answer, dict) and self._answer is None:
+            self._answer = answer
+
+    def answer(self, *, is_torn: bool) -> Answer:
+        if self._answer is None:
+            return None
+        lines = [_record(one) for one in self._answer["lines"]]
+        known = {(one.seconds, one.message) for one in lines}
+        more = [one for one in self._records if (one.seconds, one.message) not in known]
+        self._records = []
+        whole = thinned([*lines, *more], self._kind)
+        self._answer = {
+            **self._answer,
+            "lines": [self._line(one) for one in whole],
+            "complete": self._answer["complete"] and not is_torn,
+        }
+        return self._answer
+
+
+def _record(line: "list[Any]") -> Record:
+    """A line of either answer: ``[seconds, message]``, ``[seconds, caller, message]``."""
+    return Record(line[0], line[-1], line[1] if len(line) > _SHORT else "")
 
 
 class KernelWatch:
@@ -44,9 +87,9 @@ class KernelWatch:
         self._system_call = False
         self._looked_at = 0.0
         self._last: bytes | None = None  # the last line of the previous read by the system call
-        self._answer: dict[str, Any] | None = None
-        self._records: list[Record] = []
+        self._log, self._words = _Lines(line_of, kind_of_line), _Lines(word_of, kind_of_word)
         self._is_torn = False
+        self._is_word_torn = False
         try:
             self._descriptor = root.open_device(KMSG, *KMSG_NUMBERS, os.O_RDONLY | os.O_NONBLOCK)
             self._is_made = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
@@ -74,29 +117,26 @@ class KernelWatch:
             records = list(self._read_syslog())
         else:
             return frozenset()
-        kept = [Record(one.seconds, one.message[:MESSAGE]) for one in records if is_kept(one.message)]
-        self._records = [*self._records, *kept][-_MOST:]  # without a pass that uses the log it is never emptied
-        found: list[News] = ["record"] if kept else []
+        log, other = [one for one in records if is_kept(one.message)], [one for one in records if is_word(one.message)]
+        self._log.add(log)
+        self._words.add(other)
+        found: list[News] = ["record"] if log or other else []
         if any(is_of_link(one.message) for one in records):
             found.append("link")
         return frozenset(found)
 
-    def start_from(self, answer: Any) -> None:
-        """Set the kernel log of a pass, to which later records are added."""
-        if isinstance(answer, dict) and self._answer is None:
-            self._answer = answer
+    def start_from(self, log: Any, words: Any = None) -> None:
+        """Set the answers of a pass to ``kernel_log`` and ``kernel_words``, to which later records are added."""
+        self._log.start_from(log)
+        self._words.start_from(words)
 
     def answer(self) -> Answer:
         """The whole log as an answer for a pass; None before the first `start_from`."""
-        if self._answer is None or not self.is_open:
-            return None
-        lines = [Record(*one) for one in self._answer["lines"]]
-        known = {(one.seconds, one.message) for one in lines}
-        more = [one for one in self._records if (one.seconds, one.message) not in known]
-        self._records = []
-        whole = thinned([*lines, *more])
-        self._answer = {**self._answer, "lines": [list(one) for one in whole], "complete": self._answer["complete"] and not self._is_torn}
-        return self._answer
+        return self._log.answer(is_torn=self._is_torn) if self.is_open else None
+
+    def words(self) -> Answer:
+        """The same for ``kernel_words``."""
+        return self._words.answer(is_torn=self._is_torn or self._is_word_torn) if self.is_open else None
 
     def _follow(self) -> bool:
         """Whether a simulated tree's log may have more: it is longer, or was replaced by another file, which is then followed."""
@@ -151,6 +191,7 @@ class KernelWatch:
             self._is_torn = True
             return
         self._is_torn |= may_hide_one(records)
+        self._is_word_torn |= may_hide_one(records, is_word)
         yield from records
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ PROGRAM_TIMEOUT_S = 5.0
 _RUNNING_ONLY = frozenset(
     (
         *("nvml", "podresources", "rdma", "network", "pci_controls", "configz", "processes", "sockets", "kernel_log", "adjtimex"),
-        *("lock_holder", "gpu_users", "shims", "enrolled"),
+        *("lock_holder", "gpu_users", "shims", "enrolled", "kernel_words"),
     )
 )
 #: Questions that `Files` answers.
@@ -73,6 +73,7 @@ class LiveBackend:
         self.kernel = ""
         self._workers = workers
         self._deadline = deadline or within(30)
+        self._of_kernel_log: dict[str, Answer] = {}
 
     @property
     def kind(self) -> Kind:
@@ -187,9 +188,18 @@ class LiveBackend:
         return {}
 
     def _kernel_log(self) -> Answer:
-        from hostagent.host.kernel_log import kernel_log
+        return self._logs("kernel_log")
 
-        return kernel_log(self.root, self.run)
+    def _kernel_words(self) -> Answer:
+        return self._logs("kernel_words")
+
+    def _logs(self, question: str) -> Answer:
+        """The answer to one of the two questions about the kernel log; one read answers both."""
+        from hostagent.host.kernel_log import read_both
+
+        if question not in self._of_kernel_log:
+            self._of_kernel_log = read_both(self.root, self.run)._asdict()
+        return self._of_kernel_log.pop(question)
 
     def _adjtimex(self) -> Answer:
         import ctypes

@@ -12,7 +12,7 @@ _THINGS = (
     ("what the kubelet is told, which devices, CPUs and memory it has given away", ("kubelet", "flags", "state_file", "podresources",
                                                                                      "configz")),
     ("daemons, where their configuration is, and their sockets", ("arguments", "paths", "processes", "sockets")),
-    ("lines of logs", ("messages", "matches", "log", "first", "kernel_log", "tail")),
+    ("lines of logs", ("messages", "matches", "log", "first", "kernel_log", "kernel_words", "tail")),
     ("words and numbers of the kernel, and of its devices", ("read", "mounts", "mount table", "head", "whole")),
     ("what NVML says of GPUs", ("nvml",)),
     ("programs that hold a GPU's device open, numbers of running containers, keys that modules are signed with", ("gpu_users", "shims",

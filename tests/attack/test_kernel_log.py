@@ -105,7 +105,7 @@ def in_the_journal(mark):
 
 
 def records(parsed, word="Qid"):
-    return [tuple(one) for one in parsed if word in one.message]
+    return [tuple(one[:2]) for one in parsed if word in one.message]
 
 
 def test_what_a_user_and_root_write_is_one_record_or_none_in_every_source():

@@ -13,17 +13,19 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces and pods n
 HOST_ROOT = ("--host-root", "/host")
 #: Of a pod with a network of its own: what the kernel says of the asker's network is not the host's.
 APART = "network kinds"
+#: Both questions about the kernel log.
+LOGS = {"kernel_log", "kernel_words"}
 #: How a pod is started, what it is told to judge, and the questions that then have no answer.
 PODS = {
-    "the host's / and no right": (pod.HOST, HOST_ROOT, {"kernel_log", APART}),
+    "the host's / and no right": (pod.HOST, HOST_ROOT, {*LOGS, APART}),
     "the host's / and the right to read the kernel log": ((*pod.HOST, "--cap-add", "SYSLOG"), HOST_ROOT, {APART}),
-    "the host's / and its processes": ((*pod.HOST, "--pid", "host"), HOST_ROOT, {"kernel_log", APART}),
+    "the host's / and its processes": ((*pod.HOST, "--pid", "host"), HOST_ROOT, {*LOGS, APART}),
     "privileged, the host's / and its processes": (
         (*pod.HOST, "--pid", "host", "--privileged"),
         HOST_ROOT,
         set() if pod.enters() else {APART},
     ),
-    "nothing of the host": ((), (), {"kernel_log"}),
+    "nothing of the host": ((), (), LOGS),
 }
 
 
@@ -49,6 +51,6 @@ def test_an_ordinary_user_cannot_see(tmp_path):
     assert saved.returncode == 0, saved.stderr
     recorded = json.loads((tmp_path / "own/tape.json").read_text())["answers"]
     locks = {question for question in recorded if question.startswith("lock_holder ")}
-    assert pod.denied(recorded) - locks <= {"kernel_log", "stat /run/nri/nri.sock"}, (
+    assert pod.denied(recorded) - locks <= {*LOGS, "stat /run/nri/nri.sock"}, (
         "what the kernel tells everybody depends on kernel.dmesg_restrict alone"
     )

@@ -34,6 +34,7 @@ from tests.trees import (
     guests,
     hosts,
     hoststate,
+    kernelwords,
     layouts,
     others,
     peers,
@@ -120,7 +121,7 @@ RECIPES: Mapping[str, Recipe] = {
     **{name: Recipe(build) for name, build in (serving.RECIPES | layouts.RECIPES | fabrics.RECIPES | tao.RECIPES).items()},
     **{
         name: Recipe(build, profile_name, "image" if "-image" in name else "host-root")
-        for name, (build, profile_name) in (clouds.RECIPES | guests.RECIPES).items()
+        for name, (build, profile_name) in (clouds.RECIPES | guests.RECIPES | kernelwords.RECIPES).items()
     },
     **{name: Recipe(build) for name, build in daemons.RECIPES.items()},
     **{name: Recipe(build, "slurm") for name, build in fabrics.PODS.items()},

@@ -1,8 +1,8 @@
 """The list of nodes of IMEX cannot be right: it is empty, names a node twice, or does not name this host.
 
 IMEX takes its own address from the list, so it does not start where the list has none of this host's: one that runs has found it. Names
-of hosts are not resolved. Silent where IMEX neither runs nor is enabled with a list, where the DRA driver's plug-in writes lists of its own,
-and on nodes without a fabric of several hosts.
+of hosts are not resolved. Silent where IMEX neither runs nor is enabled with a list, where the DRA driver's plug-in writes
+lists of its own, and on nodes without a fabric of several hosts.
 """
 
 from hostagent.check import Findings, Step, Unread, check, counted, fail, first_of, need

@@ -36,4 +36,4 @@ def _now(host: dict[str, Any]) -> "float | Unread":
 
 def read_history(source: Source, known: Callable[[type], Any]) -> History:
     none = Unread("not-supported", "one pass has no history: the daemon keeps one")
-    return History(none, none, none, none, none)
+    return History(none, none, none, none, none, none)

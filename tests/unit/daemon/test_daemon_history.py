@@ -11,11 +11,13 @@ from hostagent.core.tables.kernel_log import RECOVERED
 from hostagent.core.unread import Unread
 from hostagent.daemon.history import DOWNS, FAULTS, FRESH, advance, dump, load, with_history
 from hostagent.domains.gpu.read_events import parse_events
+from hostagent.domains.gpu.read_kernel_words import Line, parse_words
 from hostagent.facts.gpu import Clearing, GpuEvents
-from hostagent.facts.history import History
+from hostagent.facts.history import History, KernelFault
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import Kernel
+from hostagent.facts.kernel_words import KernelWords
 from hostagent.facts.rdma import RdmaPort
 
 BOOTED_AT = 1_000_000.0
@@ -230,3 +232,57 @@ def test_a_history_that_was_written_before_links_and_bursts_were_counted_is_read
         del fault["xid"]["links"], fault["xid"]["burst"]
     loaded = load(json.dumps(older), "b")
     assert (loaded.problem, loaded.memory.history.faults[0].xid.code) == ("", 79)
+
+
+RESET_REQUIRED = (
+    "NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062) returned from x @ a.c:1"
+)
+
+
+def words(*records, complete=True, oldest=0.0, cleared=()):
+    found = parse_words("gpu", [Line(text, at) for at, text in records], cleared)
+    empty = dict.fromkeys(("module", "pci", "nic", "memory"), ())
+    return KernelWords(gpu=found.events, ends=found.ends, log_complete=complete, log_oldest=oldest, cleared=cleared, **empty)
+
+
+def after(*steps):
+    """The events of the memory after passes that read these."""
+    memory = FRESH
+    for at, found in steps:
+        memory = advance(memory, facts().replaced(KernelWords, found), BOOTED_AT + at)
+    return [(one.event.row, one.is_lost, one.event.ended_by, one.event.count) for one in memory.history.kernel_events]
+
+
+@pytest.mark.parametrize(
+    ("later", "expected"),
+    [
+        (words(complete=False, oldest=50.0), [("reset-required", True, "", 1)]),
+        (words((55.0, LOADED), complete=False, oldest=50.0), [("reset-required", True, "load", 1)]),
+        (
+            words(complete=False, oldest=50.0, cleared=(Clearing("", 20.0, 21.0, "tested"),)),
+            [("reset-required", True, "cleared", 1)],
+        ),
+        (words((56.0, RESET_REQUIRED), complete=False, oldest=50.0), [("reset-required", False, "", 2)]),
+        (words((5.0, RESET_REQUIRED)), [("reset-required", False, "", 1)]),
+        (words(), []),  # another log
+        (words(complete=False, oldest=4.0), []),
+        (GAP, [("reset-required", False, "", 1)]),
+    ],
+)
+def test_other_words_of_the_kernel_go_on_as_faults_do(later, expected):
+    assert after((10, words((5.0, RESET_REQUIRED))), (60, later)) == expected
+
+
+def test_a_file_of_a_release_before_kernel_words_is_read():
+    memory = passes((10, facts(log((5.0, XID)))))
+    old = json.loads(dump(memory))
+    del old["history"]["kernel_events"]
+    loaded = load(json.dumps(old), "b")
+    assert (loaded.problem, told(loaded.memory)) == ("", told(memory))
+
+
+def test_kernel_words_are_written_and_read_back():
+    memory = advance(FRESH, facts().replaced(KernelWords, words((5.0, RESET_REQUIRED))), BOOTED_AT + 10)
+    again = load(dump(memory), "b").memory
+    assert again == memory
+    assert isinstance(again.history.kernel_events[0], KernelFault)

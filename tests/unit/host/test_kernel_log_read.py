@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.host.kernel_log import kernel_log
+from hostagent.host.kernel_log import kernel_log, read_both
 from hostagent.host.paths import Root
 
 FIRST = "Linux version 6.8.0-87-generic (buildd@lcy02) #88-Ubuntu SMP"
@@ -34,3 +34,24 @@ def answer(tmp_path, ring, journal):
 )
 def test_what_the_ring_has_lost_the_journal_may_still_have(tmp_path, ring, journal, expected):
     assert answer(tmp_path, ring, journal) == dict(zip(("lines", "complete", "oldest"), expected, strict=True))
+
+
+WORD = "mlx5_core 0000:19:00.0: poll_health:837:(pid 0): device's health compromised - reached miss count"
+
+
+def test_one_read_answers_both_questions_and_each_has_a_journal_of_its_own(tmp_path):
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/kmsg").write_text(f"6,1,7000000,-;usb 1-1: new device\n4,2,9000000,-,caller=C4;{WORD}\n6,3,9500000,-;{NEW}\n")
+    asked = []
+
+    def run(*argv):
+        asked.append(argv[argv.index("-g") + 1])
+        if "mlx5_core" in asked[-1]:
+            return Unread("error", "journalctl wrote too much")
+        entry = {"MESSAGE": OLD, "SYSLOG_FACILITY": "0", "_SOURCE_MONOTONIC_TIMESTAMP": "2000000"}
+        return {"exit_code": 0, "stdout": f"{json.dumps(entry)}\n", "stderr": ""}
+
+    log, words = read_both(Root(str(tmp_path)), run)
+    assert log == {"lines": [[2.0, OLD], [9.5, NEW]], "complete": False, "oldest": 2.0}
+    assert words == {"lines": [[9.0, "C4", WORD]], "complete": False, "oldest": 7.0}
+    assert len(asked) == 2

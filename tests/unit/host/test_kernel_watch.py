@@ -158,7 +158,7 @@ def test_where_no_pass_asks_for_the_log_it_is_not_kept_for_ever(tmp_path):
         with log.open("a") as stream:
             stream.writelines(LINE.format(number=number) for number in range(3000))
         assert watch.look(1.0)
-    assert len(watch._records) < 5000
+    assert len(watch._log._records) < 5000
     watch.close()
 
 
@@ -222,3 +222,17 @@ def test_records_and_lines_about_links_are_told_apart(followed):
     log.write_text(LINE.format(number=1) + f"6,2,9000000,-;{LINK_LINES[0]}\n6,3,9000000,-;{OTHER_LINES[0]}\n")
     assert watch.look(1.0) == {"record", "link"}
     assert [at for at, _ in watch.answer()["lines"]] == [1.0]
+
+
+WORD = "mlx5_core 0000:19:00.0: poll_health:837:(pid 0): device's health compromised - reached miss count"
+
+
+def test_other_words_start_a_pass_and_are_added_to_their_own_answer(followed):
+    log, watch = followed
+    watch.start_from({"lines": [], "complete": True, "oldest": 0.0}, {"lines": [[1.0, "T1", "a"]], "complete": True, "oldest": 0.0})
+    with log.open("a") as stream:
+        stream.write(f"4,9,9000000,-,caller=C4;{WORD}\n")
+    assert watch.look(1.0) == {"record"}
+    assert WORD not in str(watch.answer())
+    assert watch.words()["lines"] == [[1.0, "T1", "a"], [9.0, "C4", WORD]]
+    assert watch.words()["complete"] is True

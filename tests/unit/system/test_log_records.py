@@ -97,7 +97,7 @@ def kmsg(message, priority=3):
 
 @pytest.mark.parametrize("priority", [3, 6])
 def test_the_kernels_own_records_count(priority):
-    record = ((5.1409, XID),)
+    record = ((5.1409, XID, ""),)
     assert tuple(parse_kmsg(kmsg(XID, priority))) == record
     assert tuple(parse_syslog(f"<{priority}>[    5.140900] {XID}\n".encode())) == record
     entry = f'{{"MESSAGE": "{XID}", "SYSLOG_FACILITY": "0", "_TRANSPORT": "kernel", "_SOURCE_MONOTONIC_TIMESTAMP": "5140900"}}'
@@ -122,7 +122,7 @@ def test_a_record_of_user_space_does_not(facility):
     ],
 )
 def test_a_line_break_in_a_message_begins_no_record(parse, data):
-    assert [tuple(one) for one in parse(data)] == [(1e-6, "a[1]: in \nNVRM: Xid (PCI:0000:9d:00): 79, x")]
+    assert [tuple(one[:2]) for one in parse(data)] == [(1e-6, "a[1]: in \nNVRM: Xid (PCI:0000:9d:00): 79, x")]
 
 
 @pytest.mark.parametrize("separator", ["\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\\n", "\\x0a"])

@@ -1,0 +1,81 @@
+"""Events of the kernel log that still count: with those that the log has lost, without those that ended or were acknowledged."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from hostagent.core.steps import Step
+from hostagent.core.tables.kernel_words import BY_ID, ROWS
+from hostagent.core.tables.kernel_words.row import Part, Row, Weight
+from hostagent.core.unread import Unread
+from hostagent.facts.gpu import Clearing
+from hostagent.facts.history import History
+from hostagent.facts.kernel_words import KernelEvent
+
+_ORDER: tuple[Weight, ...] = ("critical", "warning", "info")
+_MOST_LINES = 4
+
+
+class Trouble(NamedTuple):
+    """All events of one part about one device: one finding."""
+
+    subject: str
+    row: Row  # the heaviest, then the first of the table
+    events: tuple[KernelEvent, ...]
+
+    @property
+    def text(self) -> str:
+        count = sum(one.count for one in self.events)
+        times = f" ({count} records)" if count > 1 else ""
+        return f"{self.row.meaning.rstrip('.')}{times}; see docs/kernel-words.md#{self.row.id}"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The newest record of each row, the heaviest row first."""
+        return tuple(one.line for one in sorted(self.events, key=_weight)[:_MOST_LINES])
+
+    def steps(self, device: str) -> tuple[Step, ...]:
+        """The row's steps with the device's name."""
+        return tuple(
+            Step(one.action, one.text.replace("{device}", device), one.command.replace("{pci}", self.subject), one.if_back)
+            for one in self.row.steps
+        )
+
+    def headline(self, device: str) -> str:
+        return self.row.headline.replace("{device}", device)
+
+
+def troubles(part: Part, events: "Sequence[KernelEvent]", history: "History | Unread") -> tuple[Trouble, ...]:
+    """The events that count, by device, in the order in which each began."""
+    by_subject = dict[str, list[KernelEvent]]()
+    for one in (*lost(history, part), *events):
+        if not one.ended_by and one.row in BY_ID:
+            by_subject.setdefault(one.subject, []).append(one)
+    return tuple(trouble(subject, found) for subject, found in by_subject.items())
+
+
+def trouble(subject: str, events: Iterable[KernelEvent]) -> Trouble:
+    found = tuple(events)
+    return Trouble(subject, BY_ID[min(found, key=_weight).row], found)
+
+
+def _weight(one: KernelEvent) -> tuple[int, int]:
+    row = BY_ID[one.row]
+    return _ORDER.index(row.weight), ROWS.index(row)
+
+
+def lost(history: "History | Unread", part: Part) -> tuple[KernelEvent, ...]:
+    """Events that the daemon has read and the kernel log has since lost; none in a single pass."""
+    if isinstance(history, Unread) or isinstance(history.kernel_events, Unread):
+        return ()
+    known = [one for one in history.kernel_events if one.is_lost and one.event.row in BY_ID]
+    return tuple(one.event for one in known if BY_ID[one.event.row].part == part)
+
+
+def may_be_cleared(one: KernelEvent) -> bool:
+    """Whether an administrator may acknowledge it: not what only a reboot ends."""
+    return one.row in BY_ID and "cleared" in BY_ID[one.row].ends
+
+
+def covers(clearing: Clearing, one: KernelEvent) -> bool:
+    """Whether a clearing covers that event; not without a time, since the event may be newer."""
+    return clearing.subject in ("", one.subject) and not isinstance(one.seconds, Unread) and one.seconds <= clearing.upto
