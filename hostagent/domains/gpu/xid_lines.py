@@ -9,6 +9,8 @@ from hostagent.core.tables.kernel_log import RECOVERY_CODE
 from hostagent.domains.gpu.tables.nvlink_xids import CODES, nvlink_fault
 from hostagent.facts.gpu import Xid
 
+#: Characters of a line that are read: no driver writes as many.
+_LONGEST = 512
 #: Lines of one code on one GPU within this time are one burst.
 BURST_S = 600.0
 
@@ -78,6 +80,7 @@ def parse_xid_line(line: str, code: int) -> XidDetail:
     >>> parse_xid_line("NVRM: Xid (PCI:0000:1b:00): 13, pid=9, name=a, SM Warp Exception on (GPC 7, TPC 2, SM 0): Illegal Address", 13).part
     'GPC 7, TPC 2, SM 0, Illegal Address'
     """
+    line = line[:_LONGEST]
     if code in CODES:
         return _nvlink(line)
     if code == _REGISTER_CODE:
