@@ -1,4 +1,4 @@
-"""Parses what an Xid's line says beside its number: unit, severity, link, registers, and the part that was hit."""
+"""Parses what an Xid's line says after its number: unit, severity, link, registers, and the part that was hit."""
 
 # A process's name is part of many lines, up to 15 characters of any kind: each pattern that decides is longer than that, or at the end.
 
@@ -59,7 +59,7 @@ Severity = Literal["", "fatal", "nonfatal"]
 
 
 class XidDetail(NamedTuple):
-    """One line beside its number; empty where the line does not say it."""
+    """One line after its number; empty where the line does not say it."""
 
     unit: str = ""  # RLW_SRC_TRACK
     severity: Severity = ""
@@ -92,7 +92,7 @@ def parse_xid_line(line: str, code: int) -> XidDetail:
 
 
 def worse_line(old: str, new: str, code: int, kind: str = "xid") -> str:
-    """The line that tells more of a fault of that code: the more severe one, of equal ones the newer. `kind`: xid, sxid.
+    """The line that is kept of a fault: the more severe one, of equal ones the newer. `kind`: xid, sxid.
 
     >>> a, b = "NVRM: Xid (PCI:0000:1b:00): 145, TREX Fatal", "NVRM: Xid (PCI:0000:1b:00): 145, TREX Nonfatal"
     >>> worse_line(a, b, 145) == a, worse_line(b, a, 145) == a, worse_line(a, b, 13) == b
