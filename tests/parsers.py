@@ -254,7 +254,7 @@ def arguments(function, text, unit):
 
 
 #: What stands beside the text.
-_OTHERS = {"nodes": [2], "module": ["nvidia"], "key": ["DefaultLimitMEMLOCK"], "path": ["/"], "sonames": [("libcuda.so.1",)]}
+_OTHERS = {"nodes": [2], "code": [145], "module": ["nvidia"], "key": ["DefaultLimitMEMLOCK"], "path": ["/"], "sonames": [("libcuda.so.1",)]}
 
 
 def _values(kind, text, unit):

@@ -1,4 +1,4 @@
-"""Parses what an Xid's line says beside its number: unit, severity, link, registers, and the part that was hit."""
+"""Parses what an Xid's line says after its number: unit, severity, link, registers, and the part that was hit."""
 
 # A process's name is part of many lines, up to 15 characters of any kind: each pattern that decides is longer than that, or at the end.
 
@@ -9,6 +9,8 @@ from hostagent.core.tables.kernel_log import RECOVERY_CODE
 from hostagent.domains.gpu.tables.nvlink_xids import CODES, nvlink_fault
 from hostagent.facts.gpu import Xid
 
+#: Characters of a line that are read: no driver writes as many.
+_LONGEST = 512
 #: Lines of one code on one GPU within this time are one burst.
 BURST_S = 600.0
 
@@ -57,7 +59,7 @@ Severity = Literal["", "fatal", "nonfatal"]
 
 
 class XidDetail(NamedTuple):
-    """One line beside its number; empty where the line does not say it."""
+    """One line after its number; empty where the line does not say it."""
 
     unit: str = ""  # RLW_SRC_TRACK
     severity: Severity = ""
@@ -78,6 +80,7 @@ def parse_xid_line(line: str, code: int) -> XidDetail:
     >>> parse_xid_line("NVRM: Xid (PCI:0000:1b:00): 13, pid=9, name=a, SM Warp Exception on (GPC 7, TPC 2, SM 0): Illegal Address", 13).part
     'GPC 7, TPC 2, SM 0, Illegal Address'
     """
+    line = line[:_LONGEST]
     if code in CODES:
         return _nvlink(line)
     if code == _REGISTER_CODE:
@@ -89,7 +92,7 @@ def parse_xid_line(line: str, code: int) -> XidDetail:
 
 
 def worse_line(old: str, new: str, code: int, kind: str = "xid") -> str:
-    """The line that tells more of a fault of that code: the more severe one, of equal ones the newer. `kind`: xid, sxid.
+    """The line that is kept of a fault: the more severe one, of equal ones the newer. `kind`: xid, sxid.
 
     >>> a, b = "NVRM: Xid (PCI:0000:1b:00): 145, TREX Fatal", "NVRM: Xid (PCI:0000:1b:00): 145, TREX Nonfatal"
     >>> worse_line(a, b, 145) == a, worse_line(b, a, 145) == a, worse_line(a, b, 13) == b

@@ -1,4 +1,4 @@
-"""The meaning of an Xid by its number and by what its line says beside it: severity, NVLink status, registers, words."""
+"""The meaning of an Xid by its number and by the words of its line: severity, NVLink status, registers, words."""
 
 from typing import NamedTuple
 

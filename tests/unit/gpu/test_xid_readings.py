@@ -1,4 +1,4 @@
-"""What an Xid's line says beside its number, and what follows from it."""
+"""What an Xid's line says after its number, and what follows from it."""
 
 import re
 
@@ -22,7 +22,7 @@ def xid(text, *more):
     return one
 
 
-def told(text, *more):
+def meaning_of(text, *more):
     """The severity of the GPU's newest fault, its first step, and all steps in words."""
     reading = read_xid(xid(text, *more))
     return reading.meaning.kind, " ".join(f"{step.text} {step.command}" for step in reading.meaning.action)
@@ -74,7 +74,7 @@ def test_the_part_that_was_hit_is_named(text, part):
 
 
 def test_a_nonfatal_fault_asks_for_a_new_start_of_the_job_and_for_nothing_else():
-    kind, steps = told("145, RLW_SRC_TRACK Nonfatal XC1 i0 Link 06 (0x04085a07 0x00000004)")
+    kind, steps = meaning_of("145, RLW_SRC_TRACK Nonfatal XC1 i0 Link 06 (0x04085a07 0x00000004)")
     assert (kind, steps.startswith(JOB_AGAIN.text)) == ("warning", True)
     assert not re.search("Drain|gpu-reset|reboot|Replace", steps)
 
@@ -99,7 +99,7 @@ def test_a_nonfatal_fault_asks_for_a_new_start_of_the_job_and_for_nothing_else()
     ],
 )
 def test_a_code_with_several_meanings_follows_its_words(text, kind, word):
-    found, steps = told(text)
+    found, steps = meaning_of(text)
     assert (found, word in steps) == (kind, True), steps
 
 
