@@ -48,7 +48,7 @@ def disk_pressure(kubelet: Kubelet, volumes: Volumes, choice: RuntimeChoice) -> 
             if one.role == _SIGNALS[signal][1] and (found := _found(one, signal, threshold)) and one.mount not in below:
                 below[one.mount] = one
                 yield fail(
-                    f"{one.mount}, with {one.path}, has {found[0]}; {signal} of evictionHard is {threshold}",
+                    f"{one.path} has {found[0]} on {one.mount}; {signal} of evictionHard is {threshold}",
                     code="inodes" if _SIGNALS[signal][0] else "space",
                     found=found[0],
                     wanted=f">= {found[1]}",

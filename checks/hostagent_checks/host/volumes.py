@@ -102,7 +102,7 @@ def _of_mount(held: list[Volume], params: Params) -> Findings:
     if free is not None and free < least:
         found = f"{size(free)} free"
         yield fail(
-            f"{one.mount}, with {_names(held)}, has {found}",
+            f"{_place(held)} has {found}",
             code="full",
             found=found,
             wanted=f">= {size(least)}",
@@ -112,7 +112,7 @@ def _of_mount(held: list[Volume], params: Params) -> Findings:
         )
     elif inodes is not None and inodes < params.min_free_inodes:
         yield fail(
-            f"{one.mount}, with {_names(held)}, has {counted(inodes, 'free inode')}",
+            f"{_place(held)} has {counted(inodes, 'free inode')}",
             code="no-inodes",
             found=f"{inodes} free inodes",
             wanted=f">= {params.min_free_inodes}",
@@ -122,7 +122,7 @@ def _of_mount(held: list[Volume], params: Params) -> Findings:
         )
     elif free is not None and free < params.low_bytes and one.mount not in _SYSTEM and any(volume.role == "data" for volume in held):
         yield warn(
-            f"{one.mount}, with {_names(held)}, has {size(free)} free: no image of a job fits",
+            f"{_place(held)} has {size(free)} free: no image of a job fits",
             code="low",
             found=f"{size(free)} free",
             wanted=f">= {size(params.low_bytes)}",
@@ -148,7 +148,7 @@ def _read_only(held: list[Volume], weight: Severity | None) -> Finding:
     on = f"{one.kind} on {one.device}" if one.device else one.kind
     why = ", which its filesystem became after an error" if after_errors else ""
     return fail(
-        f"{one.mount} ({on}), with {_names(held)}, is mounted read-only{why}",
+        f"{_place(held)} is mounted read-only{why} ({on})",
         code="read-only-after-errors" if after_errors else "read-only",
         found="read-only",
         wanted="writable",
@@ -211,5 +211,7 @@ def _short(path: str) -> str:
     return path if len(path) <= 40 else f"…{path[-39:]}"
 
 
-def _names(held: list[Volume]) -> str:
-    return first_of(tuple(dict.fromkeys(one.path for one in held)))
+def _place(held: list[Volume]) -> str:
+    """The mount point, and the directories on it where it is none of them."""
+    names, mount = tuple(dict.fromkeys(one.path for one in held)), held[0].mount
+    return mount if names == (mount,) else f"{mount}, with {first_of(names)},"
