@@ -163,7 +163,7 @@ def cdi_run_wins(root: Path) -> Tree:
     return _stale_copy(root, '["/etc/cdi", "/var/run/cdi"]')
 
 
-@claims("cdi.etc_copy", source="CDI specification, spec directories; containerd, docs/cri/config.md")
+@claims("cdi.driver_version", source="CDI specification, spec directories; containerd, docs/cri/config.md")
 def cdi_etc_wins(root: Path) -> Tree:
     """The runtime reads /etc/cdi last: an old copy there hides the new specification."""
     return _stale_copy(root, '["/var/run/cdi", "/etc/cdi"]')
