@@ -54,10 +54,17 @@ _LOG = "node1:7:7 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/IB
 
 @pytest.fixture
 def folder(tmp_path):
-    """What the examples name: two recorded hosts, reports of eight, a fleet, a profile, a job and its log, an image, a kubeconfig."""
+    """What the examples name: recorded hosts, one adopted long ago, reports of eight, a fleet, a profile, a job and its log, an image, a
+    kubeconfig.
+    """
     shutil.copytree(HOSTS.parent / "fleet", tmp_path / "fleet")
     for name, host in (("host.json", "hgx-h100-ubuntu2404"), ("other.json", "no-gpu-vm")):
         shutil.copy(HOSTS / host / "tape.json", tmp_path / name)
+    shutil.copytree(HOSTS / "hgx-h100-ubuntu2404", tmp_path / "older")
+    shutil.copy(tmp_path / "host.json", tmp_path / "new.json")
+    tape = json.loads((tmp_path / "older/tape.json").read_text())
+    del tape["answers"]["adjtimex"]
+    (tmp_path / "older/tape.json").write_text(json.dumps(tape))
     (tmp_path / "mine.yaml").write_text("gpus: {count: 8}\n")
     (tmp_path / "job.yaml").write_text(_JOB)
     (tmp_path / "admin.conf").write_text(_KUBECONFIG)

@@ -64,7 +64,7 @@ class Answering:
 
 def replay(path=H100, **answers):
     recorded = recording.load(str(path))
-    return recording.ReplayBackend(recording.Tape(1, "test", recorded.recorded_at, recorded.kind, True, {**recorded.answers, **answers}))
+    return recording.ReplayBackend(replace(recorded, answers={**recorded.answers, **answers}))
 
 
 def forever():

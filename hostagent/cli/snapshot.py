@@ -125,16 +125,24 @@ def diff(left: str, right: str) -> int:
     return 1 if is_different else 0
 
 
-@command.command("adopt", epilog=examples("hostagent snapshot adopt host.json adopted"))
+@command.command(
+    "adopt", epilog=examples("hostagent snapshot adopt host.json adopted", "hostagent snapshot adopt --missing new.json older")
+)
 @click.argument("path", metavar="FILE")
 @click.argument("directory", metavar="DIR")
+@click.option("--missing", is_flag=True, help="Add to the test in DIR the answers that it lacks and FILE has, of the same host.")
 @profile_option("The profile the test judges by.", "default")
-def adopt(path: str, directory: str, profile_name: str) -> None:
+def adopt(path: str, directory: str, missing: bool, profile_name: str) -> None:
     """Turn FILE into a test: DIR/tape.json and DIR/expect.yaml with today's verdict. Read the verdict before you commit it."""
     recorded = recording.load(path)
     loaded = desired(profile_name, site_file="")
     warn(loaded.warnings)
-    expected = snapshot.adopt(recorded, recording.dumps(recorded), directory, loaded)
+    if missing:
+        expected, added = snapshot.add_missing(recording.load(directory), recorded, directory, loaded)
+        for asked in added:
+            say(f"  added   {asked}")
+    else:
+        expected = snapshot.adopt(recorded, recording.dumps(recorded), directory, loaded)
     say(f"{directory}: single-node {expected['single_node']}, multi-node {expected['multi_node']}")
     for outcome in ("fail", "warn", "unknown", "not_recorded"):
         for check_id in expected.get(outcome, ()):

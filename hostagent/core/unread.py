@@ -11,6 +11,7 @@ Why = Literal[
     "timeout",  # no answer within its deadline
     "error",  # the read failed, or its answer could not be parsed
     "not-recorded",  # not on the tape, or not the part that is needed
+    "older-recording",  # the tape was recorded before this was read
 ]
 
 #: These mean "does not apply here" and skip a check; every other reason makes it unknown.

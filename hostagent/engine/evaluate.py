@@ -37,6 +37,7 @@ _AGAIN = {
     "denied": (Step("rerun", "Run 'hostagent check' as root on the host."),),
     "timeout": (Step("rerun", "Run 'hostagent check' again when the host is less busy, or with a longer --deadline."),),
     "not-recorded": (Step("rerun", "Record the host again with this release of hostagent."),),
+    "older-recording": (Step("rerun", "Record the host again with this release of hostagent."),),
 }
 _NO_POLICY = CheckPolicy()
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
@@ -216,6 +217,8 @@ def _run(one: Check, subject: Subject, arguments: dict[str, Any], facts: HostFac
 
 def _stopped(one: Check, subject: Subject, arguments: Mapping[str, Any], unread: Unread) -> Judgement:
     if unread.why not in NOT_APPLICABLE:
+        if unread.why == "older-recording":
+            one = one._replace(severity="info")
         code, message = f"unread-{unread.why}", why_unread(unread)
         again = _AGAIN.get(unread.why, ())
         return judgement(

@@ -18,6 +18,7 @@ from hostagent.core.retention import Filtered, Keep
 from hostagent.core.smallfile import STANDARD_INPUT, read_standard_input
 from hostagent.core.unread import Unread, Why
 from hostagent.core.vocabulary import Kind
+from hostagent.host.added_questions import is_newer
 from hostagent.host.source import MAX_TIME
 
 SCHEMA_VERSION = 1
@@ -41,10 +42,11 @@ class Tape:
     kind: Kind
     redacted: bool
     answers: Mapping[str, Any]  # encoded: see `encode`
+    questions: int = 1  # the set of questions that the recorder knew: see `hostagent.host.added_questions`
 
 
 class ReplayBackend:
-    """Answers from a tape. A question that is not on it is not-recorded, never absent."""
+    """Answers from a tape. A question that is not on it is not-recorded, or older-recording, never absent."""
 
     def __init__(self, tape: Tape, lacks: str = "") -> None:
         """`lacks`: why the tape may lack a question."""
@@ -58,6 +60,8 @@ class ReplayBackend:
     def ask(self, method: str, *arguments: str) -> "Answer | Unread":
         key = question(method, *arguments)
         if key not in self._tape.answers:
+            if is_newer(key, self._tape.questions):
+                return Unread("older-recording", f"the snapshot was recorded before '{key}' was read")
             return Unread("not-recorded", f"the snapshot does not know '{key}'{self._lacks or _older(self._tape.recorded_by)}")
         return decode(self._tape.answers[key], key)
 
@@ -118,7 +122,7 @@ def decode(encoded: Any, key: str) -> "Answer | Unread":
 
 def dumps(tape: Tape) -> str:
     """One JSON document, keys in order: two tapes can be compared line by line. Invalid Unicode becomes a question mark."""
-    head = {name: getattr(tape, name) for name in ("schema_version", "recorded_by", "recorded_at", "kind", "redacted")}
+    head = {name: getattr(tape, name) for name in ("schema_version", "recorded_by", "recorded_at", "kind", "redacted", "questions")}
     stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace", newline="\n")
     for piece in json.JSONEncoder(indent=1, ensure_ascii=False).iterencode({**head, "answers": dict(sorted(tape.answers.items()))}):
         stream.write(piece)  # one by one: joined they take ten times the room of the text

@@ -1,15 +1,14 @@
 """The units that make nvidia-ctk's CDI specification at boot."""
 
 from hostagent.core.unread import need
-from hostagent.domains.runtime.tables.cdi_versions import REFRESH_SINCE, REFRESH_UNITS
-from hostagent.facts.version import compare_upstream
+from hostagent.domains.runtime.tables.cdi_versions import REFRESH_UNITS, has_refresh_units
 from hostagent.plan.model import Given, PlanStep, Probe, Run, ToolkitChoice, Undo
 from hostagent.plan.view import View
 
 
 def unit_steps(given: Given, choice: ToolkitChoice) -> tuple[PlanStep, ...]:
     """Enables them, in an image too, where the packages' scripts do not. A masked one stays masked. Raises ``UnreadError``."""
-    if given.profile.runtime.access == "handler" or compare_upstream(choice.version, REFRESH_SINCE) < 0:
+    if given.profile.runtime.access == "handler" or not has_refresh_units(choice.version):
         return ()
     if not choice.wanted and not _exist(given.view):
         return ()

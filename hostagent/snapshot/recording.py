@@ -11,6 +11,7 @@ from hostagent.core.errors import HostagentError, OutOfTime
 from hostagent.core.unread import Unread
 from hostagent.core.vocabulary import Kind
 from hostagent.engine.collection import Reading
+from hostagent.host.added_questions import CURRENT
 from hostagent.host.answer_file import Question
 from hostagent.host.recording import RECORDED_BY, SCHEMA_VERSION, Tape, dumps, encode, question
 from hostagent.snapshot.keeping import kept, refuse_too_much
@@ -49,4 +50,4 @@ def _tape(given: "Mapping[Question, Answer | Unread]", kind: Kind, key: bytes, *
     used = kept(given, kind, lambda text: hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest())
     refuse_too_much(used)
     answers = without_job_people({question(*asked): encode(answer) for asked, answer in used.items()}, key)
-    return Tape(SCHEMA_VERSION, RECORDED_BY, time.time(), kind, redact, redacted(answers, key) if redact else answers)
+    return Tape(SCHEMA_VERSION, RECORDED_BY, time.time(), kind, redact, redacted(answers, key) if redact else answers, CURRENT)

@@ -7,10 +7,10 @@ podman is checked.
 
 from hostagent.check import Finding, Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.domains.runtime.tables.cdi_versions import RENEW, first_runtime
+from hostagent.domains.runtime.tables.cdi_versions import RENEW, first_runtime, may_be_older
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.packages import Packages
-from hostagent.facts.version import satisfies, upstream
+from hostagent.facts.version import upstream
 from hostagent.profile import Profile
 
 from ._specs import taken_specs
@@ -55,7 +55,7 @@ def spec_version(cdi: Cdi, choice: RuntimeChoice, packages: Packages, profile: P
         version = "" if isinstance(said, Unread) and said.why == "error" else need(upstream(need(said)))
         for spec in specs:
             wanted = first_runtime(spec.cdi_version, runtime.kind)
-            if _is_older(version, wanted) and need(runtime.cdi_enabled):
+            if may_be_older(version, wanted) and need(runtime.cdi_enabled):
                 yield _too_new(spec, runtime.key, version, wanted)
 
 
@@ -63,13 +63,8 @@ def _of_podman(specs: tuple[CdiSpec, ...], packages: Packages) -> Findings:
     version = next((need(one.upstream) for one in need(packages.installed) if one.name == "podman"), "")
     for spec in specs:
         wanted = first_runtime(spec.cdi_version, "podman")
-        if _is_older(version, wanted):
+        if may_be_older(version, wanted):
             yield _too_new(spec, "podman", version, wanted)
-
-
-def _is_older(version: str, wanted: str) -> bool:
-    """Or may be older, where the version is not known."""
-    return bool(wanted) and not (version and satisfies(version, f">={wanted}"))
 
 
 def _too_new(spec: CdiSpec, runtime: str, version: str, wanted: str) -> Finding:

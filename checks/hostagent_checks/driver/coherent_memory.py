@@ -5,10 +5,10 @@ kubelet then counts it as host memory, and CUDA programs find less than the card
 """
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip
-from hostagent.core.tables.pci import COHERENT, architecture
+from hostagent.core.tables.pci import is_coherent
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.domains.driver.boot import rebuild_initramfs, write_line
-from hostagent.domains.driver.tables.releases import FIRST_COHERENT_MODE_BRANCH
+from hostagent.domains.driver.tables.releases import has_coherent_mode
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Machine
@@ -39,12 +39,12 @@ _KEEP = Step(
     ),
 )
 def coherent_memory(driver: Driver, machine: Machine, gpus: tuple[Gpu, ...], packages: Packages | Unread) -> Findings:
-    if not any(architecture(need(gpu.device_id)) in COHERENT for gpu in gpus):
+    if not any(is_coherent(need(gpu.device_id)) for gpu in gpus):
         skip("no GPU shares its memory with the CPU")
     if not need(machine.daemons("kubelet")):
         skip("no kubelet runs here")
     major = branch(need(driver.loaded_version))
-    if not major.isdecimal() or int(major) < FIRST_COHERENT_MODE_BRANCH:
+    if not has_coherent_mode(major):
         skip(f"driver branch {major} has no such mode")
     found = dict(need(driver.parameters)).get("CoherentGPUMemoryMode", "")
     if found != "driver":

@@ -6,8 +6,8 @@ by minor-version compatibility: what needs the newer driver's compiler (PTX) or 
 
 from hostagent.check import NOT_THERE, Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.domains.driver.tables.releases import CUDA_LEVELS
 from hostagent.domains.driver.tables.releases import cuda_level as level_of_branch
+from hostagent.domains.driver.tables.releases import first_branch_for
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.version import branch, parse_constraints
@@ -60,7 +60,6 @@ def cuda_level(driver: Driver, kernel: Kernel, profile: Profile) -> Findings:
 
 def _steps(wanted: tuple[int, ...]) -> tuple[Step, ...]:
     """The first branch that runs it; () for a CUDA that no known branch runs."""
-    able = (branch for branch, level in CUDA_LEVELS if tuple(int(part) for part in level.split(".")) >= wanted)
-    first = next(able, "")
+    first = first_branch_for(wanted)
     text = f"Install driver branch {first} or newer: it runs CUDA {'.'.join(map(str, wanted))}."
     return (Step("install", text), REBOOT) if first else ()

@@ -8,7 +8,7 @@ import re
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.domains.driver.owned import image_of
-from hostagent.domains.packages.tables.names import DRIVER_MODULE, driver_part
+from hostagent.domains.packages.tables.names import DRIVER_MODULE, driver_part, has_module_streams
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
@@ -31,7 +31,7 @@ from hostagent.profile import Profile
 def module_stream(packages: Packages, os: Os, platform: Platform, profile: Profile) -> Findings:
     stream = dict(need(packages.module_streams)).get(DRIVER_MODULE, "")
     if not stream:
-        if not _has_modules(need(os.id), need(os.version_id)):
+        if not has_module_streams(need(os.id), need(os.version_id)):
             skip("this distribution has no dnf module of the driver")
         if owner := image_of(platform, platform.driver):
             skip(f"{owner} provides the driver in its own way")
@@ -57,8 +57,3 @@ def _steps(stream: str, profile: Profile) -> tuple[Step, ...]:
     if not stream:
         return (Step("install", f"Enable the stream {wanted}.", shell("dnf module enable {}", f"{DRIVER_MODULE}:{wanted}")),)
     return (Step("install", f"Switch to the stream {wanted}.", shell("dnf module switch-to {}", f"{DRIVER_MODULE}:{wanted}")),)
-
-
-def _has_modules(distribution: str, version: str) -> bool:
-    el = distribution in ("rhel", "rocky", "almalinux", "centos", "ol")
-    return (el and version.partition(".")[0] in ("8", "9")) or (distribution == "amzn" and version == "2023")

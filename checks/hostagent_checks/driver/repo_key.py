@@ -6,14 +6,10 @@ a newer one. `trusted=yes` is no way out: it takes whatever the network delivers
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.domains.packages.tables.names import CUDA_KEY_SUCCESSOR, CUDA_KEY_WITH_SHA1
+from hostagent.domains.packages.tables.names import CUDA_KEY_SUCCESSOR, CUDA_KEY_WITH_SHA1, prefers_sqv
 from hostagent.facts.packages import AptSource, Packages
-from hostagent.facts.version import compare_upstream
 
 from ._sources import enabled_sources
-
-#: The first apt that prefers sqv where it is installed.
-_APT_WITH_SQV = "3"
 
 
 @check(
@@ -41,7 +37,7 @@ def repo_key(packages: Packages) -> Findings:
             )
             headline, text = "apt takes unsigned packages from NVIDIA's repository", f"{one.file} says trusted=yes: apt checks no signature"
             yield fail(text, code="trusted", found="trusted=yes", wanted="a signature", remedy=steps, headline=headline)
-    refuses = need(packages.apt_sqv) and compare_upstream(need(packages.apt_version), _APT_WITH_SQV) >= 0
+    refuses = need(packages.apt_sqv) and prefers_sqv(need(packages.apt_version))
     keys = need(packages.apt_keys)
     for one in sources:
         mine = [key for file, key in keys if not one.signed_by or file in one.signed_by]

@@ -6,10 +6,10 @@ the newest bulletin that this release of hostagent knows; a later one may have r
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip, then
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.domains.driver.tables.releases import Floor, floor
+from hostagent.domains.driver.tables.releases import Floor, floor, has_fixes
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
-from hostagent.facts.version import branch, compare_deb, upstream
+from hostagent.facts.version import branch, upstream
 
 from ._module import module_version
 
@@ -32,7 +32,7 @@ def security_floor(driver: Driver, kernel: Kernel) -> Findings:
     known = floor(branch(version))
     if known is None:
         skip(f"no known security bulletin names branch {branch(version)}")
-    elif compare_deb(version, known.version) < 0:
+    elif not has_fixes(known, version):
         yield fail(
             f"driver {version} lacks security fixes that branch {known.branch} has from {known.version} on",
             code="below-floor",
@@ -47,6 +47,6 @@ def security_floor(driver: Driver, kernel: Kernel) -> Findings:
 def _steps(kernel: Kernel, known: Floor) -> tuple[Step, ...]:
     """What is on disk already waits for a reboot alone."""
     on_disk = then(then(kernel.at(kernel.release), lambda one: one.nvidia_version), upstream)
-    if not isinstance(on_disk, Unread) and branch(on_disk) == known.branch and compare_deb(on_disk, known.version) >= 0:
+    if not isinstance(on_disk, Unread) and branch(on_disk) == known.branch and has_fixes(known, on_disk):
         return (Step("reboot", f"Reboot the node: driver {on_disk} is installed and has the fixes."),)
     return (Step("install", f"Upgrade the driver to {known.version} or a later release of branch {known.branch}."), REBOOT)

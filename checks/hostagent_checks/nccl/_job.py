@@ -7,7 +7,7 @@ from hostagent.check import Severity, Step, Unread, need, skip
 from hostagent.domains.nccl.devices import version
 from hostagent.domains.nccl.numbers import begins_with_digits, parse_number
 from hostagent.domains.nccl.settings import ENVIRONMENT
-from hostagent.domains.nccl.tables.changes import NEWEST, NO_WORDS
+from hostagent.domains.nccl.tables.changes import NEWEST, ignores_words
 from hostagent.domains.network.rails import JobRails
 from hostagent.domains.network.tables.rdma_devices import EFA
 from hostagent.facts.nccl import Nccl, NcclPlugin, NcclSetting
@@ -38,7 +38,7 @@ class Job(NamedTuple):
         A word is 0, unless the library is known to be so new that the default counts.
         """
         value, found = self.value(name), version(self.nccl)
-        is_new = not isinstance(found, Unread) and (found or NEWEST) >= NO_WORDS
+        is_new = not isinstance(found, Unread) and ignores_words(found or NEWEST)
         return None if is_new and not begins_with_digits(value) else parse_number(value)
 
     def evidence(self, *names: str) -> tuple[str, ...]:

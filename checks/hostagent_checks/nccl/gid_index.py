@@ -6,7 +6,7 @@ index 0 is taken where nothing is set, which is RoCE v1 or link-local as a rule.
 """
 
 from hostagent.check import NOT_APPLICABLE, Finding, Findings, Step, Unread, UnreadError, check, fail, need, skip, warn
-from hostagent.domains.nccl.tables.changes import DYNAMIC_GID
+from hostagent.domains.nccl.tables.changes import finds_gids
 from hostagent.domains.network.gids import Asked, at_index, chosen_as, chosen_before_2_21, is_ipv4, is_link_local
 from hostagent.domains.network.rails import JobRails
 from hostagent.domains.network.tables.rdma_devices import ROCE_V2
@@ -38,7 +38,7 @@ _UPDATE = Step("configure", "Use NCCL 2.21 or newer in jobs: it finds each port'
 def gid_index(nccl: Nccl, rails: JobRails, platform: Platform | Unread, profile: Profile) -> Findings:
     host = job(nccl)
     ours = roce(rails)
-    if host.version() >= DYNAMIC_GID and not _is_pinned(host) and not any(map(host.value, _ASKED)):
+    if finds_gids(host.version()) and not _is_pinned(host) and not any(map(host.value, _ASKED)):
         skip("NCCL finds each port's GID by itself")
     wrong: dict[str, str] = {}
     away: dict[str, str] = {}
@@ -56,7 +56,7 @@ def gid_index(nccl: Nccl, rails: JobRails, platform: Platform | Unread, profile:
         need(gap)
     if len(away) == len(ours):
         skip("the interfaces of the RoCE ports are in other network namespaces")
-    if not wrong and _is_pinned(host) and host.version() >= DYNAMIC_GID:
+    if not wrong and _is_pinned(host) and finds_gids(host.version()):
         index = host.number(_INDEX)
         text = f"{_INDEX}={index} is right on all {len(ours)} ports, until a VLAN or a second address moves their GIDs"
         headline = f"{_INDEX}={index} holds for as long as no GID moves"
@@ -72,7 +72,7 @@ def _in_container(platform: Platform | Unread) -> bool:
 def _taken(host: Job, port: RdmaPort) -> "Gid | Unread":
     """The GID that a job takes of this port; absent of an empty slot."""
     index = host.number(_INDEX)
-    is_old = host.version() < DYNAMIC_GID
+    is_old = not finds_gids(host.version())
     if index is not None and (is_old or index >= 0):
         return at_index(port, index)
     if is_old:
@@ -105,6 +105,6 @@ def _finding(host: Job, wrong: dict[str, str], profile: Profile) -> Finding:
         found=first,
         wanted="RoCE v2 of an address",
         evidence=(*host.evidence(_INDEX, *_ASKED), *lines),
-        remedy=(host.without(set_), _UPDATE) if set_ and host.version() < DYNAMIC_GID else (host.without(set_),) if set_ else (_UPDATE,),
+        remedy=(host.without(set_), _UPDATE) if set_ and not finds_gids(host.version()) else (host.without(set_),) if set_ else (_UPDATE,),
         at_most="warning" if only_v1 else weight(profile),
     )

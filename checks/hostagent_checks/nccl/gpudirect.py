@@ -8,9 +8,9 @@ across the CPU's host bridge: that is worth it where somebody has measured it, a
 from collections.abc import Iterator
 
 from hostagent.check import Finding, Findings, Step, Unread, check, fail, need, warn
-from hostagent.core.tables.pci import COHERENT, architecture
+from hostagent.core.tables.pci import is_coherent
 from hostagent.domains.nccl.levels import is_within, parse_level
-from hostagent.domains.nccl.tables.changes import C2C_BY_LEVEL
+from hostagent.domains.nccl.tables.changes import has_c2c_level
 from hostagent.domains.nccl.tables.variables import levels, variables
 from hostagent.domains.network.gpu_path import ways
 from hostagent.domains.network.gpudirect import gdr
@@ -47,7 +47,7 @@ def gpudirect(nccl: Nccl, rails: JobRails, kernel: Kernel | Unread, driver: Driv
         yield _off(host, _DMABUF, text, "dmabuf")
     if not found:
         return
-    with_c2c = any(architecture(need(gpu.device_id)) in COHERENT for gpu in need(rails.rails).gpus)
+    with_c2c = any(is_coherent(need(gpu.device_id)) for gpu in need(rails.rails).gpus)
     if with_c2c:
         yield from _at_cpu(host)
     if host.value(_LEVEL):
@@ -86,7 +86,7 @@ def _too_near(host: Job, rails: Rails, *, with_c2c: bool) -> Iterator[Finding]:
     """The level takes from GPUs what the default gives them."""
     version = host.version()
     level = parse_level(host.value(_LEVEL), version)
-    judges_c2c = with_c2c and version >= C2C_BY_LEVEL and host.number(_C2C) != 0
+    judges_c2c = with_c2c and has_c2c_level(version) and host.number(_C2C) != 0
     default = "P2C" if judges_c2c else "PXB"
     if level in ("", "LOC") or is_within(default, level, version):
         return

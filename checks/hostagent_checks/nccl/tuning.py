@@ -7,7 +7,7 @@ algorithm: broadcast has the ring alone. LL128 may corrupt data in silence where
 from collections.abc import Iterator
 
 from hostagent.check import Finding, Findings, Step, Unread, check, fail, warn
-from hostagent.domains.nccl.tables.changes import STRICT_TUNING
+from hostagent.domains.nccl.tables.changes import stops_at_unknown_words
 from hostagent.domains.nccl.tuning import WORDS, read
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nccl import Nccl
@@ -37,7 +37,7 @@ def _judged(host: Job, name: str, profile: Profile, *, with_nvlink: bool) -> Ite
     found, shown = read(name, value, version), f"{name}={value}"
     evidence, steps = host.evidence(name), (host.without(name),)
     if found.wrong:
-        is_strict = version >= STRICT_TUNING
+        is_strict = stops_at_unknown_words(version)
         text = f"{shown}: NCCL does not know {found.wrong!r}, and {'stops' if is_strict else 'ignores it in silence'}"
         headline = f"{shown} ends jobs: NCCL does not know {found.wrong!r}" if is_strict else f"NCCL ignores {found.wrong!r} in {shown}"
         limit = weight(profile) if is_strict else "warning"

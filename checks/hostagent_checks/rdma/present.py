@@ -8,7 +8,7 @@ links run below 100 Gb/s are what every server has, and some of their kinds can 
 
 from hostagent.check import Finding, Findings, Severity, Step, Unread, check, fail, need, shell, skip
 from hostagent.domains.network.tables.nics import Card, card
-from hostagent.domains.network.tables.rdma_devices import RAIL_GBPS
+from hostagent.domains.network.tables.rdma_devices import is_rail_speed
 from hostagent.facts.network import Network
 from hostagent.facts.rdma import Rdma
 from hostagent.facts.topology import Nic
@@ -68,7 +68,7 @@ def _fast(cards: list[tuple[Nic, Card]], network: Network | Unread) -> list[tupl
         found = [network if isinstance(network, Unread) else network.netdev(name) for name in names]
         known = [one.speed_mbps for one in found if not isinstance(one, Unread)]
         speeds.setdefault(_slot(nic), []).extend(speed for speed in known if not isinstance(speed, Unread) and speed > 0)
-    return [(nic, kind) for nic, kind in cards if max(speeds[_slot(nic)], default=RAIL_GBPS * 1000) >= RAIL_GBPS * 1000]
+    return [(nic, kind) for nic, kind in cards if not (known_speeds := speeds[_slot(nic)]) or is_rail_speed(max(known_speeds) / 1000)]
 
 
 def _lost(cards: list[tuple[Nic, Card]], rdma: Rdma) -> Findings:

@@ -6,6 +6,7 @@ containerd ignores every table of the file that has the plugin's full name, and 
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.domains.runtime.serving import RuntimeChoice
+from hostagent.domains.runtime.tables.versions import has_full_names
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving
@@ -36,5 +37,5 @@ def config_version(runtime: Runtime, choice: RuntimeChoice) -> Findings:
         skip(f"{runtime.key} writes its configuration itself, or it has no version")
     if need(runtime.state) == "cri_disabled" or not need(runtime.config_files):
         skip("CRI is off, or the built-in configuration is in use")
-    if (version := need(runtime.config_version)) < 2:
+    if not has_full_names(version := need(runtime.config_version)):
         yield fail(f"{need(runtime.config_files)[0]} is version {version}", code="version-1", found=version, wanted="2 or 3")

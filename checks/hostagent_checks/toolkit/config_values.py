@@ -8,12 +8,11 @@ set, because nobody there may change device cgroups.
 """
 
 from hostagent.check import Findings, Step, Unread, check, fail, first_of, need, shell, skip, warn
-from hostagent.domains.runtime.tables.toolkit_advisories import JIT_CDI_SINCE, LDCONFIG_OF_HOST_SINCE, OWN_LDCONFIG
+from hostagent.domains.runtime.tables.toolkit_advisories import OWN_LDCONFIG, generates_cdi, refuses_other_ldconfig
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.platform import Platform
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.version import compare_upstream
 from hostagent.profile import Profile
 
 from ._host import skip_unneeded
@@ -53,7 +52,7 @@ def config_values(
             wanted="one that is installed",
         )
     if need(toolkit.no_cgroups) and not platform.in_container:
-        is_legacy = need(toolkit.mode) == "legacy" or compare_upstream(need(toolkit.version), JIT_CDI_SINCE) < 0
+        is_legacy = need(toolkit.mode) == "legacy" or not generates_cdi(need(toolkit.version))
         yield (fail if is_legacy else warn)(
             "no-cgroups = true, so containers of root cannot open their devices",
             code="no-cgroups",
@@ -72,7 +71,7 @@ def config_values(
 
 def _ldconfig(ldconfig: str, toolkit: Toolkit) -> Findings:
     wanted = f"@{ldconfig}" if ldconfig else OWN_LDCONFIG
-    if not ldconfig.startswith("@") and not need(toolkit.allows_any_ldconfig) and _refuses_others(toolkit):
+    if not ldconfig.startswith("@") and not need(toolkit.allows_any_ldconfig) and refuses_other_ldconfig(need(toolkit.version)):
         yield fail(
             f"ldconfig is {ldconfig or 'empty'}, not the host's own, which begins with @",
             code="ldconfig",
@@ -85,10 +84,6 @@ def _ldconfig(ldconfig: str, toolkit: Toolkit) -> Findings:
 def _starts_below(runtimes: "tuple[Runtime, ...] | Unread") -> bool:
     """Whether a runtime may start NVIDIA's, which starts one of those; Enroot and Docker's hook do without."""
     return isinstance(runtimes, Unread) or any(isinstance(one.nvidia_handlers, Unread) or one.nvidia_handlers for one in runtimes)
-
-
-def _refuses_others(toolkit: Toolkit) -> bool:
-    return compare_upstream(need(toolkit.version), LDCONFIG_OF_HOST_SINCE) >= 0
 
 
 def _root(toolkit: Toolkit, driver: Driver) -> Findings:

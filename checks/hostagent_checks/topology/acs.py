@@ -8,7 +8,7 @@ way; and bridges that let translated requests through (0x40).
 """
 
 from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, counted, fail, need, skip
-from hostagent.core.tables.pci import COHERENT, architecture
+from hostagent.core.tables.pci import is_coherent
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.domains.network.gpu_path import BELOW_A_BRIDGE, GpuPaths, control, turns
 from hostagent.facts.platform import Platform
@@ -60,7 +60,7 @@ def acs(paths: GpuPaths, topology: Topology, platform: Platform) -> Findings:
 def _bridges(paths: GpuPaths, topology: Topology) -> tuple[str, ...]:
     if any(need(gpu.bound_to) == VFIO for gpu in paths.gpus):
         skip("GPUs are bound to vfio-pci: hosts of virtual machines need ACS")
-    if any(architecture(need(gpu.device_id)) in COHERENT for gpu in paths.gpus):
+    if any(is_coherent(need(gpu.device_id)) for gpu in paths.gpus):
         skip("GPUs and NICs of this board talk over the CPU, or by switches that want ACS")
     ways = [way for way in ways_of_jobs(paths) if way.distance in BELOW_A_BRIDGE]
     if not ways:

@@ -72,6 +72,15 @@ LAST_BRANCH = {"kepler or older": 470, "maxwell": 580, "pascal": 580, "volta": 5
 COHERENT = ("grace-hopper", "grace-blackwell")
 
 
+def is_coherent(device_id: str) -> bool:
+    """Whether the GPU's memory is coherent with the CPU's.
+
+    >>> is_coherent("0x2342"), is_coherent("0x2330")
+    (True, False)
+    """
+    return architecture(device_id) in COHERENT
+
+
 def architecture(device_id: str) -> str:
     """The architecture of a PCI device id, "" when it is not known.
 

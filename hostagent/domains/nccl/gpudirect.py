@@ -14,7 +14,7 @@ from typing import NamedTuple
 from hostagent.core.unread import Unread, need
 from hostagent.domains.nccl.levels import is_within, parse_level
 from hostagent.domains.nccl.numbers import parse_number
-from hostagent.domains.nccl.tables.changes import C2C_BY_LEVEL, Version
+from hostagent.domains.nccl.tables.changes import Version, has_c2c_level
 from hostagent.domains.nccl.tables.variables import levels, variables
 from hostagent.domains.network.gpu_path import card_of
 from hostagent.domains.network.gpudirect import gdr as ways_in
@@ -100,9 +100,9 @@ def _nearest(row: "Mapping[str, str | Unread]", cards: "list[str]") -> str:
 def _is_near(distance: str, settings: Mapping[str, str], version: Version) -> bool:
     by_c2c = _C2C in variables() and variables()[_C2C].known_to(version) and number(settings, _C2C, version) != 0
     word = distance
-    if distance == "P2C" and by_c2c and version < C2C_BY_LEVEL:
+    if distance == "P2C" and by_c2c and not has_c2c_level(version):
         word = "C2C"  # as near as the GPU's own CPU
-    default = "P2C" if by_c2c and version >= C2C_BY_LEVEL else "PXB"
+    default = "P2C" if by_c2c and has_c2c_level(version) else "PXB"
     level = parse_level(settings.get(_LEVEL, ""), version) or default
     return is_within(word if word in levels(version) else distance, level, version)
 

@@ -7,7 +7,7 @@ Source: NVIDIA/nccl, src/graph/tuning.cc (parseList): from 2.24 on ``ring;allred
 from collections.abc import Mapping
 
 from hostagent.core.frozen import frozen
-from hostagent.domains.nccl.tables.changes import STRICT_TUNING, Version
+from hostagent.domains.nccl.tables.changes import Version, stops_at_unknown_words
 
 #: All that any version knows, in NCCL's own spelling; case does not matter.
 WORDS: Mapping[str, tuple[str, ...]] = {
@@ -41,7 +41,7 @@ def read(name: str, value: str, version: Version) -> Tuning:
     (False, True)
     """
     known = {word.lower() for word in WORDS[name] if word != "PAT" or version >= _PAT}
-    is_strict = version >= STRICT_TUNING
+    is_strict = stops_at_unknown_words(version)
     wrong, forces, lacking = "", False, dict.fromkeys(_RING_ONLY, False)
     for number, part in enumerate([one for one in value.split(";") if one] if is_strict else [value]):
         function, colon, rest = part.partition(":") if is_strict else ("", "", part)

@@ -4,7 +4,7 @@ import re
 
 from hostagent.core.frozen import frozen
 from hostagent.domains.nccl.numbers import begins_with_digits, parse_number
-from hostagent.domains.nccl.tables.changes import BLANKS_IGNORED, NO_WORDS, Version
+from hostagent.domains.nccl.tables.changes import BLANKS_IGNORED, Version, ignores_words
 from hostagent.domains.nccl.tables.variables import ANY_CASE, RANGES, Variable, words
 
 _PLAIN = re.compile(r"[ \t]*[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)[ \t]*")
@@ -43,7 +43,7 @@ def _number(variable: Variable, value: str, version: Version) -> "Fault | None":
     if read is None:
         return Fault("too-large", "takes the default instead: no number is so large", "a number")
     if not begins_with_digits(value):
-        return Fault("word", "takes the default instead" if version >= NO_WORDS else "reads it as 0", "a number")
+        return Fault("word", "takes the default instead" if ignores_words(version) else "reads it as 0", "a number")
     if not _PLAIN.fullmatch(value):
         return Fault("tail", f"reads it as {read}", f"{read}, or another number without anything after it")
     if _is_octal(value):

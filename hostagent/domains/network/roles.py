@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 from hostagent.core.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.domains.network.tables.nics import card
-from hostagent.domains.network.tables.rdma_devices import EFA, INFINIBAND, RAIL_GBPS, is_software, talks_to_nccl
+from hostagent.domains.network.tables.rdma_devices import EFA, INFINIBAND, is_rail_speed, is_software, talks_to_nccl
 from hostagent.domains.topology.distance import NEAREST_FIRST, DistanceRow, Distances
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic
@@ -194,7 +194,7 @@ def _is_made_for_rdma(port: RdmaPort, ports: tuple[RdmaPort, ...], kinds: "Mappi
     if port.link_layer == INFINIBAND or port.driver == EFA or kinds[port.name].is_made_for_rdma:
         return True
     alike = (one.rate_gbps for one in ports if _is_alike(kinds[one.name], kinds[port.name]))
-    return any(not isinstance(rate, Unread) and rate >= RAIL_GBPS for rate in alike)
+    return any(not isinstance(rate, Unread) and is_rail_speed(rate) for rate in alike)
 
 
 def _gap(port: RdmaPort) -> "Unread | None":

@@ -9,7 +9,7 @@ nodes; NV18 between GPUs over 18 NVLinks.
 # share its upstream port as deepest bridge and have one more bridge each: PIX. More bridges on a branch are more switches:
 # PXB. If the deepest common bridge is a root or downstream port, functions directly below it are PIX.
 # In a virtual machine root ports are emulated: only a shared switch (two common bridges) counts, all else is not-supported. NUMA
-# node -1 on a host with several CPU nodes is not-supported too. P2C: a Grace board's GPU (`core.tables.pci.COHERENT`) and a NIC on
+# node -1 on a host with several CPU nodes is not-supported too. P2C: a Grace board's GPU (`core.tables.pci.is_coherent`) and a NIC on
 # its CPU node without a shared switch.
 # NV18 and its like: both GPUs in one fabric (completed, same cluster and clique), or eight or more on a board with NVSwitches
 # (A100 reports no fabric), or only two GPUs with equally many links. Links that lead elsewhere
@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from hostagent.core.tables.nvlink_fabric import BOARDS, is_on
-from hostagent.core.tables.pci import COHERENT, architecture
+from hostagent.core.tables.pci import is_coherent
 from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.facts.gpu import FabricInfo, Gpu
 from hostagent.facts.platform import Platform
@@ -138,7 +138,7 @@ def _place(places: "Mapping[str, PciPlace] | Unread", address: str) -> "PciPlace
 
 
 def _is_at_cpu(gpu: Gpu) -> bool:
-    return isinstance(gpu.device_id, str) and architecture(gpu.device_id) in COHERENT
+    return isinstance(gpu.device_id, str) and is_coherent(gpu.device_id)
 
 
 def _known(one: _Device, other: _Device, host: _Host) -> "str | Unread":

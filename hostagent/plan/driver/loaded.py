@@ -5,9 +5,9 @@
 
 from collections.abc import Iterator
 
-from hostagent.core.tables.pci import COHERENT, architecture
+from hostagent.core.tables.pci import is_coherent
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need, then
-from hostagent.domains.driver.tables.releases import FIRST_COHERENT_MODE_BRANCH
+from hostagent.domains.driver.tables.releases import has_coherent_mode
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.installation import GpuUser
 from hostagent.facts.version import upstream
@@ -81,12 +81,12 @@ def has_uvm(view: View) -> bool:
 
 def wants_coherent_mode(view: View, asked: Asked, branch: str) -> bool:
     """Whether the driver has to keep the memory of coherent GPUs: where a kubelet would count it as the host's. Raises ``UnreadError``."""
-    if not branch.isdecimal() or int(branch) < FIRST_COHERENT_MODE_BRANCH:
+    if not has_coherent_mode(branch):
         return False
     if "coherent" in asked.extras:
         return True
     gpus = judged_gpus(view, branch)
-    return any(architecture(need(one.device_id)) in COHERENT for one in gpus) and _has_kubelet(view)
+    return any(is_coherent(need(one.device_id)) for one in gpus) and _has_kubelet(view)
 
 
 def _has_kubelet(view: View) -> bool:

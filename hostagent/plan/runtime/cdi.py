@@ -7,8 +7,7 @@ import re
 
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.domains.runtime.access import ctk_specs
-from hostagent.domains.runtime.tables.cdi_versions import AFTER_TARGET, REFRESH_SINCE
-from hostagent.facts.version import compare_upstream
+from hostagent.domains.runtime.tables.cdi_versions import AFTER_TARGET, has_refresh_units
 from hostagent.plan.model import Choices, Given, Operation, PlanStep, Probe, Run, Undo, Write
 from hostagent.plan.runtime.texts import mode_of, text_of
 from hostagent.plan.view import View
@@ -118,7 +117,7 @@ def _is_missed(given: Given) -> bool:
 def _has_unit(view: View, choices: Choices) -> bool:
     """Whether the unit exists; a host without systemd has none."""
     if choices.toolkit.wanted:
-        return compare_upstream(choices.toolkit.version, REFRESH_SINCE) >= 0
+        return has_refresh_units(choices.toolkit.version)
     unit = need(need(view.services).unit(_UNIT))
     return unit.exists and not need(unit.masked)
 

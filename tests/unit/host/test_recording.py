@@ -156,6 +156,8 @@ def test_any_number_is_a_time(moment):
 
 
 def test_an_adoption_that_cannot_be_written_leaves_nothing(tmp_path):
-    with pytest.raises(UnicodeEncodeError):
-        snapshot.adopt(one_tape(), "\ud800", str(tmp_path / "made"), profile.load("default", site_file=""))
-    assert not (tmp_path / "made").exists()
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "expect.yaml").mkdir()
+    with pytest.raises(HostagentError, match="made: file exists"):
+        snapshot.adopt(one_tape(), "{}", str(tmp_path / "made"), profile.load("default", site_file=""))
+    assert [one.name for one in (tmp_path / "made").iterdir()] == ["expect.yaml"]

@@ -10,6 +10,8 @@ Corresponding Driver Versions"; return codes from nvml.h, nvmlReturn_t.
 
 from typing import NamedTuple
 
+from hostagent.facts.version import compare_deb
+
 
 class Floor(NamedTuple):
     """The first release of a branch that holds the fixes of a bulletin. Linux, data centre and workstation alike."""
@@ -56,7 +58,7 @@ RELEASES_580 = (
 )
 
 #: The first branch with CDMM: the driver manages a GPU's coherent memory itself, instead of a NUMA node.
-FIRST_COHERENT_MODE_BRANCH = 580
+_FIRST_COHERENT_MODE_BRANCH = 580
 
 #: Highest CUDA a branch runs.
 CUDA_LEVELS = (
@@ -103,9 +105,36 @@ def floor(branch: str) -> "Floor | None":
     return next((one for one in FLOORS if one.branch == branch), None)
 
 
+def has_fixes(known: Floor, version: str) -> bool:
+    """Whether a release of the floor's branch holds the fixes.
+
+    >>> has_fixes(FLOORS[3], "580.178.04"), has_fixes(FLOORS[3], "580.95.05")
+    (True, False)
+    """
+    return compare_deb(version, known.version) >= 0
+
+
+def has_coherent_mode(branch: str) -> bool:
+    """Whether the drivers of a branch know CDMM.
+
+    >>> has_coherent_mode("580"), has_coherent_mode("570"), has_coherent_mode("")
+    (True, False, False)
+    """
+    return branch.isdecimal() and int(branch) >= _FIRST_COHERENT_MODE_BRANCH
+
+
 def cuda_level(branch: str) -> str:
     """The highest CUDA a branch runs, "" for a branch not in the table."""
     return dict(CUDA_LEVELS).get(branch, "")
+
+
+def first_branch_for(cuda: tuple[int, ...]) -> str:
+    """The first branch that runs a CUDA, "" where no known branch does.
+
+    >>> first_branch_for((13, 0)), first_branch_for((99, 0))
+    ('580', '')
+    """
+    return next((branch for branch, level in CUDA_LEVELS if tuple(int(part) for part in level.split(".")) >= cuda), "")
 
 
 def nvml_name(code: int) -> str:

@@ -37,15 +37,15 @@ MAX_NAMES = 16
 #: HCAs that NCCL uses: 16, and from this version 32.
 MORE_HCAS: Version = (2, 19, 1)
 #: Without NCCL_IB_GID_INDEX each port's GID is looked for; before, it is index 0.
-DYNAMIC_GID: Version = (2, 21, 5)
+_DYNAMIC_GID: Version = (2, 21, 5)
 #: A setting that is to be a number and begins with none counts as not set. Before, it is 0. (2.30.7 and 2.32.3 were asked.)
-NO_WORDS: Version = (2, 32, 3)
+_NO_WORDS: Version = (2, 32, 3)
 #: Blanks around the words of NCCL_DEBUG do not matter. (2.28.9 and 2.30.7 were asked.)
 BLANKS_IGNORED: Version = (2, 30, 7)
 #: NCCL_ALGO and NCCL_PROTO may name functions, and what they say wrongly ends the communicator. Before, it is ignored.
-STRICT_TUNING: Version = (2, 24, 3)
+_STRICT_TUNING: Version = (2, 24, 3)
 #: On hosts with GPUs joined to the CPU by C2C, a level below P2C disables GPUDirect RDMA with their NICs.
-C2C_BY_LEVEL: Version = (2, 29, 2)
+_C2C_BY_LEVEL: Version = (2, 29, 2)
 #: HCAs are taken in the order of their PCI addresses; before, in the order in which libibverbs lists them.
 HCAS_BY_PCI: Version = (2, 29, 7)
 #: A name in NCCL_IB_HCA may be followed by its rail and plane: ``mlx5_0:1:0:1``; an empty port is every port.
@@ -60,6 +60,42 @@ def parse_nccl_version(text: str) -> "Version | None":
     """
     match = _VERSION.search(text)
     return (int(match[1]), int(match[2]), int(match[3])) if match else None
+
+
+def finds_gids(version: Version) -> bool:
+    """Whether this version looks for each port's GID by itself.
+
+    >>> finds_gids((2, 21, 5)), finds_gids((2, 20, 5))
+    (True, False)
+    """
+    return version >= _DYNAMIC_GID
+
+
+def stops_at_unknown_words(version: Version) -> bool:
+    """Whether unknown words in NCCL_ALGO and NCCL_PROTO end the communicator.
+
+    >>> stops_at_unknown_words((2, 24, 3)), stops_at_unknown_words((2, 23, 4))
+    (True, False)
+    """
+    return version >= _STRICT_TUNING
+
+
+def ignores_words(version: Version) -> bool:
+    """Whether a setting that is to be a number and begins with none counts as not set.
+
+    >>> ignores_words((2, 32, 3)), ignores_words((2, 30, 7))
+    (True, False)
+    """
+    return version >= _NO_WORDS
+
+
+def has_c2c_level(version: Version) -> bool:
+    """Whether a level below P2C disables GPUDirect RDMA over C2C.
+
+    >>> has_c2c_level((2, 29, 2)), has_c2c_level((2, 28, 9))
+    (True, False)
+    """
+    return version >= _C2C_BY_LEVEL
 
 
 def max_hcas(version: Version) -> int:

@@ -21,11 +21,20 @@ IPV4 = "0000:0000:0000:0000:0000:ffff:"
 #: does no Data Center Bridging.
 VIRTUAL_FUNCTIONS = ("0x15b3", frozenset({"0x1012", "0x1014", "0x1016", "0x1018", "0x101a", "0x101c", "0x101e", "0xa2d3"}))
 #: Gb/s. A port of a card that is not known to be made for RDMA is a rail from this rate on: ordinary Ethernet is slower.
-RAIL_GBPS = 100
+_RAIL_GBPS = 100
 #: Names that people give to RDMA devices of software (rdma-link(8)), in older kernels below the card of the interface that they use.
 _SOFTWARE_NAMES = ("rxe", "siw")
 #: Node types that NCCL or its plugin for libfabric uses: neither iWARP (RNIC) nor usNIC.
 _NODE_TYPES = frozenset({"CA", "unspecified"})
+
+
+def is_rail_speed(gbps: float) -> bool:
+    """Whether a port is as fast as rails are.
+
+    >>> is_rail_speed(200), is_rail_speed(25)
+    (True, False)
+    """
+    return gbps >= _RAIL_GBPS
 
 
 def is_software(pci: str, firmware: str, device: str) -> bool:

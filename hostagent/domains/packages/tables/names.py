@@ -7,6 +7,8 @@ issues 30, 34, 39 and 44 (the old signing key). State of 2026-08.
 
 import re
 
+from hostagent.facts.version import compare_upstream
+
 #: The toolkit's packages: all four have one version. A host that uses CDI alone needs only the base package.
 TOOLKIT_BASE = "nvidia-container-toolkit-base"
 TOOLKIT_PACKAGES = ("libnvidia-container-tools", "libnvidia-container1", "nvidia-container-toolkit", TOOLKIT_BASE)
@@ -58,6 +60,10 @@ CUDA_KEY_SUCCESSOR = "8793f200"
 
 #: The dnf module of the driver on RHEL 8 and 9 and Amazon Linux 2023. Its default stream is the newest branch.
 DRIVER_MODULE = "nvidia-driver"
+#: Releases with that module, by os-release's ID: the first part of VERSION_ID.
+_WITH_STREAMS = {**dict.fromkeys(("rhel", "rocky", "almalinux", "centos", "ol"), ("8", "9")), "amzn": ("2023",)}
+#: The first apt that prefers sqv where it is installed.
+_APT_WITH_SQV = "3"
 
 
 #: Packages with the GSP firmware and with the compute libraries, by os-release's ID; "" is the RHEL family.
@@ -140,3 +146,21 @@ def names_driver(pattern: str) -> bool:
 def several_may_be_installed(name: str) -> bool:
     """Whether the name carries a version or a kernel, so that an older one at the same time is no fault."""
     return driver_stem(name) not in _PART_OF
+
+
+def prefers_sqv(apt: str) -> bool:
+    """Whether a version of apt checks signatures with sqv where that is installed.
+
+    >>> prefers_sqv("3.0.3"), prefers_sqv("2.9.8")
+    (True, False)
+    """
+    return compare_upstream(apt, _APT_WITH_SQV) >= 0
+
+
+def has_module_streams(distribution: str, version: str) -> bool:
+    """Whether dnf of a distribution (ID and VERSION_ID of os-release) has module streams of NVIDIA's driver.
+
+    >>> has_module_streams("rocky", "9.5"), has_module_streams("rhel", "10.0"), has_module_streams("amzn", "2023")
+    (True, False, True)
+    """
+    return version.partition(".")[0] in _WITH_STREAMS.get(distribution, ())

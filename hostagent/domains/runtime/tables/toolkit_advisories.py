@@ -6,6 +6,8 @@ Source: NVIDIA product security bulletins 5582 (2024-09), 5585 and 5599 (2024-10
 
 from typing import NamedTuple
 
+from hostagent.facts.version import compare_upstream
+
 
 class Fix(NamedTuple):
     """Every version below `version` has `cves`."""
@@ -17,7 +19,7 @@ class Fix(NamedTuple):
 
 
 #: Oldest first.
-FIXES = (
+_FIXES = (
     Fix("1.16.2", ("CVE-2024-0132", "CVE-2024-0133"), "a container image can take over the host", refused=True),
     Fix("1.17.0", ("CVE-2024-0134",), "a container image can create files on the host", refused=True),
     Fix(
@@ -33,10 +35,37 @@ FIXES = (
 
 #: From this version on, the toolkit rejects at each container start an ldconfig that is not the host's, marked by a leading @
 #: (nvidia-container-toolkit, api/config/v1/cli.go, assertValid; CVE-2024-0136).
-LDCONFIG_OF_HOST_SINCE = "1.17.1"
+_LDCONFIG_OF_HOST_SINCE = "1.17.1"
 #: The default without a value in config.toml; an empty value is rejected like any other.
 OWN_LDCONFIG = "@/sbin/ldconfig"
 #: From this version on, mode auto generates a CDI specification for each container; before, it is the legacy mode.
-JIT_CDI_SINCE = "1.18.0"
+_JIT_CDI_SINCE = "1.18.0"
 #: Default low-level runtimes of the nvidia runtime (api/config/v1/config.go).
 LOW_LEVEL_RUNTIMES = ("runc", "crun")
+
+
+def open_fixes(version: str) -> tuple[Fix, ...]:
+    """The fixes that a version of the toolkit lacks, oldest first.
+
+    >>> [one.version for one in open_fixes("1.17.8")], open_fixes("1.19.1")
+    (['1.19.1'], ())
+    """
+    return tuple(fix for fix in _FIXES if compare_upstream(version, fix.version) < 0)
+
+
+def refuses_other_ldconfig(version: str) -> bool:
+    """Whether the toolkit rejects an ldconfig that is not the host's.
+
+    >>> refuses_other_ldconfig("1.17.1"), refuses_other_ldconfig("1.16.2")
+    (True, False)
+    """
+    return compare_upstream(version, _LDCONFIG_OF_HOST_SINCE) >= 0
+
+
+def generates_cdi(version: str) -> bool:
+    """Whether mode auto generates a CDI specification for each container.
+
+    >>> generates_cdi("1.19.0"), generates_cdi("1.17.8")
+    (True, False)
+    """
+    return compare_upstream(version, _JIT_CDI_SINCE) >= 0

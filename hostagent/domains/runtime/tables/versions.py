@@ -43,6 +43,9 @@ CONTAINERD = (
     ContainerdRules((2, 3, 5), 4, True, True, True, True, "", 2, True, True, (), True, True),
 )
 
+#: Configurations of version 1 have no table for CRI plugins by their full name.
+_FIRST_WITH_FULL_NAMES = 2
+
 #: The newest measured line; for newer ones no additional errors are known.
 CONTAINERD_MEASURED = (2, 3)
 
@@ -96,6 +99,15 @@ class Schema(NamedTuple):
     cri: dict[str, type]
     containerd: dict[str, type]
     handler: dict[str, type]
+
+
+def has_full_names(config_version: int) -> bool:
+    """Whether a containerd configuration of this version names plugins in full, as NVIDIA's tool and its drop-ins do.
+
+    >>> has_full_names(1), has_full_names(2)
+    (False, True)
+    """
+    return config_version >= _FIRST_WITH_FULL_NAMES
 
 
 def schema(rules: ContainerdRules) -> Schema:
