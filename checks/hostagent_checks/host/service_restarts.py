@@ -68,7 +68,7 @@ def service_restarts(
 ) -> Findings:
     found = [loop for unit in need(restarts.units) for loop in _loops(unit, identity, choice, fabric, params)]
     has_runtime = any(one.runtime for one in found)
-    waits = not isinstance(kubelet, Unread) and is_unjoined(kubelet)
+    waits = any(one.code == "kubelet" for one in found) and not isinstance(kubelet, Unread) and is_unjoined(kubelet)
     for one in found:
         if one.code == "kubelet" and (has_runtime or waits):
             continue
@@ -86,7 +86,7 @@ def service_restarts(
             at_most=one.severity,
             about=one.runtime,
         )
-    if waits and any(one.code == "kubelet" for one in found):
+    if waits:
         skip("the kubelet has joined no cluster yet")
 
 
