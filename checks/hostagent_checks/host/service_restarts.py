@@ -5,9 +5,9 @@ time. The journal has a record of process 1 for each automatic restart. This che
 just now: a service that has recovered is not reported. It asks the journal only while such a service is down, or has started in the last
 half hour. A kubelet that has joined no cluster restarts until `kubeadm join`, and is left out; so is one whose runtime restarts itself.
 
-A runtime that serves no jobs, IMEX, DCGM, and the fabric manager of a host without NVSwitches are worth knowing. Where the journal cannot
-be read the check is unknown: only root reads the records of process 1. A service that does not run at all is the finding of
-kubelet.running, runtime.service_running and slurm.slurmd_running.
+A runtime that serves no jobs, IMEX, DCGM, and the fabric manager of a host without NVSwitches are worth knowing. Only root reads the
+records of process 1: in other runs, and without a journal of this boot, the check does not apply. A service that does not run at all is
+the finding of kubelet.running, runtime.service_running and slurm.slurmd_running.
 """
 
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ class _Loop(NamedTuple):
 
 @check(
     title="No service that jobs need restarts again and again",
-    severity="info",
+    severity="critical",
     since="0.1",
     because=("runtime.config_accepted", "runtime.service_running", "kubelet.config_accepted"),
     headline="A service that jobs need restarts again and again",
@@ -68,7 +68,7 @@ def service_restarts(
 ) -> Findings:
     found = [loop for unit in need(restarts.units) for loop in _loops(unit, identity, choice, fabric, params)]
     has_runtime = any(one.runtime for one in found)
-    waits = not isinstance(kubelet, Unread) and is_unjoined(kubelet)
+    waits = any(one.code == "kubelet" for one in found) and not isinstance(kubelet, Unread) and is_unjoined(kubelet)
     for one in found:
         if one.code == "kubelet" and (has_runtime or waits):
             continue
@@ -83,10 +83,10 @@ def service_restarts(
                 Step("restart_service", f"Find out why {name} ends, and correct it.", shell("journalctl -b -u {} -n 100", name)),
                 Step("restart_service", f"Start {name}.", shell("systemctl restart {}", name)),
             ),
-            at_least=one.severity,
+            at_most=one.severity,
             about=one.runtime,
         )
-    if waits and any(one.code == "kubelet" for one in found):
+    if waits:
         skip("the kubelet has joined no cluster yet")
 
 

@@ -14,7 +14,7 @@ kubelet was installed on and that is no worker.
 """
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip
-from hostagent.domains.kubelet.joined import lacks_its_file
+from hostagent.domains.kubelet.joined import has_credentials, lacks_its_file
 from hostagent.facts.kubelet import Kubelet
 
 from ._host import is_stopped, restart, without_state
@@ -55,7 +55,7 @@ def config_accepted(kubelet: Kubelet) -> Findings:
     error = need(kubelet.error)
     stopped = is_stopped(kubelet)
     when = "refuses its configuration" if stopped else "runs, and would not start again"
-    if lacks_its_file(kubelet) and stopped and kubelet.joined is not True:
+    if lacks_its_file(kubelet) and stopped and not has_credentials(kubelet):
         yield fail(
             f"the kubelet has no configuration yet: {error}",
             code="not-joined",

@@ -1,6 +1,6 @@
 """Whether a kubelet has joined a cluster, by its own files."""
 
-from hostagent.core.unread import Unread, need
+from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.facts.kubelet import Kubelet
 
 #: Of the error about a file that the command line names and that is not there.
@@ -18,4 +18,12 @@ def is_unjoined(kubelet: Kubelet) -> bool:
         return False
     if isinstance(kubelet.state, Unread) or isinstance(kubelet.error, Unread):
         return kubelet.joined is False
-    return lacks_its_file(kubelet)
+    return lacks_its_file(kubelet) and not has_credentials(kubelet)
+
+
+def has_credentials(kubelet: Kubelet) -> bool:
+    """Whether it has those of a cluster; a recording that does not know has none. Raises ``UnreadError``."""
+    joined = kubelet.joined
+    if isinstance(joined, Unread) and joined.why in ("not-recorded", *NOT_APPLICABLE):
+        return False
+    return need(joined)

@@ -61,7 +61,10 @@ def needs_cri(runtime: Runtime, choice: RuntimeChoice, services: Services) -> bo
     """
     if choice.profile.runtime.kind not in _CHOSEN_HERE or need(choice.launchers.kubelets) or _is_image(runtime):
         return True
-    return any(unit.exists for unit in need(services.units) if unit.name in KUBELET_UNITS)
+    names = {unit.name for unit in need(services.units) if unit.exists}
+    return runtime.key not in names or bool(
+        names & KUBELET_UNITS.keys()
+    )  # without a unit of its own the system is one of Kubernetes (Talos)
 
 
 def kubelets_of(runtime: Runtime, launchers: Launchers) -> tuple[Launcher, ...]:

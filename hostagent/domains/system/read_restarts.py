@@ -11,7 +11,7 @@ from typing import Any
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.tables.daemons import DAEMONS, RESTART_SCHEDULED, Kind
-from hostagent.core.unread import Unread, need, then
+from hostagent.core.unread import NOT_APPLICABLE, Unread, need, then
 from hostagent.facts.host import Machine, Restarts, Services, UnitRestarts
 from hostagent.host.source import Source
 
@@ -48,10 +48,13 @@ def _units(source: Source, services: "Services | Unread", machine: "Machine | Un
     if not need(_is_asked(source, services, machine)):
         return ()
     if need(source.host()).get("uid", 0) != 0:
-        return Unread("denied", "only root reads systemd's records in the journal")
-    answer = need(source.run(*_ASKED, f"MESSAGE_ID={RESTART_SCHEDULED}", keep=Keep("matches", (_LINE,))))
-    if answer.exit_code != 0:
-        return Unread("error", f"journalctl: exit {answer.exit_code}: {answer.stderr.strip()[:100]}")
+        return Unread("not-supported", "only root reads systemd's records in the journal")
+    answer = source.run(*_ASKED, f"MESSAGE_ID={RESTART_SCHEDULED}", keep=Keep("matches", (_LINE,)))
+    if isinstance(answer, Unread) and answer.why == "timeout":
+        return Unread("not-supported", "the journal of this boot takes too long to search")
+    if need(answer).exit_code != 0:
+        return Unread("absent", f"no journal of this boot: {need(answer).stderr.strip()[:100]}")
+    answer = need(answer)
     return parse_restarts(answer.stdout)
 
 
@@ -72,9 +75,11 @@ def _of_roles() -> Iterator[str]:
 
 
 def _is_down(name: str, services: "Services | Unread", running: "set[str | Unread]") -> bool:
-    """Known to be enabled, and without its daemon. What cannot be seen is the finding of other checks."""
+    """Enabled, or not known to be disabled, and without its daemon."""
     unit = then(services, lambda those: those.unit(name))
-    return not isinstance(unit, Unread) and unit.exists and unit.enabled is True and f"{name}.service" not in running
+    if isinstance(unit, Unread):
+        return unit.why not in ("not-recorded", *NOT_APPLICABLE)
+    return unit.exists and unit.enabled is not False and f"{name}.service" not in running
 
 
 def parse_restarts(text: str) -> "tuple[UnitRestarts, ...]":

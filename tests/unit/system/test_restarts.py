@@ -80,8 +80,8 @@ def test_an_untrusted_process_is_no_reason_to_ask():
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        (Source(uid=1000, answer=Output), "denied"),
-        (Source(answer=Failed), "error"),
+        (Source(uid=1000, answer=Output), "not-supported"),
+        (Source(answer=Failed), "absent"),
         (Source(answer=Unread("absent", "no program journalctl")), "absent"),
     ],
 )
