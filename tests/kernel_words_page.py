@@ -59,7 +59,7 @@ def _contents() -> Iterator[str]:
 
 def _sentence(row: Row) -> str:
     text = row.headline.replace("{device}", {"memory": "the module"}.get(row.part, "the device"))
-    return text[:1].upper() + text[1:]
+    return text if text.startswith("nvidia") else text[:1].upper() + text[1:]
 
 
 def _part(part: str) -> Iterator[str]:

@@ -83,7 +83,7 @@ def _grown(question, answer):
         return answer
     if question == "host":
         return {**answer, "json": {**value, "now": value["now"] + HOUR_S}}
-    if question == "kernel_log":
+    if question in ("kernel_log", "kernel_words"):
         lines = value["lines"]
         return {
             **answer,

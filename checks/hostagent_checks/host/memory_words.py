@@ -21,6 +21,7 @@ _MEMORY = "a memory module"
     title="The kernel has logged no uncorrected error of the host's memory or a CPU",
     severity="warning",
     since="0.1",
+    because=("host.memory_errors",),
     headline="The host's memory or a CPU has an uncorrected error",
     remedy="Have the memory module that the log names replaced.",
     action="replace",

@@ -27,6 +27,8 @@ from ._nodes import VFIO
 from ._ways import skip_in_a_machine
 
 _REDIRECTS, _TRANSLATED, _TRANSLATES = 0x0C, 0x40, "DMA"
+_NOT_READ = "ACS between the GPUs was not read"
+_AS_ROOT = (Step("rerun", "Run 'hostagent check' as root on the host."),)
 _PASS_THROUGH = Step("configure", "Or keep ACS, and let the IOMMU pass addresses through: add iommu=pt to the kernel command line.")
 
 
@@ -73,9 +75,13 @@ def gpu_acs(gpus: tuple[Gpu, ...], topology: Topology, platform: Platform, nccl:
         names = ";".join(bridge for bridge in redirecting if bridge in of_nccl) or ";".join(redirecting)
         is_below, is_for_nccl = bool(below & set(redirecting)), bool(of_nccl & set(redirecting))
         yield _finding(is_below=is_below, names=names, evidence=evidence, is_for_nccl=is_for_nccl)
-    for word in words.values():
-        if isinstance(word, Unread) and (word.why not in NOT_APPLICABLE or not known):
-            need(word)
+    gaps = {bridge: word for bridge, word in words.items() if isinstance(word, Unread) and (word.why not in NOT_APPLICABLE or not known)}
+    for bridge in sorted(gaps, key=lambda one: one not in of_nccl):
+        if bridge in of_nccl:
+            need(gaps[bridge])
+        text = f"ACS of {counted(len(gaps), 'bridge')} between GPUs was not read; NCCL uses no peer access over them by default"
+        yield warn(text, code="not-read", found="not read", wanted="no redirect", headline=_NOT_READ, remedy=_AS_ROOT, at_most="info")
+        return
 
 
 def _finding(*, is_below: bool, names: str, evidence: tuple[str, ...], is_for_nccl: bool) -> Finding:
