@@ -272,7 +272,17 @@ def test_debug_lists_each_question_once_without_its_answer_and_changes_no_report
     told = lines(answer.stderr)
     assert {source for _, _, source, _ in told} == {"recorded"}
     assert len({asked for *_, asked in told}) == len(told) > 500
-    assert {how for how, *_ in told} <= {"ok", "absent", "not-supported", "denied", "error", "not-recorded", "older-recording", "not-running", "timeout"}
+    assert {how for how, *_ in told} <= {
+        "ok",
+        "absent",
+        "not-supported",
+        "denied",
+        "error",
+        "not-recorded",
+        "older-recording",
+        "not-running",
+        "timeout",
+    }
     recorded = json.loads((HOSTS / "hgx-h100-ubuntu2404/tape.json").read_text())
     assert recorded["answers"]["host"]["json"]["hostname"] not in answer.stderr
     assert "verysecret" not in answer.stderr

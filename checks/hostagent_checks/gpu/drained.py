@@ -1,8 +1,8 @@
 """An administrator drains the GPU: the driver takes no new client for it, and NVML no longer lists it.
 
 ``nvidia-smi drain -m 1`` does so before a GPU is removed or reset; it stays until the state is set back, the driver is loaded again, or
-the node reboots. Every tool then counts one GPU less, as if it were lost. What cannot be asked of a GPU that NVML lists says nothing:
-that GPU takes clients.
+the node reboots. Every tool then counts one GPU less, as if it were lost. A GPU that NVML lists counts as not drained where the
+state cannot be read.
 """
 
 from hostagent.check import Findings, Step, Unread, check, fail, need

@@ -3,8 +3,8 @@
 A job that was killed can leave it: a process that is stuck in the kernel, or an allocation that the driver did not take back. NVML counts
 what the driver reserves for itself apart. NVML lists no process of the GPU, and no process of the host has the GPU's device node open: a
 process in a container, whose id NVML does not list, has, as has one of MPS or a desktop. The driver's own daemons (persistence, fabric
-manager, IMEX, DCGM as a service) hold the node and explain no memory. An exporter in a container holds it too, so that the check says
-nothing beside one.
+manager, IMEX, DCGM as a service) hold the node and explain no memory. An exporter in a container holds the node, too: there the check finds
+nothing.
 
 It does not apply in a container and without the rights to see every process's files, to GPUs cut into slices, to GPUs of virtual machines
 and of vGPUs, and to GPUs whose memory the kernel may use as its own (GH200, GB200).
@@ -13,7 +13,7 @@ and of vGPUs, and to GPUs whose memory the kernel may use as its own (GH200, GB2
 from typing import NamedTuple
 
 from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, need, size, skip, warn
-from hostagent.core.tables.pci import COHERENT, architecture
+from hostagent.core.tables.pci import is_coherent
 from hostagent.core.tables.recovery_actions import REBOOT, RESET
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
@@ -73,7 +73,7 @@ def _skip_others(gpu: Gpu, platform: Platform) -> None:
     if need(platform.contained) or need(platform.virtual) == "container":
         skip("in a container the processes of the host are not seen")
     skip_of_virtual_machine(gpu)
-    if architecture(need(gpu.device_id)) in COHERENT:
+    if is_coherent(need(gpu.device_id)):
         skip("the kernel may use this GPU's memory as its own")
     if _there(gpu.mig) and need(gpu.mig).current:
         skip("the GPU is cut into MIG slices")

@@ -2,19 +2,37 @@
 
 from collections.abc import Callable
 
-from hostagent.check import Join, Unread, UnreadError, cached, frozen, need, skip
-from hostagent.core.tables.nvlink_fabric import IMEX_PROCESS, IMEX_UNIT, has_hidden_switches
+from hostagent.check import Findings, Join, Step, Unread, UnreadError, cached, fail, frozen, need, skip
+from hostagent.core.tables.nvlink_fabric import IMEX_PACKAGES, IMEX_PROCESS, IMEX_UNIT, has_hidden_switches
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.imex import Imex
 from hostagent.facts.nvswitch import Fabric
+from hostagent.facts.os import Os
+from hostagent.facts.packages import Packages
 from hostagent.profile import Profile
+
+from ._packages import install_at, named
 
 
 def skip_unless_required(profile: Profile) -> None:
     """A host does not show whether its jobs share memory across nodes: the profile says it."""
     if not profile.imex.required:
         skip("the profile does not ask for IMEX")
+
+
+def other_versions(packages: Packages, loaded: str, os: Os | Unread) -> Findings:
+    """Packages of IMEX in another version than the loaded driver."""
+    for package in named(need(packages.installed), IMEX_PACKAGES):
+        found = need(package.upstream)
+        if found != loaded:
+            steps = (
+                *install_at(package.name, loaded, packages, os),
+                Step("restart_service", "Restart IMEX.", "systemctl restart nvidia-imex"),
+            )
+            text = f"{package.name} is {found}, but driver {loaded} is loaded"
+            headline = "IMEX is {found}, but driver {wanted} is loaded"
+            yield fail(text, code="other-version", found=found, wanted=loaded, headline=headline, remedy=steps)
 
 
 def skip_unless_all(*conditions: tuple[Callable[[], bool], str]) -> None:

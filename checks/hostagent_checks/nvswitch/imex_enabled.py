@@ -7,14 +7,12 @@ DRA driver starts in pods. Where the profile asks for IMEX, `nvswitch.imex_runni
 """
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip
-from hostagent.core.tables.nvlink_fabric import IMEX_PACKAGES
 from hostagent.facts.driver import Driver
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.profile import Profile
 
-from ._imex import ImexUse, skip_unless_all
-from ._packages import install_at, named
+from ._imex import ImexUse, other_versions, skip_unless_all
 
 
 @check(
@@ -46,15 +44,4 @@ def imex_enabled(use: ImexUse, packages: Packages | Unread, driver: Driver | Unr
     if not use.runs:
         text = "nvidia-imex is enabled and has a list of nodes, but there is no nvidia-imex process"
         yield fail(text, code="not-running", found="not running", wanted="running")
-    installed, loaded = need(packages), need(need(driver).loaded_version)
-    for package in named(need(installed.installed), IMEX_PACKAGES):
-        if need(package.upstream) != loaded:
-            steps = (
-                *install_at(package.name, loaded, installed, os),
-                Step("restart_service", "Restart IMEX.", "systemctl restart nvidia-imex"),
-            )
-            text, headline = (
-                f"{package.name} is {package.upstream}, but driver {loaded} is loaded",
-                "IMEX is {found}, but driver {wanted} is loaded",
-            )
-            yield fail(text, code="other-version", found=package.upstream, wanted=loaded, headline=headline, remedy=steps)
+    yield from other_versions(need(packages), need(need(driver).loaded_version), os)

@@ -44,9 +44,9 @@ def imex_log(imex: Imex, use: ImexUse) -> Findings:
     others = max(log.connected - _ALONE, 0)
     if log.state and log.state not in IMEX_GOOD_STATES:
         headline = f"The domain of IMEX is {log.state}"
-        yield fail(f"the last state in IMEX' log is {log.state}", code="state", found=log.state, wanted="UP", headline=headline)
+        yield fail(f"the last state in the log of IMEX is {log.state}", code="state", found=log.state, wanted="UP", headline=headline)
     elif log.errors:
-        text = f"{counted(len(log.errors), 'error')} in IMEX' log after its last connection"
+        text = f"{counted(len(log.errors), 'error')} in the log of IMEX after its last connection"
         yield fail(text, code="errors", found=len(log.errors), wanted=0, evidence=log.errors[-5:])
     elif log.lost:
         text = f"IMEX lost {counted(len(log.lost), 'node')} of its domain ({first_of(log.lost)}), {others} others are connected"

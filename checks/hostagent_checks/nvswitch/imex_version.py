@@ -7,7 +7,7 @@ from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.profile import Profile
 
-from ._imex import skip_unless_required
+from ._imex import other_versions, skip_unless_required
 from ._packages import install_at, named
 
 
@@ -36,12 +36,4 @@ def imex_version(packages: Packages, driver: Driver, os: Os | Unread, profile: P
             "nvidia-imex is not installed", code="missing", found="not installed", wanted="nvidia-imex", remedy=steps, headline=headline
         )
         return
-    loaded = need(driver.loaded_version)
-    for package in found:
-        if package.upstream != loaded:
-            steps = (
-                *install_at(package.name, loaded, packages, os),
-                Step("restart_service", "Restart IMEX.", "systemctl restart nvidia-imex"),
-            )
-            text = f"{package.name} is {package.upstream}, but driver {loaded} is loaded"
-            yield fail(text, code="other-version", found=package.upstream, wanted=loaded, remedy=steps)
+    yield from other_versions(packages, need(driver.loaded_version), os)

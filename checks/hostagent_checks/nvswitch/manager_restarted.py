@@ -56,7 +56,7 @@ def manager_restarted(fabric: Fabric, machine: Machine, manager: FabricManager |
     if later_s <= params.settled_s:
         return
     if need(need(manager).mode):
-        skip("the fabric manager shares the NVSwitches, and is made to be restarted")
+        skip("the fabric manager shares the NVSwitches: FABRIC_MODE 1 and 2 allow a restart")
     if _started_before(need(manager), started_at, later_s):
         name = min(holders, key=lambda one: one.started_at).name
         text = f"the fabric manager started after the GPUs were set up: {_span(later_s)} after {name}, which holds them since"

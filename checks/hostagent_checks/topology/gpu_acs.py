@@ -1,8 +1,8 @@
 """Access Control Services turn what two GPUs without NVLink send to each other up to the CPU: NCCL's collectives are slow, or hang.
 
 Below a PCIe switch redirected requests leave the switch and come back, at a part of the bandwidth. At root ports they go through the
-IOMMU; where that translates addresses (type ``DMA`` or ``DMA-FQ``, the default of many kernels on hosts of AMD), it knows no peer, and
-the GPUs wait for an answer for ever. CUDA supports no peer access through a translating IOMMU. Passed through (``identity``) or switched
+IOMMU; where that translates addresses (type ``DMA`` or ``DMA-FQ``, the default of many kernels on hosts of AMD), transfers between
+the GPUs hang (NVIDIA/nccl issue 2079). CUDA supports no peer access through a translating IOMMU. Passed through (``identity``) or switched
 off the IOMMU leaves root ports alone, so their redirects matter only where it translates.
 
 Judged are pairs of one kind that the driver lets reach each other's memory, at the ports where their way turns, by request redirect (0x04)

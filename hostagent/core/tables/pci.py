@@ -69,7 +69,7 @@ FLAVOURS: tuple[tuple[str, tuple[Flavour, ...]], ...] = (
 LAST_BRANCH = {"kepler or older": 470, "maxwell": 580, "pascal": 580, "volta": 580}
 
 #: GPU memory is coherent with the CPU's, and becomes NUMA nodes unless the driver is configured otherwise.
-COHERENT = ("grace-hopper", "grace-blackwell")
+_COHERENT = ("grace-hopper", "grace-blackwell")
 
 
 def is_coherent(device_id: str) -> bool:
@@ -78,7 +78,7 @@ def is_coherent(device_id: str) -> bool:
     >>> is_coherent("0x2342"), is_coherent("0x2330")
     (True, False)
     """
-    return architecture(device_id) in COHERENT
+    return architecture(device_id) in _COHERENT
 
 
 def architecture(device_id: str) -> str:

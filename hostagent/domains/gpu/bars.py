@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from hostagent.core.tables.pci import COHERENT, architecture
+from hostagent.core.tables.pci import is_coherent
 from hostagent.core.unread import Unread
 from hostagent.facts.gpu import Bar, Gpu
 
@@ -64,7 +64,7 @@ def misplaced(gpu: Gpu, gpus: "tuple[Gpu, ...]") -> "Misplaced | None":
 
 
 def _first(gpu: Gpu) -> "Misplaced | None":
-    if isinstance(gpu.bars, Unread) or isinstance(gpu.device_id, Unread) or architecture(gpu.device_id) in COHERENT:
+    if isinstance(gpu.bars, Unread) or isinstance(gpu.device_id, Unread) or is_coherent(gpu.device_id):
         return None
     return next(_misplaced(gpu.bars), None)
 

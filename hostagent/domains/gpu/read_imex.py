@@ -6,13 +6,13 @@ cmd/compute-domain-kubelet-plugin (directories below the kubelet's) and site/con
 
 import re
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 from hostagent.core.parsing import shown, stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.tables.nvlink_fabric import COMPUTE_DOMAINS, IMEX_GOOD_STATES, IMEX_PROCESS, IMEX_STATES, IMEX_UNIT
 from hostagent.core.unread import NOT_THERE, Unread, need, then
+from hostagent.domains.gpu.daemon_config import local_file, named_file, parse_daemon_settings
 from hostagent.domains.gpu.read_nvswitches import IMEX_NODES, NODES, parse_imex_nodes
 from hostagent.domains.runtime.tables.versions import KUBELET_ROOTS
 from hostagent.domains.system.read_kernel import read_boot_time
@@ -25,8 +25,6 @@ from hostagent.host.values import names_in
 _CONFIG, _LOG = "/etc/nvidia-imex/config.cfg", "/var/log/nvidia-imex.log"
 _NODE_FILE, _ENABLED, _SOCKET, _LOG_FILE = "IMEX_NODE_CONFIG_FILE", "IMEX_CMD_ENABLED", "IMEX_CMD_UNIX_DOMAIN_PATH", "LOG_FILE_NAME"
 _SETTINGS = Keep("settings", (_NODE_FILE, _ENABLED, _SOCKET, _LOG_FILE))
-#: A path elsewhere may lie on a file system of the network, which may hang.
-_LOCAL = ("/etc/", "/run/", "/usr/", "/var/")
 _LINE, _LINES = 400, 20
 #: The clock of a host may be set after its boot.
 _CLOCK_S = 60
@@ -35,7 +33,7 @@ _ITSELF = re.compile(r"Identified this node as ID \d")
 _UP = re.compile(r"Connection established to node (\d{1,6})")
 _DOWN = re.compile(r"(?i)(?:connection lost|lost connection|disconnected|connection closed)[^\n]{0,40}?\bnode (\d{1,6})")
 _STATE = re.compile(rf"(?i)\b(?:state|status)\b[^\n]{{0,80}}\b({'|'.join(IMEX_STATES)})\b")
-#: Whose state it is: the domain's or the service's, not one node's.
+#: The state of the domain or the service, not of a node.
 _WHOLE, _NODE = re.compile(r"(?i)\b(?:domain|imex)\b"), re.compile(r"(?i)\bnode\b")
 _ERROR = re.compile(r"(?i)\[(?:ERROR|FATAL|CRITICAL)\]|\bconnection refused\b")
 _READ = tuple(f"(?i:{one.pattern.removeprefix('(?i)')})" for one in (_STARTED, _ITSELF, _UP, _DOWN, _STATE, _ERROR))
@@ -44,9 +42,9 @@ _MESSAGES = Keep("log", tuple(rf"^(?=.{{0,{_LINE}}}?{one}).{{0,{_LINE}}}" for on
 
 def read_imex(source: Source, known: Callable[[type], Any]) -> Imex:
     path = _config_path(known(Machine), known(Services))
-    settings = then(then(path, lambda one: source.text(one, keep=_SETTINGS, absent="")), parse_settings)
-    nodes_file = then(settings, lambda found: _local(found.get(_NODE_FILE) or IMEX_NODES))
-    log = then(settings, lambda found: _local(found.get(_LOG_FILE) or _LOG))
+    settings = then(then(path, lambda one: source.text(one, keep=_SETTINGS, absent="")), parse_daemon_settings)
+    nodes_file = then(settings, lambda found: local_file(found.get(_NODE_FILE) or IMEX_NODES))
+    log = then(settings, lambda found: local_file(found.get(_LOG_FILE) or _LOG))
     return Imex(
         nodes_file=nodes_file,
         nodes=then(then(nodes_file, lambda one: source.text(one, keep=NODES)), parse_imex_nodes),
@@ -55,16 +53,6 @@ def read_imex(source: Source, known: Callable[[type], Any]) -> Imex:
         plugin=_has_plugin(source),
         domains=_domains(source),
     )
-
-
-def parse_settings(text: str) -> dict[str, str]:
-    r"""Settings of IMEX' configuration file: ``NAME=value`` lines, comments after ``#``; of two the later.
-
-    >>> parse_settings("# IMEX\nSERVER_PORT=50000\nIMEX_CMD_ENABLED=1 # for nvidia-imex-ctl\n#LOG_LEVEL=4\n")
-    {'SERVER_PORT': '50000', 'IMEX_CMD_ENABLED': '1'}
-    """
-    rows = (line.partition("#")[0].partition("=") for line in text.splitlines())
-    return {name.strip(): value.strip().strip('"') for name, separator, value in rows if separator}
 
 
 def parse_imex_log(text: str) -> "ImexLog | Unread":
@@ -105,21 +93,12 @@ def parse_imex_log(text: str) -> "ImexLog | Unread":
 def _config_path(machine: "Machine | Unread", services: "Services | Unread") -> "str | Unread":
     """The file that -c names: of the running daemon, else of its unit."""
     running = () if isinstance(machine, Unread) else machine.daemons(IMEX_PROCESS)
-    found = () if isinstance(running, Unread) else tuple(word for one in running for word in _after_c(one.argv))
+    found = "" if isinstance(running, Unread) else next(filter(None, (named_file(one.argv) for one in running)), "")
     if not found:
         unit = services if isinstance(services, Unread) else services.unit(IMEX_UNIT)
         text = "" if isinstance(unit, Unread) or isinstance(unit.text, Unread) else unit.text
-        found = _after_c(tuple(parse_unit(text).words("Service", "ExecStart")))
-    return _local(found[0] if found else _CONFIG)
-
-
-def _after_c(words: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(after for word, after in pairwise(words) if word == "-c" and after.startswith("/"))
-
-
-def _local(path: str) -> "str | Unread":
-    is_local = path.startswith(_LOCAL) and "/../" not in path
-    return path if is_local else Unread("absent", f"IMEX is set up in {shown(path)}, which is not read")
+        found = named_file(tuple(parse_unit(text).words("Service", "ExecStart")))
+    return local_file(found or _CONFIG)
 
 
 @stops_at_unread

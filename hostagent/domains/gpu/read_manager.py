@@ -6,12 +6,12 @@ Sources: NVIDIA Fabric Manager User Guide, sections Fabric Manager Config Option
 import calendar
 import re
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 from hostagent.core.retention import Keep
 from hostagent.core.tables.nvlink_fabric import MANAGER_PROCESS
 from hostagent.core.unread import Unread, then
+from hostagent.domains.gpu.daemon_config import local_file, named_file, parse_daemon_settings
 from hostagent.domains.gpu.read_nvswitches import MANAGER_LOG, MANAGER_STARTS
 from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import FabricManager
@@ -19,7 +19,6 @@ from hostagent.host.source import Source
 
 _CONFIG = "/usr/share/nvidia/nvswitch/fabricmanager.cfg"
 _MODE = "FABRIC_MODE"
-_LOCAL = ("/etc/", "/run/", "/usr/", "/var/")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _START = re.compile(
     r"^\[([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d{4}) (\d{2}):(\d{2}):(\d{2})\](?=.{0,400}?Fabric Manager version \d)", re.MULTILINE | re.ASCII
@@ -41,9 +40,7 @@ def parse_mode(text: str) -> "int | Unread":
     >>> parse_mode("# modes\nFABRIC_MODE=1\nFABRIC_MODE_RESTART=0\n"), parse_mode("LOG_LEVEL=4\n")
     (1, 0)
     """
-    rows = (line.partition("#")[0].partition("=") for line in text.splitlines())
-    words = [value.strip() for name, _, value in rows if name.strip() == _MODE]
-    word = words[-1] if words else "0"
+    word = parse_daemon_settings(text).get(_MODE, "0")
     return int(word) if word in ("0", "1", "2") else Unread("error", f"{_MODE} is {word[:20]!r}, wanted 0, 1 or 2")
 
 
@@ -65,7 +62,5 @@ def parse_starts(text: str) -> tuple[int, ...]:
 
 def _config_path(machine: "Machine | Unread") -> "str | Unread":
     running = () if isinstance(machine, Unread) else machine.daemons(MANAGER_PROCESS)
-    words = () if isinstance(running, Unread) else tuple(pair for one in running for pair in pairwise(one.argv))
-    path = next((after for word, after in words if word == "-c"), _CONFIG)
-    is_local = path.startswith(_LOCAL) and "/../" not in path
-    return path if is_local else Unread("absent", "the fabric manager is set up in a file elsewhere, which is not read")
+    found = "" if isinstance(running, Unread) else next(filter(None, (named_file(one.argv) for one in running)), "")
+    return local_file(found or _CONFIG)

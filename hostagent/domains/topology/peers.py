@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from hostagent.core.tables.nvlink_fabric import has_links_built_in
-from hostagent.core.tables.pci import COHERENT, architecture, is_for_jobs
+from hostagent.core.tables.pci import is_coherent, is_for_jobs
 from hostagent.core.tables.peer_access import is_refused
 from hostagent.core.unread import NOT_APPLICABLE, Unread, need
 from hostagent.facts.gpu import Gpu, Mig
@@ -79,7 +79,7 @@ def _is_of_driver(gpu: Gpu) -> bool:
     if need(gpu.bound_to) != _DRIVER or not is_for_jobs(_DRIVER, vga=gpu.vga, excluded=gpu.excluded):
         return False
     device = need(gpu.device_id)
-    return architecture(device) not in COHERENT and not has_links_built_in(device)
+    return not is_coherent(device) and not has_links_built_in(device)
 
 
 def _is_whole(gpu: Gpu) -> bool:

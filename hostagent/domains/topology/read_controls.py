@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from hostagent.core.parsing import parse_number, stops_at_unread
 from hostagent.core.tables.nvlink_fabric import has_links_built_in
-from hostagent.core.tables.pci import COHERENT, architecture
+from hostagent.core.tables.pci import is_coherent
 from hostagent.core.unread import Unread, Why, need, then
 from hostagent.domains.topology import read_pci
 from hostagent.facts.topology import PciControl, PciPlace
@@ -69,7 +69,7 @@ def _is_joined_by_pcie(source: Source, address: str) -> bool:
     if read_pci.bound_to(source, address) != _DRIVER or read_pci.is_virtual(source, address):
         return False
     device = read_pci.identity(source, address, "device")
-    return isinstance(device, str) and architecture(device) not in COHERENT and not has_links_built_in(device)
+    return isinstance(device, str) and not is_coherent(device) and not has_links_built_in(device)
 
 
 def _ask(source: Source, addresses: list[str]) -> "dict[str, Any] | Unread":
