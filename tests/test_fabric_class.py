@@ -37,7 +37,9 @@ WITHOUT = {
     "eks-al2023-image-of-another-kernel": (_IMAGE, "not_ready"),
     "hgx-h100-gpu-off-the-bus": (_NVML, "not_ready"),
     "hgx-h100-userland-upgraded": (_NVML, "not_ready"),
+    "hgx-h100-gpu-without-answer": ("error", "not_ready"),
     "libraries-cut-short": (_NVML, "not_ready"),
+    "slurm-gres-driver-left-a-gpu": ("error", "not_ready"),
 }
 KINDS = (RdmaPort, Nic, Gpu, Nccl, Topology, Platform, Network, Kernel, Driver, Rdma)
 ROCE, INFINIBAND, TCP = "hgx-h100-roce", "hgx-h100-ubuntu2404", "flatcar"

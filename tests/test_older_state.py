@@ -121,6 +121,7 @@ def test_a_daemon_of_today_goes_on_where_nothing_has_changed(folder):
     now = json.loads((folder / "history.json").read_text())
     assert now["history"].pop("now") != remembered["history"].pop("now")
     assert [(fault["xid"].pop("links"), fault["xid"].pop("burst")) for fault in now["history"]["faults"]] == [([], 1), ([], 1)]  # of today
+    assert now["history"].pop("kernel_events") == []  # of today, too
     assert now == remembered
 
 

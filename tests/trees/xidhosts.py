@@ -14,7 +14,7 @@ _LOST_RESPONSE = "NVRM: Xid (PCI:0000:52:00): 145, RLW_SRC_TRACK Nonfatal XC1 i0
 _ENDED = "NVRM: Xid (PCI:0000:52:00): 45, pid=71{:03}, name=pt_main_thread, Ch 0000000c caused by previous Xid 145"
 _RESET = "NVRM: Xid (PCI:0000:52:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"
 #: What never helps where the driver asks for no recovery.
-_NO_RESET = ("Drain", "gpu-reset", "reboot")
+_NO_RESET = ("gpu-reset", "reboot")
 
 
 @claims(never=_NO_RESET, twin="hgx-b200", source=_SOURCE)

@@ -54,13 +54,6 @@ def asked_by_driver(xids: "Iterable[Xid]") -> dict[str, Step]:
     return {pci: step for pci, step in steps if step}
 
 
-def steps_of(one: Xid, reading: XidReading, asked: "dict[str, Step]") -> tuple[Step, ...]:
-    """NVIDIA's steps for the code and its line. An Xid 154 of the same GPU wins; what only a new board ends needs that board."""
-    if one.pci not in asked or one.code in ENDED_BY_REPLACEMENT:
-        return reading.meaning.action
-    return (asked[one.pci], *(step for step in reading.meaning.action if step.if_back))
-
-
 def ladder_of(pci: str, events: "GpuEvents | Unread") -> tuple[Step, ...]:
     """Steps for a GPU that is lost: first what the driver asks for, where that is more than a reset."""
     xids = () if isinstance(events, Unread) or isinstance(events.xids, Unread) else events.xids

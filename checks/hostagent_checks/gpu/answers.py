@@ -37,7 +37,7 @@ def answers(gpu: Gpu, platform: Platform | Unread) -> Findings:
     if not code or code in _JUDGED_ELSEWHERE:
         return
     if code == _UNKNOWN_ERROR and (isinstance(platform, Unread) or platform.in_container):
-        need(Unread("denied", "NVML's unknown error in a container: it may lack a permission for this GPU's device"))
+        need(Unread("error", "NVML's unknown error in a container: it may lack a permission for this GPU's device"))
     found = refusal(code)
     silent = next((one for one in (gpu.lost, gpu.temperature_celsius, gpu.ecc, gpu.row_remap) if isinstance(one, Unread)), "")
     yield fail(

@@ -4,7 +4,7 @@ A GPU on PCI that the module's own list lacks was refused or failed at start. On
 not be initialised or was lost: every tool counts one GPU less, and indices shift.
 """
 
-from hostagent.check import Findings, Unread, check, fail, need
+from hostagent.check import Findings, Step, Unread, check, fail, need
 from hostagent.core.tables.recovery_actions import LOST
 from hostagent.domains.gpu.bar_cause import bar_cause
 from hostagent.facts.driver import Driver
@@ -37,8 +37,15 @@ def count_agrees(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, platform: Plat
     excluded = in_proc and not isinstance(gpu.excluded, Unread) and gpu.excluded
     lacking = [name for name, there in (("PCI", on_pci), ("/proc/driver/nvidia", in_proc)) if not there]
     cause = bar_cause(gpu, gpus, platform)
-    remedy = cause.remedy if cause else ()  # the GPU itself is in order
+    remedy = cause.remedy if cause else _given_back(gpu)  # the GPU itself is in order
     if lacking:
         yield fail(f"not in {', '.join(lacking)}", code="missing", found=f"not in {', '.join(lacking)}", remedy=remedy)
     if not excluded and not need(gpu.in_nvml):
         yield fail("not in NVML", code="missing-in-nvml", found="not in NVML", wanted="in NVML", remedy=remedy)
+
+
+def _given_back(gpu: Gpu) -> tuple[Step, ...]:
+    """Where another driver has the GPU, a reset or another GPU changes nothing; () says the usual steps."""
+    if isinstance(gpu.bound_to, Unread) or gpu.bound_to in ("", "nvidia"):
+        return ()
+    return (Step("configure", f"Give the GPU back to NVIDIA's driver: {gpu.bound_to} has it."),)

@@ -30,7 +30,7 @@ from hostagent.domains.gpu.xid_readings import JOB_AGAIN, STORM, XidReading, rea
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.history import History
 
-from ._xids import KEEP_LOG, asked_by_driver, at, describe, end_of, is_over, logged, steps_of
+from ._xids import KEEP_LOG, asked_by_driver, at, describe, end_of, is_over, logged
 
 
 class Params(NamedTuple):
@@ -92,7 +92,7 @@ def xid(events: GpuEvents, gpus: tuple[Gpu, ...], history: History | Unread, par
             storm = _storm(one, going_on, params) if reading.is_nonfatal else 0
             is_lost = any(one is gone for gone in lost(history, "xid"))
             more = "; ".join((*_storm_text(storm), *_effects(one, counted), *(["the kernel log has lost it since"] if is_lost else [])))
-            steps = STORM if storm and not reading.is_recovered and one.pci not in asked else steps_of(one, reading, asked)
+            steps = STORM if storm and not reading.is_recovered and one.pci not in asked else _steps_of(one, reading, asked)
             headline = ", again and again" if storm else ": restart its job" if JOB_AGAIN in steps else ""
             yield describe(one, reading, _outcome(one, reading, storm), steps, more, headline, _at_most(reading, is_new, storm))
         else:
@@ -174,3 +174,10 @@ def _has_watched(history: "History | Unread", hours: float) -> bool:
     if isinstance(history, Unread) or isinstance(history.since, Unread) or isinstance(history.now, Unread):
         return False
     return history.since == 0 or history.now - history.since >= hours * _HOUR_S
+
+
+def _steps_of(one: Xid, reading: XidReading, asked: "dict[str, Step]") -> tuple[Step, ...]:
+    """NVIDIA's steps for the code and its line. An Xid 154 of the same GPU wins; what only a new board ends needs that board."""
+    if one.pci not in asked or one.code in ENDED_BY_REPLACEMENT:
+        return reading.meaning.action
+    return (asked[one.pci], *(step for step in reading.meaning.action if step.if_back))

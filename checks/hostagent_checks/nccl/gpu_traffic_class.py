@@ -34,13 +34,13 @@ _MOST = 255
     references=("NVIDIA/nccl issue 2383", "NCCL documentation, environment variables: NCCL_IB_TC"),
     confirm=("grep . /sys/class/infiniband/*/tc/1/traffic_class", "grep -n NCCL_IB_TC /etc/nccl.conf"),
 )
-def gpu_traffic_class(nccl: Nccl, rails: JobRails, network: Network) -> Findings:
+def gpu_traffic_class(nccl: Nccl, rails: JobRails, network: Network | Unread) -> Findings:
     host = job(nccl)
     ours = [(port, own) for port in roce(rails) if (own := _of_driver(port))]
     if not ours:
         skip("no driver gives connections a traffic class of its own")
     name, found = _asked(host)
-    wrong = {port.name: (own, text) for port, own in ours for text in _lossy(port, own, found, network)}
+    wrong = {port.name: (own, text) for port, own in ours for text in _lossy(port, own, found, need(network))}
     if wrong:
         classes = sorted({own for own, _ in wrong.values()})
         shown = " and ".join(map(str, classes))
@@ -75,7 +75,7 @@ def _asked(host: Job) -> tuple[str, int]:
     return _TC, 0
 
 
-def _lossy(port: RdmaPort, own: int, found: int, network: Network) -> Iterator[str]:
+def _lossy(port: RdmaPort, own: int, found: int, network: Network | Unread) -> Iterator[str]:
     """What its cards do with both classes, where only the driver's is lossless."""
     name = need(port.netdev)
     for card in cards(network, need(network.netdev(name))) if name else ():

@@ -10,10 +10,8 @@ from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.platform import Platform
 
-_NONE = Unread("absent", "not asked for")
 
-
-def local_switches(fabric: Fabric, gpus: tuple[Gpu, ...] | Unread = _NONE, platform: Platform | Unread = _NONE) -> str:
+def local_switches(fabric: Fabric, gpus: tuple[Gpu, ...] | Unread | None = None, platform: Platform | Unread | None = None) -> str:
     """What fabric this host has to run, in words; the check does not apply where it has none."""
     if switches := need(fabric.nvswitches):
         return counted(len(switches), "NVSwitch")
@@ -25,20 +23,22 @@ def nvlink5_switches(fabric: Fabric, gpus: tuple[Gpu, ...] | Unread, platform: P
     return _nvlink5(fabric, gpus, platform) or skip("this host has no NVLink 5 switches of its own")
 
 
-def is_on_own_baseboard(gpus: tuple[Gpu, ...] | Unread, platform: Platform | Unread) -> bool:
+def _is_on_own_baseboard(gpus: tuple[Gpu, ...] | Unread | None, platform: Platform | Unread | None) -> bool:
     """Whether GPUs of an HGX B200 or B300 are here with the whole machine: the switches are there, also without a driver of the
     bridges to them. A virtual machine may have the GPUs alone.
     """
-    if isinstance(gpus, Unread) or isinstance(platform, Unread) or isinstance(platform.virtual, Unread) or platform.virtual:
+    if gpus is None or platform is None or isinstance(gpus, Unread) or isinstance(platform, Unread):
+        return False
+    if isinstance(platform.virtual, Unread) or platform.virtual:
         return False
     return any(not isinstance(gpu.device_id, Unread) and has_hidden_switches(gpu.device_id) for gpu in gpus)
 
 
-def _nvlink5(fabric: Fabric, gpus: tuple[Gpu, ...] | Unread, platform: Platform | Unread) -> str:
+def _nvlink5(fabric: Fabric, gpus: tuple[Gpu, ...] | Unread | None, platform: Platform | Unread | None) -> str:
     bridges = fabric.nvlink5_managers
     if not isinstance(bridges, Unread) and bridges:
         return f"NVLink 5 switches behind {', '.join(bridges)}"
-    if is_on_own_baseboard(gpus, platform):
+    if _is_on_own_baseboard(gpus, platform):
         return "NVLink 5 switches of the GPUs' board"
     return "NVLink 5 switches" if need(bridges) else ""
 
