@@ -54,7 +54,7 @@ def test_the_first_line_and_the_fields_for_schedulers_tell_the_first_cause(name)
     assert whole.action == first.cause.finding.action
     assert (
         first.cause.subjects == ()
-        or any(_names(device) & _names(whole.headline) for device in first.cause.devices)
+        or any(one in whole.headline or _names(one) & _names(whole.headline) for one in first.cause.devices)
         or len(first.cause.devices) > 1
     )
 

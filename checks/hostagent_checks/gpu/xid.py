@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from hostagent.check import Finding, Findings, Severity, Step, Unread, check, fail, need, warn
 from hostagent.domains.gpu.faults import is_cleared, lost
+from hostagent.domains.gpu.tables.xids import ENDED_BY_REPLACEMENT
 from hostagent.domains.gpu.xid_lines import BURST_S, recovery_action
 from hostagent.domains.gpu.xid_readings import JOB_AGAIN, STORM, XidReading, read_xid
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
