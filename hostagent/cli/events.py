@@ -185,4 +185,4 @@ def _elsewhere(events: "GpuEvents", words: "tuple[KernelEvent, ...]", subject: s
     found = sorted({one for one in addresses if one} - {subject})
     if subject and found:
         more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
-        yield f"It tells faults of {', '.join(found[:_MOST])}{more}."
+        yield f"The log has faults of {', '.join(found[:_MOST])}{more}."

@@ -70,8 +70,8 @@ def kernel_log(root: Root, run: Callable[..., Answer]) -> Answer:
 
 
 def read_both(root: Root, run: Callable[..., Answer]) -> Answers:
-    """``kernel_log``, and ``kernel_words``: the same of the records of `hostagent.core.tables.kernel_words`, whose lines are ``[seconds
-    since the boot, caller, message]``. The ring buffer is read once for both. Each has its own journalctl: a flood of records of one
+    """``kernel_log``, and ``kernel_words``: the same of the records of `hostagent.core.tables.kernel_words`; lines are ``[seconds since
+    the boot, caller, message]``. The ring buffer is read once for both. Each has its own journalctl: a flood of records of one
     fails that one alone.
     """
     ring = _ring(root)
@@ -260,7 +260,7 @@ def _link() -> "re.Pattern[str]":
 
 
 def is_word(message: str) -> bool:
-    """The same of the second question."""
+    """Whether a reader of `kernel_words` uses such a record."""
     return bool(_WORDS.match(message)) and not _FIRST.match(message)
 
 

@@ -71,7 +71,7 @@ def one_gap(answers: dict[str, Any]) -> dict[str, Any]:
 
 
 def refusal(answers: dict[str, Any]) -> "int | Unread":
-    """NVML's error about a GPU that answers nothing, or of which the driver is gone; 0 for a GPU that answers.
+    """NVML's error about a GPU that answers nothing, or that the driver no longer has; 0 for a GPU that answers.
 
     >>> gone = Unread("error", "9 Driver Not Loaded (nvmlDeviceGetName)")
     >>> refusal({"name": gone, "minor": 3}), refusal({"name": "NVIDIA H100", "minor": 3})

@@ -35,7 +35,7 @@ _ITSELF = re.compile(r"Identified this node as ID \d")
 _UP = re.compile(r"Connection established to node (\d{1,6})")
 _DOWN = re.compile(r"(?i)(?:connection lost|lost connection|disconnected|connection closed)[^\n]{0,40}?\bnode (\d{1,6})")
 _STATE = re.compile(rf"(?i)\b(?:state|status)\b[^\n]{{0,80}}\b({'|'.join(IMEX_STATES)})\b")
-#: Whose state it is: the domain's or the service's, not one node's.
+#: The state of the domain or the service, not of a node.
 _WHOLE, _NODE = re.compile(r"(?i)\b(?:domain|imex)\b"), re.compile(r"(?i)\bnode\b")
 _ERROR = re.compile(r"(?i)\[(?:ERROR|FATAL|CRITICAL)\]|\bconnection refused\b")
 _READ = tuple(f"(?i:{one.pattern.removeprefix('(?i)')})" for one in (_STARTED, _ITSELF, _UP, _DOWN, _STATE, _ERROR))
