@@ -29,7 +29,7 @@ _INTRODUCTION = """\
 # Words of the kernel log
 
 Made by `make docs` from `hostagent/core/tables/kernel_words/`; edit that, not this page. It lists what the kernel and NVIDIA's driver write
-to the kernel log about a fault, beside Xids and SXids. A finding of the checks below names its row: `docs/kernel-words.md#reset-required`.
+to the kernel log about a fault, other than Xids and SXids. A finding of the checks below names its row: `docs/kernel-words.md#reset-required`.
 
 - **Only records of the kernel count**, matched at their start. What a process writes to `/dev/kmsg`, what a record quotes, and the name of a
   process count for nothing: each pattern is longer than a name can be.
@@ -38,7 +38,8 @@ to the kernel log about a fault, beside Xids and SXids. A finding of the checks 
 - **One fault is one finding**, however often it is logged. The daemon starts a pass on such a record, and remembers it when the log has lost it.
 - The log is that of this boot: `/dev/kmsg`, else syslog(2), and the journal where these have lost the beginning.
 
-See it yourself: `journalctl -k -b -g WORDS`. Sources were read in November 2026: NVIDIA's open kernel modules 535 to 580, Linux 5.14 to 6.17.
+See it yourself: `journalctl -k -b -g WORDS`. Each row names where its words come from; checked in November 2026 against
+sources and public logs; rows marked "not confirmed" were not.
 """
 
 
@@ -59,7 +60,7 @@ def _contents() -> Iterator[str]:
 
 def _sentence(row: Row) -> str:
     text = row.headline.replace("{device}", {"memory": "the module"}.get(row.part, "the device"))
-    return text if text.startswith("nvidia") else text[:1].upper() + text[1:]
+    return text[:1].upper() + text[1:] if row.headline.startswith("{device}") else text
 
 
 def _part(part: str) -> Iterator[str]:

@@ -106,7 +106,7 @@ def test_a_dry_run_writes_nothing(root):
 
 def test_where_nothing_is_logged_nothing_is_written(root):
     answer = clear(root, "--subject", "0000:5b:00.0")
-    said = "The kernel log has nothing to clear of 0000:5b:00.0.\nIt tells faults of 0000:1b:00.0, 0000:3b:00.0.\n"
+    said = "The kernel log has nothing to clear of 0000:5b:00.0.\nThe log has faults of 0000:1b:00.0, 0000:3b:00.0.\n"
     assert (answer.returncode, answer.stdout) == (0, said)
     assert not (root / "run/hostagent").exists()
 

@@ -25,6 +25,7 @@ from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.kernel_words import KernelWords
 from hostagent.facts.rdma import RdmaPort
+from hostagent.facts.topology import Topology
 
 T = TypeVar("T")
 
@@ -78,7 +79,7 @@ def advance(memory: Memory, facts: HostFacts, now: float) -> Memory:
         faults=before.faults if log is None else _faults(_known(before.faults), log),
         link_downs=_link_downs(before, memory.ports, ports, at),
         driver_loads=before.driver_loads if log is None else _loads(_known(before.driver_loads), log),
-        kernel_events=kernel_history.advance(before.kernel_events, facts.of(KernelWords)),
+        kernel_events=kernel_history.advance(before.kernel_events, facts.of(KernelWords), facts.of(Topology)),
     )
     return Memory(boot, history, _port_states(memory.ports, ports))
 

@@ -1,4 +1,4 @@
-"""What the daemon remembers of events in the kernel log beside Xids: one pure step from one pass to the next."""
+"""What the daemon remembers of events in the kernel log other than Xids: one pure step from one pass to the next."""
 
 # As faults in `hostagent.daemon.history`: an event that the log has lost goes on until a later record, or an administrator, ends it.
 
@@ -6,15 +6,19 @@ from dataclasses import replace
 
 from hostagent.core.tables.kernel_words import BY_ID
 from hostagent.core.unread import Unread
-from hostagent.domains.gpu.kernel_events import covers, may_be_cleared
+from hostagent.domains.gpu.kernel_events import bridges_above, covers, may_be_cleared, recovered
 from hostagent.facts.history import KernelFault
 from hostagent.facts.kernel_words import KernelEvent, KernelWords
+from hostagent.facts.topology import Topology
 
 #: Events that are kept, at most.
 EVENTS = 256
+_NO_TOPOLOGY = Unread("not-recorded", "the pass did not ask how PCI devices are connected")
 
 
-def advance(before: "tuple[KernelFault, ...] | Unread", words: "KernelWords | Unread") -> tuple[KernelFault, ...]:
+def advance(
+    before: "tuple[KernelFault, ...] | Unread", words: "KernelWords | Unread", topology: "Topology | Unread" = _NO_TOPOLOGY
+) -> tuple[KernelFault, ...]:
     """After a pass. A part that could not be read keeps what it had."""
     old = () if isinstance(before, Unread) else before
     if isinstance(words, Unread):
@@ -31,7 +35,13 @@ def advance(before: "tuple[KernelFault, ...] | Unread", words: "KernelWords | Un
             logged[place] = KernelFault(_joined(one.event, logged[place].event), False)
         elif _is_lost(one.event, words):
             kept.append(KernelFault(_ended(one.event, words), True))
-    return _bounded((*kept, *logged))
+    return _bounded(tuple(_recovered(one, words, topology) for one in (*kept, *logged)))
+
+
+def _recovered(one: KernelFault, words: KernelWords, topology: "Topology | Unread") -> KernelFault:
+    """Ended where a bridge above the device recovered: the log may lose that record, too."""
+    is_over = not one.event.ended_by and recovered(one.event, words.ends, bridges_above(one.event.subject, topology))
+    return KernelFault(replace(one.event, ended_by="recovered"), one.is_lost) if is_over else one
 
 
 def _part(event: KernelEvent) -> str:

@@ -1,4 +1,4 @@
-"""What the kernel log says beside Xids: events by the rows of `hostagent.core.tables.kernel_words`."""
+"""What the kernel log says other than Xids: events by the rows of `hostagent.core.tables.kernel_words`."""
 
 from hostagent.core.frozen import frozen
 from hostagent.core.unread import Unread

@@ -55,28 +55,33 @@ class Record(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """Of both questions about the kernel log."""
-
-    kernel_log: Answer
-    kernel_words: Answer
-
-
-def kernel_log(root: Root, run: Callable[..., Answer]) -> Answer:
-    """``{"lines": [[seconds since the boot, message], …], "complete": bool, "oldest": seconds since the boot}``: the records of
-    `hostagent.core.tables.kernel_log`, oldest first, whether the log reaches back to the boot, and the time of the first of all its
-    records (null where there is none). `run` starts journalctl where the ring buffer does not suffice.
+    """Of both questions about the kernel log, ``{"lines": […], "complete": bool, "oldest": seconds since the boot}``: records oldest
+    first, whether the log reaches back to the boot, and the time of the first of all its records (null where there is none).
     """
-    return read_both(root, run).kernel_log
+
+    kernel_log: Answer  # of `hostagent.core.tables.kernel_log`: ``[seconds since the boot, message]``
+    kernel_words: Answer  # of `hostagent.core.tables.kernel_words`: ``[seconds since the boot, caller, message]``
 
 
 def read_both(root: Root, run: Callable[..., Answer]) -> Answers:
-    """``kernel_log``, and ``kernel_words``: the same of the records of `hostagent.core.tables.kernel_words`, whose lines are ``[seconds
-    since the boot, caller, message]``. The ring buffer is read once for both. Each has its own journalctl: a flood of records of one
-    fails that one alone.
-    """
+    """Both answers. `run` starts journalctl where the ring buffer does not suffice."""
+    ring = read_ring(root)
+    return Answers(with_journal("kernel_log", ring.kernel_log, run), with_journal("kernel_words", ring.kernel_words, run))
+
+
+def read_ring(root: Root) -> Answers:
+    """Both answers by the ring buffer alone, read once."""
     ring = _ring(root)
-    log, other = (ring, ring) if isinstance(ring, Unread) else (ring.kernel_log, ring.kernel_words)
-    return Answers(_with_journal(log, run, KEPT, _of_log), _with_journal(other, run, words.KEPT, _of_words))
+    return Answers(ring, ring) if isinstance(ring, Unread) else ring
+
+
+def with_journal(question: str, ring: Answer, run: Callable[..., Answer]) -> Answer:
+    """The answer to one question, also by the journal where the ring buffer does not suffice.
+
+    Each question has its own journalctl: a flood of records of one fails that one alone.
+    """
+    kept, answer_of = (KEPT, _of_log) if question == "kernel_log" else (words.KEPT, _of_words)
+    return _with_journal(ring, run, kept, answer_of)
 
 
 def _with_journal(ring: Answer, run: Callable[..., Answer], kept: str, answer_of: "Callable[[Iterable[Record]], Answer]") -> Answer:
@@ -260,7 +265,7 @@ def _link() -> "re.Pattern[str]":
 
 
 def is_word(message: str) -> bool:
-    """The same of the second question."""
+    """Whether a reader of `kernel_words` uses such a record."""
     return bool(_WORDS.match(message)) and not _FIRST.match(message)
 
 

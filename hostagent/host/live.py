@@ -194,12 +194,12 @@ class LiveBackend:
         return self._logs("kernel_words")
 
     def _logs(self, question: str) -> Answer:
-        """The answer to one of the two questions about the kernel log; one read answers both."""
-        from hostagent.host.kernel_log import read_both
+        """The answer to one of the two questions about the kernel log: one read of the ring buffer serves both, a journal one of them."""
+        from hostagent.host.kernel_log import read_ring, with_journal
 
         if question not in self._of_kernel_log:
-            self._of_kernel_log = read_both(self.root, self.run)._asdict()
-        return self._of_kernel_log.pop(question)
+            self._of_kernel_log = read_ring(self.root)._asdict()
+        return with_journal(question, self._of_kernel_log.pop(question), self.run)
 
     def _adjtimex(self) -> Answer:
         import ctypes

@@ -220,7 +220,7 @@ class Source:
         return self._object("kernel_log", keep=keep)
 
     def kernel_words(self, *, keep: Keep | None = None) -> "dict[str, Any] | Unread":
-        """The same of the records of `hostagent.core.tables.kernel_words`, whose lines are ``[seconds since the boot, caller, message]``;
+        """The same of the records of `hostagent.core.tables.kernel_words`; lines are ``[seconds since the boot, caller, message]``;
         the patterns are those of `keep`.
         """
         return self._object("kernel_words", keep=keep)

@@ -16,7 +16,7 @@ import pytest
 from hostagent.core.unread import Unread
 from hostagent.engine.questions import live_backend
 from hostagent.host import programs
-from hostagent.host.kernel_log import kernel_log, parse_journal, parse_kmsg, parse_syslog
+from hostagent.host.kernel_log import parse_journal, parse_kmsg, parse_syslog, read_both
 from hostagent.host.paths import Root
 from tests.attack.spaces import become, mount, unshare
 from tests.real.conftest import need_real
@@ -135,7 +135,7 @@ def test_the_journal_is_asked_in_words_that_it_takes(tmp_path):
     with open("/dev/kmsg", "w", encoding="utf-8") as log:
         log.write("<30>the journal of this test has it\n")
     in_the_journal("the journal of this test has it")
-    answer = kernel_log(Root(str(tmp_path)), journalctl)
+    answer = read_both(Root(str(tmp_path)), journalctl).kernel_log
     if b"Linux version " in device():
         assert isinstance(answer, dict), answer
         assert answer["complete"] is True
@@ -153,7 +153,7 @@ def test_a_device_that_is_another_one_is_no_log_without_faults(tmp_path):
     assert live_backend().ask("kernel_log") == whole  # by the system call
     (tmp_path / "dev").mkdir()
     os.mknod(tmp_path / "dev/kmsg", 0o020644, os.makedev(1, 3))
-    answer = kernel_log(Root(str(tmp_path)), lambda *_: Unread("absent"))
+    answer = read_both(Root(str(tmp_path)), lambda *_: Unread("absent")).kernel_log
     assert (answer.why, "is not the kernel's log" in answer.detail) == ("error", True)
 
 
@@ -162,4 +162,4 @@ def test_who_may_not_read_the_log_is_told_so():
     if restricted != "1":
         pytest.skip("any user may read the log here: 'sysctl kernel.dmesg_restrict=1'")
     become()
-    assert kernel_log(Root(), lambda *_: Unread("denied")).why == "denied"
+    assert read_both(Root(), lambda *_: Unread("denied")).kernel_log.why == "denied"

@@ -1,4 +1,4 @@
-"""Hosts whose kernel log names a fault beside Xids, and a healthy one whose log has all that looks like one.
+"""Hosts whose kernel log names a fault other than Xids, and a healthy one whose log has all that looks like one.
 
 Sources: `hostagent.core.tables.kernel_words`; traces as Linux kernel/hung_task.c and arch/x86/kernel/dumpstack.c write them.
 """

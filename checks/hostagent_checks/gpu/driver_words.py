@@ -24,7 +24,10 @@ from hostagent.facts.kernel_words import KernelEvent, KernelWords
     severity="critical",
     since="0.1",
     explains=("gpu",),
-    because=("gpu.on_bus", "gpu.xid"),
+    because=(
+        *("gpu.on_bus", "gpu.lost", "gpu.xid", "gpu.answers", "gpu.init_failed", "driver.loaded", "nvswitch.board"),
+        *("gpu.reset_required:reset", "gpu.recovery_action:reset", "gpu.recovery_action:reboot", "gpu.bound:none"),
+    ),
     headline="The GPU driver logged that it cannot go on with a GPU",
     remedy=(RESET_ALL, REBOOT),
     references=("kubernetes-sigs/dra-driver-nvidia-gpu issue 982",),

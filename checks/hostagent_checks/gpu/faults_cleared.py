@@ -55,7 +55,7 @@ def _faults(word: Clearing, events: GpuEvents, history: "History | Unread") -> l
 
 
 def _others(word: Clearing, words: "KernelWords | Unread") -> list[KernelEvent]:
-    """Events of the kernel log beside Xids that the acknowledgement ended."""
+    """Events of the kernel log other than Xids that the acknowledgement ended."""
     if isinstance(words, Unread):
         return []
     parts = (words.gpu, words.module, words.pci, words.nic, words.memory)

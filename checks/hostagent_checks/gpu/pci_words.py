@@ -6,16 +6,14 @@ not stop the GPU are worth knowing. Corrected errors count for nothing, in any n
 unplugged is no fault. What the kernel recovered from, or an administrator has cleared, is over.
 """
 
-from hostagent.check import Findings, Step, Unread, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, Unread, check, fail, skip, warn
 from hostagent.core.tables.recovery_actions import REBOOT
-from hostagent.domains.gpu.kernel_events import troubles
+from hostagent.domains.gpu.kernel_events import pci_troubles, trouble
 from hostagent.domains.topology.below import behind
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.history import History
 from hostagent.facts.kernel_words import KernelEvent, KernelWords
 from hostagent.facts.topology import Topology
-
-from ._pci import merged
 
 
 @check(
@@ -32,15 +30,16 @@ from ._pci import merged
 def pci_words(words: KernelWords, gpus: tuple[Gpu, ...], topology: Topology | Unread, history: History | Unread) -> Findings:
     if not gpus:
         skip("this host has no NVIDIA GPU")
-    found = troubles("pci", need(words.pci), history)
+    found = pci_troubles(words, history, topology)
     addresses = [gpu.pci for gpu in gpus]
     by_gpu: dict[tuple[str, ...], list[KernelEvent]] = {}
     for one in found:
         if ours := behind(one.subject, addresses, topology):
             by_gpu.setdefault(ours, []).extend(one.events)
-    for ours, one in merged(by_gpu):
+    for ours, events in by_gpu.items():
+        one = trouble(ours[0], events)
         device = f"{len(ours)} GPUs" if len(ours) > 1 else ""
-        report = fail if one.row.weight == "critical" and not device else warn
+        report = fail if one.row.weight == "critical" else warn
         yield report(
             one.text,
             code=one.row.id,

@@ -4,7 +4,7 @@ Counted are the rows of docs/kernel-words.md about memory: uncorrectable errors 
 that the kernel took out of use, and what the firmware reports (APEI). They are one finding, since one error writes several of them, and the
 counters of EDAC count the same.
 
-Corrected errors count for nothing, in any number, as do deferred ones that no program read, and errors of the boot before (BERT).
+Corrected errors count for nothing, in any number, as do deferred ones of AMD that no program read, and errors of the boot before (BERT).
 What an administrator has cleared (`hostagent events clear`) no longer counts.
 """
 
@@ -25,7 +25,7 @@ _MEMORY = "a memory module"
     headline="The host's memory or a CPU has an uncorrected error",
     remedy="Have the memory module that the log names replaced.",
     action="replace",
-    references=("Linux kernel, Documentation/admin-guide/RAS", "mej/nhc issue 23"),
+    references=("Linux kernel, Documentation/admin-guide/RAS", "mej/nhc pull request 23"),
     confirm=("journalctl -k -g 'Hardware Error'", "grep -H . /sys/devices/system/edac/mc/mc*/ue_count"),
 )
 def memory_words(words: KernelWords, history: History | Unread) -> Findings:
@@ -36,7 +36,7 @@ def memory_words(words: KernelWords, history: History | Unread) -> Findings:
     named = next((one for one in found if one.subject), found[0])
     one = trouble(named.subject, (*named.events, *(event for other in found if other is not named for event in other.events)))
     device = first_of(modules, 2) if modules else _MEMORY
-    headline = one.headline(device)
+    headline = one.headline(device) if modules else one.headline("").replace(" ()", "")
     yield warn(
         one.text,
         code=one.row.id,

@@ -9,7 +9,7 @@ recovered from. What the driver recovered, or an administrator has cleared (`hos
 """
 
 from hostagent.check import Finding, Findings, Step, Unread, check, fail, need, warn
-from hostagent.domains.gpu.kernel_events import Trouble, trouble, troubles
+from hostagent.domains.gpu.kernel_events import Trouble, pci_troubles, trouble, troubles
 from hostagent.domains.network.rails import Rails
 from hostagent.domains.topology.below import behind
 from hostagent.facts.history import History
@@ -43,7 +43,7 @@ def nic_words(
     history: History | Unread,
 ) -> Findings:
     ours = ports_of(rails)
-    found = (*troubles("nic", need(words.nic), history), *troubles("pci", need(words.pci), history))
+    found = (*troubles("nic", need(words.nic), history), *pci_troubles(words, history, topology))
     places = {address: (number, port) for number, port in enumerate(ours) for address in _addresses(port)} if found else {}
     by_rail: dict[tuple[str, ...], list[KernelEvent]] = {}
     for one in found:

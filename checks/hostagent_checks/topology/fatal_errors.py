@@ -24,7 +24,7 @@ class Params(NamedTuple):
     scope="fabric",
     since="0.1",
     explains=("memory-access",),
-    because=("gpu.on_bus", "gpu.lost"),
+    because=("gpu.on_bus", "gpu.lost", "gpu.pci_words", "rdma.nic_words"),
     headline="PCIe has reported fatal errors of {device}",
     remedy=(
         Step("drain_and_inspect", "Drain the node, and read what the kernel says: 'journalctl -k -b --grep AER'."),

@@ -1,15 +1,16 @@
 """Events of the kernel log that still count: with those that the log has lost, without those that ended or were acknowledged."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from hostagent.core.steps import Step
 from hostagent.core.tables.kernel_words import BY_ID, ROWS
 from hostagent.core.tables.kernel_words.row import Part, Row, Weight
-from hostagent.core.unread import Unread
+from hostagent.core.unread import Unread, need
 from hostagent.facts.gpu import Clearing
 from hostagent.facts.history import History
-from hostagent.facts.kernel_words import KernelEvent
+from hostagent.facts.kernel_words import KernelEnd, KernelEvent, KernelWords
+from hostagent.facts.topology import Topology
 
 _ORDER: tuple[Weight, ...] = ("critical", "warning", "info")
 _MOST_LINES = 4
@@ -44,6 +45,17 @@ class Trouble(NamedTuple):
         return self.row.headline.replace("{device}", device)
 
 
+def pci_troubles(words: KernelWords, history: "History | Unread", topology: "Topology | Unread") -> tuple[Trouble, ...]:
+    """`troubles` of PCI devices, without what a bridge above recovered from."""
+    found = troubles("pci", need(words.pci), history)
+    left = ((one, [event for event in one.events if not _is_recovered(event, words, topology)]) for one in found)
+    return tuple(trouble(one.subject, events) for one, events in left if events)
+
+
+def _is_recovered(event: KernelEvent, words: KernelWords, topology: "Topology | Unread") -> bool:
+    return recovered(event, words.ends, bridges_above(event.subject, topology))
+
+
 def troubles(part: Part, events: "Sequence[KernelEvent]", history: "History | Unread") -> tuple[Trouble, ...]:
     """The events that count, by device, in the order in which each began."""
     by_subject = dict[str, list[KernelEvent]]()
@@ -69,6 +81,24 @@ def lost(history: "History | Unread", part: Part) -> tuple[KernelEvent, ...]:
         return ()
     known = [one for one in history.kernel_events if one.is_lost and one.event.row in BY_ID]
     return tuple(one.event for one in known if BY_ID[one.event.row].part == part)
+
+
+def bridges_above(subject: str, topology: "Topology | Unread") -> tuple[str, ...]:
+    places = () if isinstance(topology, Unread) or isinstance(topology.places, Unread) else topology.places
+    return next((place.bridges for place in places if place.pci == subject), ())
+
+
+def recovered(event: KernelEvent, ends: "Iterable[KernelEnd] | Unread", bridges: Collection[str]) -> bool:
+    """Whether a bridge above the device recovered from the error since: Linux logs the recovery for the bridge (pcie_do_recovery).
+
+    Only of rows about an error that went by: a device that does not wake, or did not come back, is not well because a bridge is.
+    """
+    row = BY_ID.get(event.row)
+    if row is None or "recovered" not in row.ends or row.weight == "critical" or isinstance(event.seconds, Unread):
+        return False
+    known = () if isinstance(ends, Unread) else ends
+    mine = [end for end in known if end.part == "pci" == row.part and end.by == "recovered" and end.subject in bridges]
+    return any(not isinstance(end.at, Unread) and end.at >= event.seconds for end in mine)
 
 
 def may_be_cleared(one: KernelEvent) -> bool:

@@ -1,7 +1,7 @@
-"""Events of this boot in the kernel log beside Xids, by the rows of `hostagent.core.tables.kernel_words`, and how they ended."""
+"""Events of this boot in the kernel log other than Xids, by the rows of `hostagent.core.tables.kernel_words`, and how they ended."""
 
-# Each part of the table is asked for by its own patterns: a recording that was made with an older table lacks the parts whose rows have
-# changed, and no others.
+# Each part of the table is asked for by its own patterns: a recording that was made with an older table lacks only the parts that have
+# changed.
 
 import math
 import re
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from hostagent.core.retention import Keep
 from hostagent.core.tables.kernel_words import ENDS, NOT_JOINED, PARTS, ROWS, patterns
-from hostagent.core.tables.kernel_words.row import JOIN_S, Part, Row
+from hostagent.core.tables.kernel_words.row import JOIN_S, JOIN_WITHOUT_CALLER_S, Part, Row
 from hostagent.core.unread import Unread
 from hostagent.domains.gpu.kernel_events import covers, may_be_cleared
 from hostagent.domains.gpu.read_cleared import read_cleared
@@ -154,17 +154,18 @@ def _join(traces: "dict[str, _Open]", events: "_Events", table: "_Table", line: 
         keys = (_key(match),) if _key(match) else (line.caller, _ANY_CALLER)
         for key in keys:
             begun = traces.get(key)
-            if begun and re.match(begun.row.then, line.text) and _is_near(begun.line, line):
+            if begun and re.match(begun.row.then, line.text) and _is_near(begun.line, line, is_same=bool(key)):
                 del traces[key]
                 texts = f"{begun.line.text[: _LINE // 2]} … {line.text.strip()[: _LINE // 2]}"
                 events.add(begun.row, _subject(match), texts, line.seconds)
                 return
 
 
-def _is_near(first: Line, later: Line) -> bool:
+def _is_near(first: Line, later: Line, *, is_same: bool) -> bool:
+    """`is_same`: the two are known to belong together, by their caller or their key."""
     if isinstance(first.seconds, Unread) or isinstance(later.seconds, Unread):
         return False
-    return 0 <= later.seconds - first.seconds <= JOIN_S
+    return 0 <= later.seconds - first.seconds <= (JOIN_S if is_same else JOIN_WITHOUT_CALLER_S)
 
 
 class _Ending(NamedTuple):

@@ -15,7 +15,7 @@ from hostagent.core.unread import NOT_APPLICABLE, Unread, need, then
 from hostagent.facts.host import Machine, Restarts, Services, UnitRestarts
 from hostagent.host.source import Source
 
-#: Daemons whose absence is a reason to ask; those of NVIDIA may be enabled where nothing needs them.
+#: The journal is read when one of these is down; those of NVIDIA may be enabled where nothing needs them.
 _ROLES: tuple[Kind, ...] = ("runtime", "kubelet", "supervisor", "slurm")
 _WATCHED: tuple[Kind, ...] = (*_ROLES, "nvidia")
 _PLAIN_SERVICE = re.compile(r"[\w.-]+")

@@ -1,7 +1,7 @@
 """What the daemon remembers of a boot: faults that the log has lost, links that went down, loads of the driver."""
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hostagent.core.tables.kernel_log import RECOVERED
 from hostagent.core.unread import Unread
+from hostagent.daemon import kernel_history
 from hostagent.daemon.history import DOWNS, FAULTS, FRESH, advance, dump, load, with_history
 from hostagent.domains.gpu.read_events import parse_events
 from hostagent.domains.gpu.read_kernel_words import Line, parse_words
@@ -19,6 +20,7 @@ from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.kernel_words import KernelWords
 from hostagent.facts.rdma import RdmaPort
+from hostagent.facts.topology import PciPlace, Topology
 
 BOOTED_AT = 1_000_000.0
 GAP = Unread("not-recorded", "of no account here")
@@ -271,6 +273,19 @@ def after(*steps):
 )
 def test_other_words_of_the_kernel_go_on_as_faults_do(later, expected):
     assert after((10, words((5.0, RESET_REQUIRED))), (60, later)) == expected
+
+
+@pytest.mark.parametrize(("bridge", "at", "ended"), [("15:01.0", 6.0, "recovered"), ("15:01.0", 4.0, ""), ("e0:03.1", 6.0, "")])
+def test_a_recovery_of_the_bridge_above_is_remembered(bridge, at, ended):
+    record = "pcieport 0000:00:01.0: AER: Uncorrectable (Fatal) error message received from 0000:1b:00.0"
+    recovery = f"pcieport 0000:{bridge}: AER: device recovery successful"
+    found = parse_words("pci", sorted((Line(record, 5.0), Line(recovery, at)), key=lambda one: one.seconds))
+    seen = replace(words(), pci=found.events, ends=found.ends)
+    place = PciPlace("0000:1b:00.0", "pci0000:15", ("0000:15:01.0",))
+    events = kernel_history.advance((), seen, made(Topology, places=(place,)))
+    assert [one.event.ended_by for one in events] == [ended]
+    later = replace(seen, pci=(), ends=(), log_complete=False, log_oldest=50.0)
+    assert [one.event.ended_by for one in kernel_history.advance(events, later)] == [ended]
 
 
 def test_a_file_of_a_release_before_kernel_words_is_read():

@@ -87,11 +87,39 @@ HUNG = BY_ID["driver-hangs"].examples[0]
         [Line(OOPS, 10.0, "T1"), Line("---[ end trace 0000000000000000 ]---", 10.1, "T1"), Line(FRAME, 10.2, "T1")],
         [Line(HUNG, 10.0), Line("NMI backtrace for cpu 3", 10.1), Line(FRAME, 10.2)],  # of all CPUs, on a kernel without callers
         [Line(OOPS, 10.0, "T1"), Line("RIP: 0010:lov_io_init+0x2/0x10 [lov]", 10.001, "T1")],
+        [Line(OOPS, 10.0, "T1"), Line(" ? nvidia_ioctl+0x2/0x10 [nvidia]", 10.001, "T1")],  # unreliable
+        [Line(OOPS, 10.0), Line(FRAME, 11.5)],  # long after, on a kernel without callers
         [Line(OOPS, 10.0, "T1"), Line(" ? nvidiafb_open+0x2/0x10 [nvidiafb]", 10.001, "T1")],
     ],
 )
 def test_what_is_not_of_one_trace_is_nothing(records):
     assert found(*records) == []
+
+
+def test_a_trace_on_a_kernel_without_callers_counts_within_a_second():
+    assert found(Line(OOPS, 10.0), Line(FRAME, 10.9)) == [("driver-oops", "")]
+    assert found(Line(OOPS, 10.0, "T1"), Line(FRAME, 13.0, "T1")) == [("driver-oops", "")]
+
+
+def test_the_second_line_names_the_gpu_that_has_no_usable_bar():
+    text = BY_ID["bar-invalid"].examples[0]
+    assert found(*lines(text)) == [("bar-invalid", "0000:01:00.0")]
+    assert found(*lines(text.partition("\n")[0])) == [("bar-invalid", "")]
+
+
+@pytest.mark.parametrize(("kind", "row"), [("fatal", "pci-firmware-error"), ("recoverable", "pci-firmware-nonfatal")])
+def test_the_firmware_says_whether_an_error_of_pcie_was_fatal(kind, row):
+    records = lines(f"{{1}}[Hardware Error]:  Error 0, type: {kind}", "{1}[Hardware Error]:   device_id: 0000:1b:00.0")
+    assert found(*records) == [(row, "0000:1b:00.0")]
+
+
+def test_an_amd_iommu_of_an_older_kernel_names_no_segment():
+    assert found(*lines(BY_ID["pci-dma-blocked"].examples[2])) == [("pci-dma-blocked", "0000:41:00.0")]
+
+
+def test_what_a_record_ends_has_such_a_record():
+    for row in BY_ID.values():
+        assert "recovered" not in row.ends or row.id.startswith(("mlx5", "ionic", "pci")), row.id
 
 
 def test_a_stuck_cpu_is_shown_by_its_own_trace():

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from hostagent.core.unread import Unread
-from hostagent.host.kernel_log import kernel_log, read_both
+from hostagent.engine.questions import live_backend
+from hostagent.host.kernel_log import read_both
 from hostagent.host.paths import Root
 
 FIRST = "Linux version 6.8.0-87-generic (buildd@lcy02) #88-Ubuntu SMP"
@@ -18,7 +19,7 @@ def answer(tmp_path, ring, journal):
     entries = [{"MESSAGE": text, "SYSLOG_FACILITY": "0", "_SOURCE_MONOTONIC_TIMESTAMP": str(at * 1_000_000)} for at, text in journal or ()]
     stdout = "".join(f"{json.dumps(one)}\n" for one in entries)
     ran = Unread("absent") if journal is None else {"exit_code": 0, "stdout": stdout, "stderr": ""}
-    return kernel_log(Root(str(tmp_path)), lambda *_: ran)
+    return read_both(Root(str(tmp_path)), lambda *_: ran).kernel_log
 
 
 @pytest.mark.parametrize(
@@ -54,4 +55,17 @@ def test_one_read_answers_both_questions_and_each_has_a_journal_of_its_own(tmp_p
     log, words = read_both(Root(str(tmp_path)), run)
     assert log == {"lines": [[2.0, OLD], [9.5, NEW]], "complete": False, "oldest": 2.0}
     assert words == {"lines": [[9.0, "C4", WORD]], "complete": False, "oldest": 7.0}
+    assert len(asked) == 2
+
+
+def test_a_question_asks_its_own_journal_alone(tmp_path, monkeypatch):
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/kmsg").write_text(f"4,2,9000000,-,caller=C4;{WORD}\n")
+    asked = []
+    backend = live_backend(str(tmp_path), "host-root")
+    monkeypatch.setattr(backend, "run", lambda *argv: asked.append(argv) or Unread("absent", "no journalctl"))
+    assert backend.ask("kernel_log")["lines"] == []
+    assert len(asked) == 1
+    (tmp_path / "dev/kmsg").write_text("")
+    assert backend.ask("kernel_words")["lines"] == [[9.0, "C4", WORD]]  # of the read before
     assert len(asked) == 2

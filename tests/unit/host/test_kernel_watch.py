@@ -43,7 +43,7 @@ def ring(monkeypatch):
 
 
 def passed(watch):
-    watch.start_from(kernel_log.kernel_log(Root("/"), lambda *_: Unread("absent")))
+    watch.start_from(kernel_log.read_both(Root("/"), lambda *_: Unread("absent")).kernel_log)
 
 
 def test_a_record_that_a_reader_takes_is_heard_once(ring):
@@ -113,13 +113,13 @@ def test_whatever_comes_is_heard_as_a_pass_would_read_it(ring):
         if number % 3 == 0:
             ring.look(watch)
     ring.look(watch)
-    fresh = kernel_log.kernel_log(Root("/"), lambda *_: Unread("absent"))
+    fresh = kernel_log.read_both(Root("/"), lambda *_: Unread("absent")).kernel_log
     assert json.loads(json.dumps(watch.answer())) == json.loads(json.dumps(fresh))
 
 
 def test_a_made_tree_never_hears_of_this_machine(ring, tmp_path):
     assert not KernelWatch(Root(str(tmp_path))).is_open
-    answer = kernel_log.kernel_log(Root(str(tmp_path)), lambda *_: Unread("absent"))
+    answer = kernel_log.read_both(Root(str(tmp_path)), lambda *_: Unread("absent")).kernel_log
     assert isinstance(answer, Unread)
 
 

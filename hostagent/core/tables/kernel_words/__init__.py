@@ -1,10 +1,11 @@
-"""Words of the kernel log beside Xids that name a fault, by the part that writes them: one table for readers, the daemon and the docs.
+"""Words of the kernel log other than Xids that name a fault, by the part that writes them: one table for readers, the daemon and the docs.
 
 All patterns match at the start of a record and are longer than a process's name, as `hostagent.core.tables.kernel_log` explains. A trace
-counts by the record that names a function of NVIDIA's driver, and by no name of a task. Sources were read 2026-11: NVIDIA's open kernel
-modules 535 to 580, Linux 5.14 to 6.17.
+counts by the record that names a function of NVIDIA's driver, and by no name of a task. Each row names where its words come from; checked
+2026-11 against sources and public logs; rows marked "not confirmed" were not.
 """
 
+import re
 from collections.abc import Mapping
 
 from hostagent.core.tables.kernel_log import FIRST, LOADED
@@ -50,9 +51,7 @@ def patterns(part: Part) -> tuple[str, ...]:
 
 
 def _nameless(pattern: str) -> str:
-    for name in ("pci", "device", "at", "key"):
-        pattern = pattern.replace(f"?P<{name}>", "?:")
-    return pattern
+    return re.sub(r"\?P<\w+>", "?:", pattern)
 
 
 #: The records that are kept of a kernel log.

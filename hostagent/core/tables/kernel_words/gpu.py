@@ -22,7 +22,10 @@ _RELOAD_UVM = Step(
 #: Modules of the driver, as a trace names them behind a function. nvidiafb and nvidia_wmi_ec_backlight are the kernel's own.
 MODULES = r"(?:nvidia(?:_uvm|_modeset|_drm|_peermem|_fs)?|gdrdrv|nv_peer_mem)"
 #: A function of the driver in a trace: "RIP: 0010:f+0x1/0x2 [nvidia]", " ? f+0x1/0x2 [nvidia]", "pc : f+0x1/0x2 [nvidia_uvm]".
-FRAME = rf"(?:RIP: \w{{4}}:| (?:\? )?|(?:pc|lr) : )[\w.]{{1,128}}\+0x[0-9a-f]+/0x[0-9a-f]+ \[{MODULES}(?: [0-9a-f]{{8,40}})?\]"
+_FUNCTION = rf"[\w.]{{1,128}}\+0x[0-9a-f]+/0x[0-9a-f]+ \[{MODULES}(?: [0-9a-f]{{8,40}})?\]"
+FRAME = rf"(?:RIP: \w{{4}}:| (?:\? )?|(?:pc|lr) : ){_FUNCTION}"
+#: Without those that the kernel marks as unreliable (" ? "): words on the stack, which may be of an earlier call.
+_RELIABLE_FRAME = rf"(?:RIP: \w{{4}}:| |(?:pc|lr) : ){_FUNCTION}"
 #: Records after which a trace is over.
 NO_FRAME = r" </TASK>|---\[ end trace |WARNING: CPU: \d+ PID: \d+ at |NMI backtrace for cpu "
 _TRACE_SOURCE = "Linux kernel/hung_task.c, kernel/watchdog.c, kernel/rcu/tree_stall.h, arch/x86/mm/fault.c, arch/x86/kernel/traps.c"
@@ -56,7 +59,7 @@ ROWS = (
         "gpu",
         rf"{_STATUS}Reset required \[NV_ERR_RESET_REQUIRED\]",
         "critical",
-        "The driver wants a reset of a GPU: no new program can use it",
+        "The driver asks for a reset of a GPU: no new program can use it",
         'The driver\'s resource manager got NV_ERR_RESET_REQUIRED (0x62): new programs get "device unavailable" while NVML shows nothing.',
         ("load", "reset", "cleared"),
         f"{_OPEN} src/nvidia/src/libraries/utils/nvassert.c, nvstatuscodes.h; kubernetes-sigs/dra-driver-nvidia-gpu#982",
@@ -103,11 +106,12 @@ ROWS = (
         rf"{_NVRM}_?kgsp(?:IsHeartbeatTimedOut|RpcRecvPoll)\w*: (?:Heartbeat timed out|(?:GSP RM|LibOS) heartbeat timed out)",
         "critical",
         "The firmware of a GPU no longer answers (GSP heartbeat)",
-        "The GPU's system processor (GSP) stopped its heartbeat: all calls to that GPU fail until a reset. An Xid 119 or 120 may follow.",
+        "The GPU's system processor (GSP) stopped its heartbeat: calls to that GPU may hang until a reset. An Xid 119 or 120 may follow. "
+        "Desktops log it at a resume from suspend, too, where it ends with the next load of the driver.",
         ("load", "reset", "cleared"),
         f"{_OPEN} src/nvidia/src/kernel/gpu/gsp/kernel_gsp.c",
         (
-            "NVRM: GPU0 _kgspIsHeartbeatTimedOut: Heartbeat timed out, timeout 5200",
+            "NVRM: GPU0 _kgspIsHeartbeatTimedOut: Heartbeat timed out, currentTimeMs 4200311 lastHeartbeat 4195100 timeout 5200",
             "NVRM: _kgspRpcRecvPoll: GSP RM heartbeat timed out",
             "NVRM: GPU0 _kgspRpcRecvPoll: LibOS heartbeat timed out",
         ),
@@ -117,7 +121,8 @@ ROWS = (
     Row(
         "bar-invalid",
         "gpu",
-        r"NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:",
+        r"NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:"
+        r"(?:\s+NVRM: BAR\d is \S+ @ \S+ \(PCI:(?P<pci>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\))?",
         "critical",
         "The firmware gave a GPU no usable PCI memory (BAR): the driver leaves it",
         "A BAR of the GPU has no size or no address, so the driver refuses the GPU. The second line names the BAR and the GPU.",
@@ -133,7 +138,7 @@ ROWS = (
     Row(
         "power-cables",
         "gpu",
-        r"NVRM: (?:GPU(?: at)? (?:PCI:)?(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]):? )?"
+        r"NVRM: (?:GPU (?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]): )?"
         r"GPU does not have the necessary power cables connected",
         "critical",
         "A GPU has no power: a power cable of the card is not connected",
@@ -199,7 +204,7 @@ ROWS = (
     Row(
         "uvm-assert",
         "module",
-        r"nvidia-uvm: uvm_\w+\.[ch]:\d+ \w{1,80}\[pid:\d+\] (?:Assert failed|ERROR: unexpected)\b",
+        r"nvidia-uvm: uvm_\w+\.[ch]:\d+ \w{1,80}\[pid:\d+\] Assert failed\b",
         "warning",
         "nvidia_uvm found an inconsistency of its own",
         "An assertion of nvidia_uvm that is built into release builds failed: its state may be wrong.",
@@ -212,7 +217,7 @@ ROWS = (
     Row(
         "modeset-waits",
         "module",
-        r"nvidia-modeset: ERROR: GPU:\d+: (?:Error while waiting for GPU progress|Idling display engine timed out)",
+        r"nvidia-modeset: ERROR: GPU:\d+: Error while waiting for GPU progress",
         "warning",
         "The display engine of a GPU no longer makes progress",
         "nvidia_modeset waits for a GPU that does not go on; often the GPU itself hangs.",
@@ -221,6 +226,7 @@ ROWS = (
         ("nvidia-modeset: ERROR: GPU:0: Error while waiting for GPU progress: 0x0000c67d:0 2:0:4040:4032",),
         (
             "nvidia-modeset: WARNING: GPU:0: Unable to read EDID for display device DP-0",
+            "nvidia-modeset: ERROR: GPU:0: Idling display engine timed out: 0x0000c67d:0:0:407 (desktops at a change of mode)",
             "[drm:nv_drm_load [nvidia_drm]] *ERROR* [nvidia-drm] [GPU ID 0x00001b00] Failed to allocate NvKmsKapiDevice",
             "nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context, skipping further processing",
         ),
@@ -245,9 +251,10 @@ ROWS = (
         (
             *_TRACE_NOISE[1:],
             "BUG: unable to handle page fault for address: ffffa1 (and its trace names other modules only)",
+            " ? nvidia_ioctl+0x10/0x20 [nvidia] (in the trace of a crash elsewhere: an earlier call)",
         ),
         _TRACE_STEPS,
-        FRAME,
+        _RELIABLE_FRAME,
     ),
     Row(
         "driver-hangs",
@@ -270,7 +277,7 @@ ROWS = (
         r"|CPU\d+: Watchdog detected hard)|rcu: INFO: \w{1,32} (?:self-detected stall on CPU|detected (?:expedited )?stalls on CPUs)",
         "warning",
         "A CPU is stuck in NVIDIA's driver",
-        "A CPU has spun inside the driver for 20 seconds or more; other work of that CPU stands still.",
+        "A CPU has spun inside the driver for 20 seconds or more; other work of that CPU does not run.",
         ("cleared",),
         _TRACE_SOURCE,
         ("watchdog: BUG: soft lockup - CPU#12 stuck for 26s! [python3:2290]", "RIP: 0010:_nv012345rm+0x10/0x40 [nvidia]"),

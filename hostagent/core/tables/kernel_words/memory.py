@@ -6,6 +6,7 @@ from hostagent.core.tables.kernel_words.row import Row
 #: Bits 63 to 60 of MCi_STATUS are valid, overflow, uncorrected, enabled: the first digit of a status that is valid and uncorrected.
 _UNCORRECTED = r"[abef][0-9a-f]{15}"
 _STEPS = (Step("replace", "Have {device} replaced."),)
+_GPU_ECC = "nvidia-smi -q -d ECC,ROW_REMAPPER"
 _CORRECTED = (
     "mce: [Hardware Error]: Machine check events logged",
     "EDAC MC3: 7120 CE memory read error on CPU_SrcID#1_MC#1_Chan#1_DIMM#1 (channel:1 slot:1 page:0x9a11c40 offset:0x40 grain:32)",
@@ -20,15 +21,28 @@ ROWS = (
     Row(
         "memory-uncorrected",
         "memory",
-        r"EDAC MC\d+: \d+ UE (?:[\w/-]{1,32} ){0,8}on (?P<device>\S.{0,120}?) \(|EDAC DEVICE\d+: UE: [\w -]{1,40} instance: ",
+        r"EDAC MC\d+: \d+ UE (?:[\w/-]{1,32} ){0,8}on (?P<device>\S.{0,120}?) \(",
         "warning",
         "The host's memory has an uncorrectable error ({device})",
         "EDAC names the module. A program that read the page was killed, or will be.",
         ("cleared",),
-        "Linux drivers/edac/edac_mc.c (edac_ue_error); ovro-lwa/lwa-issues#117, mej/nhc#23",
+        "Linux drivers/edac/edac_mc.c (edac_ue_error); ovro-lwa/lwa-issues#117",
         ("EDAC MC3: 1 UE memory read error on CPU_SrcID#1_MC#1_Chan#1_DIMM#1 (channel:1 slot:1 page:0x9a11c40 offset:0x40 grain:32)",),
         _CORRECTED,
         _STEPS,
+    ),
+    Row(
+        "edac-device",
+        "memory",
+        r"EDAC DEVICE\d+: UE: [^:]{1,60}? instance: ",
+        "warning",
+        "A part of the host that EDAC watches had an uncorrectable error",
+        "EDAC counts errors of parts other than memory modules, too: of caches and of buses. The record names the part.",
+        ("cleared",),
+        "Linux drivers/edac/edac_device.c (edac_device_handle_ue_count)",
+        ("EDAC DEVICE0: UE: cpu_cache_l2/edac instance: cpu0 block: L2 count: 1 'L2 data'",),
+        ("EDAC DEVICE0: CE: cpu_cache_l2/edac instance: cpu0 block: L2 count: 1 'L2 data'",),
+        (Step("drain_and_inspect", "Read which part the server's own event log names, and have it looked at."),),
     ),
     Row(
         "machine-check",
@@ -58,12 +72,16 @@ ROWS = (
         r"|MCE: Killing .{1,15}:\d+ due to hardware memory corruption fault at",
         "warning",
         "The kernel took a page of the host's memory out of use: its content is lost",
-        "An uncorrectable memory error hit a page; a program that used it was killed.",
+        "An uncorrectable memory error hit a page; a program that used it was killed. On GH200 and GB200 the page may be the GPU's own "
+        "memory (HBM), which the kernel manages as the host's.",
         ("cleared",),
         "Linux mm/memory-failure.c (action_result, kill_proc), arch/x86/mm/fault.c",
         ("Memory failure: 0x9a11c40: recovery action for dirty LRU page: Recovered",),
         _CORRECTED,
-        _STEPS,
+        (
+            Step("drain_and_inspect", "On GH200 and GB200, see whether it was memory of a GPU: NVML counts it there.", _GPU_ECC),
+            Step("replace", "Have {device} replaced; where the GPU counts it, follow the advice for the GPU."),
+        ),
     ),
     Row(
         "firmware-memory",

@@ -8,6 +8,9 @@ _PORT = rf"pcieport {PCI}: "
 _RESEAT = Step("power_cycle", "Power the chassis off and on, and reseat {device} or its riser.", if_back=True)
 _VENDOR = Step("contact_owner", "Ask the vendor of the board.", if_back=True)
 _STEPS = (REBOOT, _RESEAT, _VENDOR)
+_NOTHING_NOW = (Step("none", "Nothing now. If it comes back, have {device} or its riser reseated."),)
+#: The device of a section of the firmware's report.
+_FIRMWARE_DEVICE = rf"\{{(?P<key>\d+)\}}\[Hardware Error\]:\s+device_id: {PCI}"
 _IOMMU = (
     Step("configure", "Pass DMA through: boot with iommu=pt, or turn the IOMMU off in the firmware."),
     Step("contact_owner", "Ask the vendor of the board.", if_back=True),
@@ -44,14 +47,18 @@ ROWS = (
     Row(
         "pci-link-down",
         "pci",
-        rf"{_PORT}pciehp: Slot\([\w.-]{{1,20}}\): (?:Link Down|Card not present|Surprise [Ll]ink [Dd]own)",
+        rf"{_PORT}pciehp: Slot\([\w.-]{{1,20}}\): (?:Link Down(?!/Up)|Card not present)",
         "critical",
         "The PCIe link of {device} went down",
         "The slot above the device lost its link or its card: what was in it is removed from the host.",
         ("recovered", "cleared"),
         "Linux drivers/pci/hotplug/pciehp_ctrl.c",
         ("pcieport 0000:15:01.0: pciehp: Slot(12): Link Down", "pcieport 0000:15:01.0: pciehp: Slot(12): Card not present"),
-        ("pcieport 0000:15:01.0: pciehp: Slot(12): Link Up", "pcieport 0000:15:01.0: pciehp: Slot #12 AttnBtn- PwrCtrl- MRL-"),
+        (
+            "pcieport 0000:15:01.0: pciehp: Slot(12): Link Down/Up ignored (recovered by DPC)",
+            "pcieport 0000:15:01.0: pciehp: Slot(12): Link Up",
+            "pcieport 0000:15:01.0: pciehp: Slot #12 AttnBtn- PwrCtrl- MRL-",
+        ),
         _STEPS,
     ),
     Row(
@@ -112,15 +119,32 @@ ROWS = (
         "Linux drivers/pci/pcie/aer.c",
         ("pcieport 0000:15:01.0: AER: Uncorrectable (Non-Fatal) error message received from 0000:1b:00.0",),
         (),
-        (Step("none", "Nothing now. If it comes back, have {device} or its riser reseated."),),
+        _NOTHING_NOW,
     ),
     Row(
         "pci-firmware-error",
         "pci",
-        r"\{(?P<key>\d+)\}\[Hardware Error\]:\s+Error \d+, type: (?:recoverable|fatal)",
+        r"\{(?P<key>\d+)\}\[Hardware Error\]:\s+Error \d+, type: fatal",
         "warning",
-        "The firmware reported an uncorrectable PCIe error of {device}",
+        "The firmware reported a fatal PCIe error of {device}",
         "With firmware first error handling (APEI) the platform reports PCIe errors instead of AER.",
+        ("recovered", "cleared"),
+        "Linux drivers/acpi/apei/ghes.c, drivers/firmware/efi/cper.c (cper_print_pcie)",
+        (
+            "{1}[Hardware Error]:  Error 0, type: fatal",
+            "{1}[Hardware Error]:   device_id: 0000:1b:00.0",
+        ),
+        ("{1}[Hardware Error]:  Error 0, type: corrected",),
+        _STEPS,
+        _FIRMWARE_DEVICE,
+    ),
+    Row(
+        "pci-firmware-nonfatal",
+        "pci",
+        r"\{(?P<key>\d+)\}\[Hardware Error\]:\s+Error \d+, type: recoverable",
+        "info",
+        "The firmware reported an uncorrectable PCIe error of {device}, which did not stop it",
+        "One transaction failed and the link goes on: the error that AER calls Non-Fatal, reported by the platform (APEI).",
         ("recovered", "cleared"),
         "Linux drivers/acpi/apei/ghes.c, drivers/firmware/efi/cper.c (cper_print_pcie)",
         (
@@ -128,14 +152,14 @@ ROWS = (
             "{1}[Hardware Error]:   device_id: 0000:1b:00.0",
         ),
         ("{1}[Hardware Error]:  Error 0, type: corrected",),
-        _STEPS,
-        rf"\{{(?P<key>\d+)\}}\[Hardware Error\]:\s+device_id: {PCI}",
+        _NOTHING_NOW,
+        _FIRMWARE_DEVICE,
     ),
     Row(
         "pci-dma-blocked",
         "pci",
         rf"DMAR: \[DMA (?:Read|Write)[^\]]{{0,20}}\] Request device \[(?P<device>[0-9a-f:]{{2,13}}:[0-9a-f]{{2}}\.[0-7])\]"
-        rf"|AMD-Vi: Event logged \[IO_PAGE_FAULT device={PCI}"
+        rf"|AMD-Vi: Event logged \[IO_PAGE_FAULT device=(?P<pci>(?:[0-9a-fA-F]{{4,8}}:)?[0-9a-fA-F]{{2}}:[0-9a-fA-F]{{2}}\.[0-7]) "
         rf"|[\w.-]{{2,32}} (?P<at>{ANY_PCI}): AMD-Vi: Event logged \[IO_PAGE_FAULT domain=",
         "warning",
         "The IOMMU blocks memory accesses of {device}",
@@ -145,6 +169,7 @@ ROWS = (
         (
             "DMAR: [DMA Write NO_PASID] Request device [41:00.0] fault addr 0x7ebb0000 [fault reason 0x05] PTE Write access is not set",
             "AMD-Vi: Event logged [IO_PAGE_FAULT device=0000:41:00.0 domain=0x0010 address=0xfffff000 flags=0x0020]",
+            "AMD-Vi: Event logged [IO_PAGE_FAULT device=41:00.0 domain=0x0010 address=0xfffff000 flags=0x0020]",
             "nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0010 address=0xfffff000 flags=0x0020]",
         ),
         ("DMAR: DRHD: handling fault status reg 3",),

@@ -45,3 +45,5 @@ class End(NamedTuple):
 
 #: Seconds between the records of one trace: a serial console at 115200 baud writes a long one in about a second.
 JOIN_S = 5.0
+#: The same on a kernel without callers (PRINTK_CALLER), where any task may have written the later one.
+JOIN_WITHOUT_CALLER_S = 1.0
