@@ -39,7 +39,7 @@ def volume_of_images(root: Path) -> Tree:
     return tree
 
 
-@claims("host.volumes", twin="volume-of-images", source="containerd issue 3369")
+@claims("host.volumes", twin="volume-of-images", source="moby/moby issue 31120")
 def volume_of_images_full(root: Path) -> Tree:
     """Checkpoints that a job wrote into its container have filled the volume."""
     tree = volume_of_images(root)
