@@ -107,9 +107,10 @@ def flatcar_mounts(root: Path) -> Tree:
 
 @claims(source="dockerd(8): selinux-enabled is off by default; container_selinux(8)")
 def docker_enforcing(root: Path) -> Tree:
-    """Rocky Linux 9 in enforcing mode, with Docker as it comes: it labels no container, and no boolean matters. The toolkit mounts devices."""
+    """Rocky Linux 9 in enforcing mode, with Docker as it comes: it labels no container, and no boolean matters. GPUs come by the hook."""
     tree = others.rhel9_module_streams(root)
-    tree.edit("/etc/nvidia-container-runtime/config.toml", 'mode = "auto"', 'mode = "legacy"')
+    path = "/etc/docker/daemon.json"
+    tree.write(path, json.dumps({key: value for key, value in json.loads(tree.text(path)).items() if "runtime" not in key}))
     for name in ("container_use_devices", "container_use_xserver_devices"):
         tree.write(f"/sys/fs/selinux/booleans/{name}", "0 0")
     tree.directory("/var/lib/selinux/targeted/active/modules/200/container")
