@@ -13,6 +13,7 @@ class Identity:
     now: float | Unread  # seconds since the epoch, by the host's clock
     kernel: str | Unread  # uname -r; absent in an image without --kernel
     simulated: bool | Unread  # a made or unpacked tree below a host root: its /proc and /sys are not a kernel's
+    as_root: bool | Unread  # what was read was read by root
 
 
 @frozen
@@ -148,15 +149,15 @@ class Volumes:
 class Limit:
     """A limit of the kernel or of a control group, and how much of it is used."""
 
-    name: str  # processes, threads, files, connections, neighbours, or a control group's tasks: "tasks of system.slice"
+    name: str  # process ids, threads, open files, tracked connections, ARP neighbours, IPv6 neighbours, tasks of GROUP
     setting: str  # the file that sets it
-    used: int
-    most: int
+    used: int | Unread
+    most: int | Unread
 
 
 @frozen
 class HostLimits:
-    """What the host has for all its processes together: each limit that exists here and can be read."""
+    """What the host has for all its processes together: each limit that exists here."""
 
     limits: tuple[Limit, ...] | Unread
     shm_total_bytes: int | Unread  # of /dev/shm

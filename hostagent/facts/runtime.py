@@ -92,6 +92,5 @@ class Confinement:
     """SELinux on container processes; all absent where the host does not enforce SELinux."""
 
     runtimes: tuple[Labelling, ...] | Unread  # those in use
-    container_devices: bool | Unread  # container_use_devices: all devices
     gpu_devices: bool | Unread  # container_use_xserver_devices: devices of graphics drivers, /dev/nvidia* among them
     gpu_policy: bool | Unread  # a policy module for NVIDIA's containers is installed, or /dev/nvidia* has labels of the administrator

@@ -112,12 +112,21 @@ def mount_table(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
 
     >>> mount_table(b"//nas/x /mnt cifs ro,username=a 0 0\n/dev/sda1 / ext4 ro,seclabel 0 0\n", ("/usr", "ro", "rw"), str)
     b'/dev/sda1 / ext4 ro 0 0\n'
+
+    Octal escapes of white space are resolved to compare, and kept.
+
+    >>> mount_table(b"/dev/sdb1 /data\\040disk xfs ro 0 0\n", ("/data disk/docker", "ro"), str)
+    b'/dev/sdb1 /data\\040disk xfs ro 0 0\n'
     """
     options = frozenset(name for name in names if not name.startswith("/"))
     paths = [f"{name}/" for name in names if name.startswith("/")]
     fields = (line.split() for line in _text(data).splitlines() if not line.lstrip().startswith("#"))
-    found = (one for one in fields if len(one) > 3 and any(path.startswith(f"{one[1].rstrip('/')}/") for path in paths))
+    found = (one for one in fields if len(one) > 3 and any(path.startswith(f"{_unescaped(one[1]).rstrip('/')}/") for path in paths))
     return _joined(f"{_device(one[0])} {one[1]} {one[2]} {_options(one[3], options)} 0 0" for one in found)
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(040|011|012|134)", lambda found: chr(int(found[1], 8)), text)
 
 
 def _device(text: str) -> str:

@@ -39,7 +39,7 @@ def volume_of_images(root: Path) -> Tree:
     return tree
 
 
-@claims("host.volumes", twin="volume-of-images", source="containerd issue 3369")
+@claims("host.volumes", twin="volume-of-images", source="moby/moby issue 31120")
 def volume_of_images_full(root: Path) -> Tree:
     """Checkpoints that a job wrote into its container have filled the volume."""
     tree = volume_of_images(root)
@@ -107,8 +107,10 @@ def flatcar_mounts(root: Path) -> Tree:
 
 @claims(source="dockerd(8): selinux-enabled is off by default; container_selinux(8)")
 def docker_enforcing(root: Path) -> Tree:
-    """Rocky Linux 9 in enforcing mode, with Docker as it comes: it labels no container, and no boolean matters."""
+    """Rocky Linux 9 in enforcing mode, with Docker as it comes: it labels no container, and no boolean matters. GPUs come by the hook."""
     tree = others.rhel9_module_streams(root)
+    path = "/etc/docker/daemon.json"
+    tree.write(path, json.dumps({key: value for key, value in json.loads(tree.text(path)).items() if "runtime" not in key}))
     for name in ("container_use_devices", "container_use_xserver_devices"):
         tree.write(f"/sys/fs/selinux/booleans/{name}", "0 0")
     tree.directory("/var/lib/selinux/targeted/active/modules/200/container")

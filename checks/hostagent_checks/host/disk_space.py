@@ -25,6 +25,7 @@ class Params(NamedTuple):
     title="The system's filesystems have room for a driver installation",
     severity="warning",
     since="0.1",
+    because=("host.volumes",),
     headline="A filesystem has no room for a driver installation",
     remedy=(Step("configure", "Free space: package caches, old kernels, unused container images, the journal."),),
     references=("statvfs(3)", "NVIDIA Driver Installation Guide, pre-installation actions"),

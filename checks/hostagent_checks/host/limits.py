@@ -7,13 +7,17 @@ of neighbours makes hosts of the own network unreachable. A control group's limi
 
 Close to its limit is a warning; where nothing is left, and nothing can start, it is critical. A table of neighbours counts only where
 entries were refused since the boot, since permanent entries (of flannel, Cilium) have no limit. A limit that
-this kernel does not have is not judged; nor are limits of a single user or container (inotify, keys, a pod's process ids).
+this kernel does not have is not judged; nor are limits of a single user or container (inotify, keys, a pod's process ids). Where one
+cannot be read, the others count; a refusal is worth knowing where this run has no privileges, and else leaves the check unknown.
 """
 
 from typing import NamedTuple
 
-from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, fail, need, shell, size
-from hostagent.facts.host import HostLimits, Limit
+from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, fail, shell, size
+from hostagent.facts.host import HostLimits, Identity, Limit
+from hostagent.profile import Profile
+
+from ._rights import not_read
 
 #: Limits at which no process can start; at the others connections are lost.
 _STARTS = ("process ids", "threads", "open files", "tasks of ")
@@ -53,30 +57,37 @@ class Params(NamedTuple):
         "df -h /dev/shm",
     ),
 )
-def limits(limits: HostLimits, params: Params) -> Findings:
-    for one in _read(limits.limits):
-        if one.used < params.most_used * one.most:
+def limits(limits: HostLimits, identity: Identity | Unread, profile: Profile, params: Params) -> Findings:
+    for one in () if isinstance(limits.limits, Unread) else limits.limits:
+        used, most = one.used, one.most
+        if isinstance(used, Unread) or isinstance(most, Unread) or used < params.most_used * most:
             continue
-        is_over = one.used >= params.all_used * one.most and one.name.startswith(_STARTS)
+        is_over = used >= params.all_used * most and one.name.startswith(_STARTS)
         yield fail(
-            f"{one.used} of {one.most} {one.name} are in use",
+            f"{used} of {most} {one.name} are in use",
             code="used-up" if is_over else "nearly",
-            found=one.used,
-            wanted=f"< {params.most_used:.0%} of {one.most}",
+            found=used,
+            wanted=f"< {params.most_used:.0%} of {most}",
             headline=f"Nothing can start: the host has no {one.name} left" if is_over else f"The host is running out of {one.name}",
-            remedy=_steps(one),
+            remedy=_steps(one, most),
             at_most=None if is_over else "warning",
         )
     yield from _shm(limits, params)
     yield from _memory(limits, params)
+    if gaps := _gaps(limits):
+        yield not_read(gaps[0], "a limit of the host", identity, profile)
 
 
-def _read(value: tuple[Limit, ...] | Unread) -> tuple[Limit, ...]:
-    """() where there are none here."""
-    return () if isinstance(value, Unread) and value.why in NOT_APPLICABLE else need(value)
+def _gaps(limits: HostLimits) -> list[Unread]:
+    """What could not be read, first what was not refused."""
+    own = limits.limits
+    numbers = [own] if isinstance(own, Unread) else [value for one in own for value in (one.used, one.most)]
+    others = (limits.shm_total_bytes, limits.shm_free_bytes, limits.memory_available_bytes, limits.swap_total_bytes, limits.swap_free_bytes)
+    gaps = [one for one in (*numbers, *others) if isinstance(one, Unread) and one.why not in NOT_APPLICABLE]
+    return sorted(gaps, key=lambda one: one.why == "denied")
 
 
-def _steps(one: Limit) -> tuple[Step, ...]:
+def _steps(one: Limit, most: int) -> tuple[Step, ...]:
     if one.name.startswith("tasks of "):
         group = one.name.removeprefix("tasks of ")
         return (
@@ -92,13 +103,13 @@ def _steps(one: Limit) -> tuple[Step, ...]:
     name = one.setting.removeprefix("/proc/sys/").replace("/", ".")
     return (
         Step("drain_and_inspect", "Find what uses them up, and end it.", find),
-        Step("configure", "If so many are wanted: raise the limit.", shell("sysctl -w {}", f"{name}={_more(one)}")),
+        Step("configure", "If so many are wanted: raise the limit.", shell("sysctl -w {}", f"{name}={_more(one.name, most)}")),
     )
 
 
-def _more(one: Limit) -> int:
+def _more(name: str, most: int) -> int:
     """Twice the limit; process ids end at 2^22 (proc_sys_kernel(5))."""
-    return min(2 * one.most, 2**22) if one.name == "process ids" else 2 * one.most
+    return min(2 * most, 2**22) if name == "process ids" else 2 * most
 
 
 def _shm(limits: HostLimits, params: Params) -> Findings:
@@ -141,4 +152,4 @@ def _memory(limits: HostLimits, params: Params) -> Findings:
 
 
 def _number(value: int | Unread) -> int | None:
-    return None if isinstance(value, Unread) and value.why in NOT_APPLICABLE else need(value)
+    return None if isinstance(value, Unread) else value

@@ -1,19 +1,19 @@
 """A service that jobs need restarts again and again: it ends soon after each start, and jobs fail whenever it is down.
 
-systemd starts a service with Restart= again after each failure. A look at the process list finds such a service running half of the
-time. The journal has a record of process 1 for each automatic restart. This check counts those of the last ten minutes, if the last was
-just now: a service that has recovered is not reported. It asks the journal only while such a service is down, or has started in the last
-half hour. A kubelet that has joined no cluster restarts until `kubeadm join`, and is left out; so is one whose runtime restarts itself.
+systemd starts a service with Restart= again after each failure. A look at the process list may find it running. The journal has a record
+of process 1 for each automatic restart. This check counts those of the last ten minutes, if the last was just now: a service that has
+recovered is not reported. It asks the journal only while such a service is down, or has started in the last half hour. A kubelet that has
+joined no cluster restarts until `kubeadm join`, and is left out; so is one whose runtime restarts itself.
 
 A runtime that serves no jobs, IMEX, DCGM, and the fabric manager of a host without NVSwitches are worth knowing. Only root reads the
-records of process 1: in other runs, and without a journal of this boot, the check does not apply. A service that does not run at all is
-the finding of kubelet.running, runtime.service_running and slurm.slurmd_running.
+records of process 1: in other runs, and without a journal of this boot, the check does not apply; one that takes too long to search is
+worth knowing. A service that does not run at all is the finding of kubelet.running, runtime.service_running and slurm.slurmd_running.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from hostagent.check import Findings, Severity, Step, Unread, check, fail, need, shell, skip
+from hostagent.check import Finding, Findings, Severity, Step, Unread, check, fail, need, shell, skip, warn
+from hostagent.core.tables.daemons import DAEMONS
 from hostagent.domains.kubelet.joined import is_unjoined
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.domains.runtime.tables.versions import KUBELET_UNITS, RUNTIME_UNITS
@@ -22,6 +22,8 @@ from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.nvswitch import Fabric
 
 _SLURMD, _MANAGER, _PERSISTENCED = "slurmd", "nvidia-fabricmanager", "nvidia-persistenced"
+#: Services of runtimes for which no configuration is known here, so that what they serve is not either.
+_OTHER_RUNTIMES = frozenset(name for one in DAEMONS if one.kind == "runtime" for name in one.lives_in)
 
 
 class Params(NamedTuple):
@@ -66,8 +68,11 @@ def service_restarts(
     fabric: Fabric | Unread,
     params: Params,
 ) -> Findings:
-    found = [loop for unit in need(restarts.units) for loop in _loops(unit, identity, choice, fabric, params)]
-    has_runtime = any(one.runtime for one in found)
+    if isinstance(restarts.units, Unread) and restarts.units.why == "timeout":
+        yield _not_searched(restarts.units)
+        return
+    found = [loop for unit in need(restarts.units) if (loop := _loop(unit, identity, choice, fabric, params)) is not None]
+    has_runtime = any(one.runtime and one.severity == "critical" for one in found)
     waits = any(one.code == "kubelet" for one in found) and not isinstance(kubelet, Unread) and is_unjoined(kubelet)
     for one in found:
         if one.code == "kubelet" and (has_runtime or waits):
@@ -90,23 +95,38 @@ def service_restarts(
         skip("the kubelet has joined no cluster yet")
 
 
-def _loops(unit: UnitRestarts, identity: Identity, choice: RuntimeChoice, fabric: Fabric | Unread, params: Params) -> Iterator[_Loop]:
-    """The unit as a loop; nothing for one that has recovered, or that restarted a few times."""
+def _loop(unit: UnitRestarts, identity: Identity, choice: RuntimeChoice, fabric: Fabric | Unread, params: Params) -> _Loop | None:
+    """The unit as a loop; None for one that has recovered, or that restarted a few times."""
     now = need(identity.now)
     recent = [at for at in unit.times if now - at < params.window_seconds]
     if len(recent) < params.restarts or now - recent[-1] >= params.settled_seconds:
-        return
+        return None
+    number = len(recent)
     key = next((key for key, names in RUNTIME_UNITS.items() if unit.name in names), "")
     if key:
         serves = any(one.key == key for one in choice.serving.runtimes)
-        yield _Loop(unit, len(recent), "runtime", "critical" if serves else "info", key)
-    elif unit.name in KUBELET_UNITS:
-        yield _Loop(unit, len(recent), "kubelet", "critical")
-    elif unit.name == _SLURMD:
-        yield _Loop(unit, len(recent), "slurmd", "critical")
-    else:
-        needed = unit.name == _PERSISTENCED or (unit.name == _MANAGER and not isinstance(fabric, Unread) and _has_switches(fabric))
-        yield _Loop(unit, len(recent), "nvidia", "warning" if needed else "info")
+        return _Loop(unit, number, "runtime", "critical" if serves else "info", key)
+    if unit.name in KUBELET_UNITS:
+        return _Loop(unit, number, "kubelet", "critical")
+    if unit.name == _SLURMD:
+        return _Loop(unit, number, "slurmd", "critical")
+    if unit.name in _OTHER_RUNTIMES:
+        return _Loop(unit, number, "runtime", "warning")
+    needed = unit.name == _PERSISTENCED or (unit.name == _MANAGER and not isinstance(fabric, Unread) and _has_switches(fabric))
+    return _Loop(unit, number, "nvidia", "warning" if needed else "info")
+
+
+def _not_searched(gap: Unread) -> Finding:
+    return warn(
+        "the journal of this boot took too long to search",
+        code="not-read",
+        found="not read",
+        wanted="read",
+        headline="Restarts of services were not read: the journal takes too long",
+        remedy=(Step("rerun", "Run 'hostagent check' again when the host is less busy."),),
+        at_most="info",
+        about=gap,
+    )
 
 
 def _has_switches(fabric: Fabric) -> bool:

@@ -30,8 +30,12 @@ from hostagent.check import (
     warn,
 )
 from hostagent.domains.runtime.serving import RuntimeChoice
-from hostagent.facts.host import Volume, Volumes
+from hostagent.facts.host import Identity, Volume, Volumes
+from hostagent.profile import Profile
 
+from ._rights import not_read
+
+_WHAT = "what holds the runtimes' and the kubelet's directories"
 _EFFECTS = {"data": "starts no container", "pods": "starts no pod", "logs": "starts no pod", "spool": "starts no job"}
 #: `host.disk_space` judges these with the room that a driver needs.
 _SYSTEM = ("/", "/usr", "/var")
@@ -69,7 +73,10 @@ class Params(NamedTuple):
         "cat /etc/fstab /proc/1/mounts  # ro: read-only",
     ),
 )
-def volumes(volumes: Volumes, choice: RuntimeChoice, params: Params) -> Findings:
+def volumes(volumes: Volumes, choice: RuntimeChoice, identity: Identity | Unread, profile: Profile, params: Params) -> Findings:
+    if isinstance(volumes.volumes, Unread) and volumes.volumes.why not in NOT_APPLICABLE:
+        yield not_read(volumes.volumes, _WHAT, identity, profile)
+        return
     mine = _served(need(volumes.volumes), choice)
     by_mount: dict[str, list[Volume]] = {}
     for one in mine:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, shell, skip
 from hostagent.domains.kubelet.joined import is_unjoined
+from hostagent.domains.system.starting import why_starting
 from hostagent.facts.gpu import GpuEvents
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.kubelet import Kubelet
@@ -58,7 +59,8 @@ def running(
         skip(f"{name} is not enabled here")
     if is_unjoined(kubelet):
         skip("the kubelet has joined no cluster yet")
-    _skip_while_starting(machine, events, params)
+    if reason := why_starting(machine, events, params.boot_seconds):
+        skip(f"{reason}: the kubelet may be about to start")
     if down := _stopped_runtime(name, launchers, runtimes):
         skip(f"{down}, the runtime of the kubelet, is not running")
     plain = name == "kubelet"
@@ -85,12 +87,3 @@ def _stopped_runtime(name: str, launchers: Launchers | Unread, runtimes: tuple[R
         return ""
     keys = {one.runtime for one in kubelets if one.unit == name and not isinstance(one.runtime, Unread)}
     return next((one.key for one in runtimes if one.key in keys and one.running is False and one.installed is True), "")
-
-
-def _skip_while_starting(machine: Machine, events: GpuEvents | Unread, params: Params) -> None:
-    """The check does not apply while something that can be seen is still under way; what cannot be seen is no reason to wait."""
-    if machine.cloud_init_running is True:
-        skip("cloud-init still sets this host up")
-    uptime = events if isinstance(events, Unread) else events.uptime
-    if not isinstance(uptime, Unread) and uptime < params.boot_seconds:
-        skip(f"the host booted less than {params.boot_seconds} s ago: the kubelet may be about to start")

@@ -19,7 +19,13 @@ from ._switches import local_switches, runs
     severity="critical",
     since="0.1",
     explains=("nvlink",),
-    because=("nvswitch.manager_version", "nvswitch.manager_installed", "nvswitch.nvlsm_running", "driver.loaded"),
+    because=(
+        "nvswitch.manager_version",
+        "nvswitch.manager_installed",
+        "nvswitch.nvlsm_running",
+        "driver.loaded",
+        "host.service_restarts:nvidia",
+    ),
     headline="The fabric manager is not running",
     remedy=(
         Step(

@@ -12,6 +12,7 @@ from hostagent.facts.os import Os
     title="SELinux lets containers use devices",
     severity="info",
     since="0.1",
+    because=("runtime.selinux",),
     headline="SELinux does not let containers use devices",
     remedy=(Step("configure", "Allow it, or give the GPU containers their own label.", command="setsebool -P container_use_devices on"),),
     references=("NVIDIA Container Toolkit, troubleshooting: Insufficient Permissions", "container_selinux(8)"),

@@ -6,16 +6,23 @@ container_t. Of host devices that are bind-mounted into them, as the toolkit's l
 nodes itself, with the container's label: nothing is refused. Where the runtime labels nothing, an enforcing host changes nothing for
 jobs.
 
-The GPU Operator's driver container labels its device nodes for containers. Silent without these booleans (Bottlerocket and others have a
-policy of their own), in permissive mode, and on hosts with AppArmor. A single container may still have a label of its own
-(`label=disable`, `seLinuxOptions`), which shows in no file of the host: hence a warning.
+In its newer versions the toolkit's mode auto generates CDI for each container that its runtime starts; its hook does not. The GPU
+Operator's driver container labels its device nodes for containers. Silent without these booleans (Bottlerocket and others have a policy
+of their own), in permissive mode, and on hosts with AppArmor. A single container may still have a label of its own (`label=disable`,
+`seLinuxOptions`), which shows in no file of the host: hence a warning. An ordinary user may not read the store of modules: that is worth
+knowing, where a runtime labels its containers.
 """
 
-from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, fail, need, shell, skip
+from hostagent.check import NOT_APPLICABLE, Finding, Findings, Step, Unread, check, fail, need, shell, skip, warn
 from hostagent.domains.runtime.access import GpuAccess
 from hostagent.domains.runtime.serving import RuntimeChoice
+from hostagent.domains.runtime.tables.toolkit_advisories import generates_cdi
+from hostagent.domains.system.rights import is_expected
+from hostagent.facts.host import Identity
+from hostagent.facts.os import Os
 from hostagent.facts.platform import Platform
 from hostagent.facts.runtime import Confinement, Runtime
+from hostagent.profile import Profile
 
 from ._choice import serving_ones
 
@@ -37,20 +44,31 @@ _SETTINGS = {
     references=("NVIDIA Container Toolkit, troubleshooting: Insufficient Permissions", "container_selinux(8)"),
     confirm=("getenforce", "getsebool container_use_devices", "ausearch -m avc -ts boot"),
 )
-def selinux(confinement: Confinement, choice: RuntimeChoice, access: GpuAccess, platform: Platform | Unread) -> Findings:
+def selinux(
+    confinement: Confinement,
+    os: Os,
+    choice: RuntimeChoice,
+    access: GpuAccess,
+    platform: Platform | Unread,
+    identity: Identity | Unread,
+    profile: Profile,
+) -> Findings:
     labelled = need(confinement.runtimes)
     serving = {one.key: one for one in serving_ones(choice)}
-    if need(confinement.container_devices) or _is_on(confinement.gpu_devices) or _is_on(confinement.gpu_policy):
-        return
     on = [serving[one.key] for one in labelled if one.key in serving and need(one.enabled)]
     if not on:
         skip("no runtime that serves jobs labels its containers")
+    if need(os.selinux_container_devices) or _is_on(confinement.gpu_devices):
+        return
     if not isinstance(platform, Unread) and not isinstance(platform.driver, Unread) and platform.driver.owner == "operator":
         skip("the GPU Operator's driver container labels its device nodes for containers")
     name = "container_use_devices" if isinstance(confinement.gpu_devices, Unread) else "container_use_xserver_devices"
-    for one in on:
-        if _made_by_runtime(one, access):
-            continue
+    refused = [one for one in on if not _made_by_runtime(one, access)]
+    policy = confinement.gpu_policy
+    if refused and isinstance(policy, Unread) and is_expected(policy, identity, unprivileged=profile.pci_configuration == "optional"):
+        yield _not_read(policy)
+        return
+    for one in () if refused and _is_on(policy) else refused:
         yield fail(
             f"{_SETTINGS[one.kind]} labels containers, and {name} is off",
             code="devices-refused",
@@ -68,6 +86,19 @@ def selinux(confinement: Confinement, choice: RuntimeChoice, access: GpuAccess, 
         )
 
 
+def _not_read(policy: Unread) -> Finding:
+    return warn(
+        f"SELinux's store of modules was not read: permission denied: {policy.detail}",
+        code="not-read",
+        found="not read",
+        wanted="read",
+        headline="Whether a policy lets containers use the GPU's devices was not read",
+        remedy=(Step("rerun", "Run 'hostagent check' as root on the host."),),
+        at_most="info",
+        about=policy,
+    )
+
+
 def _is_on(value: bool | Unread) -> bool:
     """A boolean that this policy does not have is off."""
     if isinstance(value, Unread) and value.why in NOT_APPLICABLE:
@@ -80,5 +111,8 @@ def _made_by_runtime(runtime: Runtime, access: GpuAccess) -> bool:
     ways, mode = access.ways(runtime), access.toolkit.mode
     if not ways or _BY_PLUGIN.intersection(ways):
         return True
-    by_toolkit = "handler" in ways or "hook" in ways
-    return not by_toolkit or (not isinstance(mode, Unread) and mode in ("cdi", "jit-cdi"))
+    if "handler" not in ways and "hook" not in ways:
+        return True
+    if isinstance(mode, Unread) or mode != "auto" or "handler" not in ways:
+        return not isinstance(mode, Unread) and mode in ("cdi", "jit-cdi")
+    return generates_cdi(need(access.toolkit.version))

@@ -11,6 +11,7 @@ about to start it.
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip
+from hostagent.domains.system.starting import why_starting
 from hostagent.facts.gpu import GpuEvents
 from hostagent.facts.host import Machine, Services, Unit
 from hostagent.facts.slurm import SlurmNode
@@ -34,7 +35,7 @@ class Params(NamedTuple):
     title="slurmd runs on a worker of Slurm",
     severity="critical",
     since="0.1",
-    because=("slurm.gres:no-file", "slurm.gres:bad-count"),
+    because=("slurm.gres:no-file", "slurm.gres:bad-count", "host.service_restarts:slurmd"),
     headline="slurmd is not running: Slurm starts no job here",
     remedy=(_READ, _START),
     references=("Slurm, slurmd(8)",),
@@ -54,7 +55,8 @@ def slurmd_running(
         return
     if worker == "auto":
         _skip_unused(slurm)
-    _skip_while_starting(machine, events, params)
+    if reason := why_starting(machine, events, params.boot_seconds):
+        skip(f"{reason}: slurmd may be about to start")
     if is_enabled:
         yield fail(
             "slurmd's unit is enabled, and slurmd is not running",
@@ -89,12 +91,3 @@ def _skip_unused(slurm: SlurmNode) -> None:
         need(conf)
     if slurm.only_controls is True:
         skip("slurm.conf calls this host a controller, and has no node of its name")
-
-
-def _skip_while_starting(machine: Machine, events: GpuEvents | Unread, params: Params) -> None:
-    """The check does not apply while something that can be seen is still under way; what cannot be seen is no reason to wait."""
-    if machine.cloud_init_running is True:
-        skip("cloud-init still sets this host up")
-    uptime = events if isinstance(events, Unread) else events.uptime
-    if not isinstance(uptime, Unread) and uptime < params.boot_seconds:
-        skip(f"the host booted less than {params.boot_seconds} s ago: slurmd may be about to start")

@@ -14,6 +14,7 @@ from hostagent.core.unread import NOT_APPLICABLE, NOT_THERE, Unread, need, then
 from hostagent.domains.kubelet.read_processes import KubeletUnit, find
 from hostagent.domains.runtime.read_settings import settings
 from hostagent.domains.slurm.read_spool import read_spool
+from hostagent.domains.system.mounts import Mount, holds, mount_of, parse_mounts
 from hostagent.facts.host import Machine, Services, Volume, Volumes
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.host.source import Source
@@ -34,15 +35,6 @@ class Use(NamedTuple):
     user: str
     role: str
     path: str
-
-
-class Mount(NamedTuple):
-    """A row of a mount table or of fstab."""
-
-    device: str
-    place: str
-    kind: str
-    options: tuple[str, ...]
 
 
 def read_volumes(source: Source, known: Callable[[type], Any]) -> Volumes:
@@ -137,37 +129,6 @@ def _volume(source: Source, use: Use, mounts: tuple[Mount, ...], planned: tuple[
     )
 
 
-def parse_mounts(text: str) -> tuple[Mount, ...]:
-    r"""Rows of /proc/PID/mounts or of fstab(5), in order; octal escapes of white space are resolved.
-
-    >>> parse_mounts("# a comment\n/dev/sda1  /data\\040disk ext4 defaults,ro 0 2\n")
-    (Mount(device='/dev/sda1', place='/data disk', kind='ext4', options=('defaults', 'ro')),)
-    """
-    fields = (line.split() for line in text.splitlines() if not line.lstrip().startswith("#"))
-    return tuple(Mount(one[0], _unescaped(one[1]), one[2], tuple(one[3].split(","))) for one in fields if len(one) > 3)
-
-
-def _unescaped(text: str) -> str:
-    for written, letter in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-        text = text.replace(written, letter)
-    return text.rstrip("/") or "/"
-
-
-def mount_of(mounts: tuple[Mount, ...], path: str) -> "Mount | None":
-    r"""The mount that holds a path: the longest mount point, of several on one the last.
-
-    >>> rows = parse_mounts("a / ext4 rw 0 0\nb /var xfs rw 0 0\nc /var ext4 ro 0 0\n")
-    >>> mount_of(rows, "/var/lib").device, mount_of(rows, "/vara").device
-    ('c', 'a')
-    """
-    holding = [one for one in mounts if _holds(one.place, path)]
-    return max(reversed(holding), key=lambda one: len(one.place), default=None)
-
-
-def _holds(place: str, path: str) -> bool:
-    return place in ("/", path) or path.startswith(f"{place}/")
-
-
 def _access(mount: Mount, planned: tuple[Mount, ...]) -> str:
     """rw, ro or ro-after-errors."""
     if not any(option in _READ_ONLY for option in mount.options):
@@ -183,7 +144,7 @@ def _unmounted(source: Source, path: str, mounts: tuple[Mount, ...], planned: tu
     """The mount point of fstab that holds the path, and where nothing is mounted; "" for none, or where a link leads elsewhere."""
     there = {one.place for one in mounts}
     for one in planned:
-        if one.place in ("/", "none", "swap") or not _holds(one.place, path) or one.kind == "swap" or set(_OPTIONAL) & set(one.options):
+        if one.place in ("/", "none", "swap") or not holds(one.place, path) or one.kind == "swap" or set(_OPTIONAL) & set(one.options):
             continue
         real = source.realpath(one.place) if one.place not in there else ""
         if isinstance(real, str) and real == one.place:

@@ -21,13 +21,12 @@ _PRIORITIES, _MODULES = ("100", "200", "300", "400", "500"), ("nvidia-container"
 
 def read_confinement(source: Source, known: Callable[[type], Any]) -> Confinement:
     mode = then(known(Os), lambda one: one.selinux)
-    if mode != "enforcing" if not isinstance(mode, Unread) else True:
+    if isinstance(mode, Unread) or mode != "enforcing":
         gap = mode if isinstance(mode, Unread) else Unread("absent", f"SELinux is {mode}")
-        return Confinement(gap, gap, gap, gap)
+        return Confinement(gap, gap, gap)
     runtimes = known(Runtime)
     return Confinement(
         runtimes=then(runtimes, lambda those: tuple(_labelling(source, one) for one in those if one.in_use is not False)),
-        container_devices=_boolean(source, "container_use_devices"),
         gpu_devices=_boolean(source, "container_use_xserver_devices"),
         gpu_policy=_has_policy(source),
     )

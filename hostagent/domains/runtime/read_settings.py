@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from hostagent.core.retention import Keep
 from hostagent.core.tables.daemons import DOCKER_PROCESS
 from hostagent.core.toml import TomlError, parse_toml
-from hostagent.core.unread import Unread, then
+from hostagent.core.unread import NOT_APPLICABLE, Unread
 from hostagent.domains.runtime.tables.data import DATA, SNAP_DATA, STORAGE
 from hostagent.domains.system.read_processes import read_processes
 from hostagent.facts.host import Process
@@ -44,11 +44,13 @@ class Settings(NamedTuple):
 
 
 def settings(source: Source, runtime: Runtime) -> "Settings | Unread":
-    """The effective settings. What a recording lacks counts as not set: a reader of directories then lacks those, too."""
+    """The effective settings; unread where a file or the flags of its process are. A recording without processes has no flags."""
     tables = _tables(source, runtime)
     if isinstance(tables, Unread):
         return tables
     argv = _argv(source, runtime)
+    if isinstance(argv, Unread):
+        return argv
     data = _flag(argv, _ROOT_FLAGS[runtime.kind]) or _last_text(one for table in tables for one in _owners_of_data(table))
     return Settings(data or _default(runtime), _selinux(runtime.kind, argv, [one for table in tables for one in _sections(table)]))
 
@@ -112,10 +114,12 @@ def _selinux(kind: str, argv: tuple[str, ...], tables: "Iterable[Mapping[str, An
     return bool(given[-1]) if given else kind == "crio" and _CRIO_SELINUX
 
 
-def _argv(source: Source, runtime: Runtime) -> tuple[str, ...]:
-    """Words of its process; () where it does not run, or where they are not known."""
-    processes = then(read_processes(source, _FLAGS), lambda those: tuple(one for one in those if _is_of(one, runtime)))
-    return processes[0].argv if not isinstance(processes, Unread) and processes else ()
+def _argv(source: Source, runtime: Runtime) -> "tuple[str, ...] | Unread":
+    """Words of its process; () where it does not run, or where a recording has no processes."""
+    processes = read_processes(source, _FLAGS)
+    if isinstance(processes, Unread):
+        return () if processes.why in ("not-recorded", *NOT_APPLICABLE) else processes
+    return next((one.argv for one in processes if _is_of(one, runtime)), ())
 
 
 def _is_of(process: Process, runtime: Runtime) -> bool:

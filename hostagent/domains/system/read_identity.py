@@ -17,6 +17,7 @@ def read_identity(source: Source, known: Callable[[type], Any]) -> Identity:
         now=then(host, _now),
         kernel=_word(host, "release"),
         simulated=then(host, lambda answer: bool(answer.get("simulated"))),
+        as_root=then(host, lambda answer: answer.get("uid", 0) == 0),
     )
 
 

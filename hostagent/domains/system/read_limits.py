@@ -61,22 +61,18 @@ def parse_meminfo(text: str) -> dict[str, int]:
 
 
 def _limits(source: Source) -> "tuple[Limit, ...] | Unread":
-    """Those that could be read; the first gap where none could."""
+    """Those that exist here, also where a part of one could not be read; the first gap where none does."""
     found: list[Limit | Unread] = [*_processes(source), _files(source), _connections(source), *_neighbours(source), *_groups(source)]
     read = tuple(one for one in found if not isinstance(one, Unread))
-    gaps = [one for one in found if isinstance(one, Unread)]
-    missing = next((one for one in gaps if one.why not in NOT_APPLICABLE), None)
-    if missing is not None:
-        return missing
-    return read or next(iter(gaps), Unread("absent", "no limit is known here"))
+    return read or next((one for one in found if isinstance(one, Unread)), Unread("absent", "no limit is known here"))
 
 
 def _limit(name: str, setting: str, used: "int | Unread", most: "int | Unread") -> "Limit | Unread":
-    if isinstance(used, Unread):
-        return used
-    if isinstance(most, Unread):
-        return most
-    return Limit(name, setting, used, most) if 0 < most < _ENDLESS else Unread("absent", f"{setting} is no limit")
+    """Unread where this kernel does not have it, or it has no end."""
+    if isinstance(most, int) and not 0 < most < _ENDLESS:
+        return Unread("absent", f"{setting} is no limit")
+    gone = next((one for one in (used, most) if isinstance(one, Unread) and one.why in NOT_APPLICABLE), None)
+    return Limit(name, setting, used, most) if gone is None else gone
 
 
 def _processes(source: Source) -> "Iterator[Limit | Unread]":
@@ -100,11 +96,10 @@ def parse_threads(text: str) -> "int | Unread":
 
 def _files(source: Source) -> "Limit | Unread":
     numbers = then(line_in(source, _FILES), parse_numbers)
-    if isinstance(numbers, Unread):
-        return numbers
-    if len(numbers) != 3:
-        return Unread("error", f"{_FILES} has {len(numbers)} numbers, wanted 3")
-    return _limit("open files", "/proc/sys/fs/file-max", numbers[0] - numbers[1], numbers[2])
+    if not isinstance(numbers, Unread) and len(numbers) != 3:
+        numbers = Unread("error", f"{_FILES} has {len(numbers)} numbers, wanted 3")
+    used, most = then(numbers, lambda those: those[0] - those[1]), then(numbers, lambda those: those[2])
+    return _limit("open files", "/proc/sys/fs/file-max", used, most)
 
 
 def parse_numbers(text: str) -> tuple[int, ...]:
@@ -119,7 +114,7 @@ def parse_numbers(text: str) -> tuple[int, ...]:
 def _connections(source: Source) -> "Limit | Unread":
     most = number_in(source, _CONNECTIONS.format("max"))
     if isinstance(most, Unread):
-        return most
+        return _limit("tracked connections", "/proc/sys/net/netfilter/nf_conntrack_max", most, most)
     listed = then(source.text(_CONNECTION_STATS, keep=WHOLE), lambda text: parse_statistics(text, "entries"))
     used = number_in(source, _CONNECTIONS.format("count")) if isinstance(listed, Unread) else listed
     return _limit("tracked connections", "/proc/sys/net/netfilter/nf_conntrack_max", used, most)
@@ -151,9 +146,8 @@ def _neighbours(source: Source) -> "Iterator[Limit | Unread]":
         text = source.text(statistics, keep=WHOLE)
         refused = then(text, lambda one: parse_statistics(one, "table_fulls", add=True))
         used = then(text, lambda one: parse_statistics(one, "entries"))
-        if refused == 0 if not isinstance(refused, Unread) else True:
-            used = 0 if not isinstance(used, Unread) else used
-        yield _limit(f"{name} neighbours", setting, used, most)
+        has_refused = not isinstance(refused, Unread) and refused > 0
+        yield _limit(f"{name} neighbours", setting, used if has_refused or isinstance(used, Unread) else 0, most)
 
 
 def _groups(source: Source) -> "Iterator[Limit | Unread]":
@@ -161,6 +155,6 @@ def _groups(source: Source) -> "Iterator[Limit | Unread]":
         setting = f"/sys/fs/cgroup/{name}/pids.max"
         most = line_in(source, setting)
         if isinstance(most, Unread):
-            yield most
+            yield _limit(f"tasks of {name}", setting, most, most)
         elif most != "max":
             yield _limit(f"tasks of {name}", setting, number_in(source, f"/sys/fs/cgroup/{name}/pids.current"), number_in(source, setting))

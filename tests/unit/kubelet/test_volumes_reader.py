@@ -6,7 +6,8 @@ import pytest
 
 from hostagent.core.typed import build
 from hostagent.core.unread import Unread
-from hostagent.domains.kubelet.read_volumes import mount_of, parse_mounts, read_volumes
+from hostagent.domains.kubelet.read_volumes import read_volumes
+from hostagent.domains.system.mounts import mount_of, parse_mounts
 from hostagent.facts.host import Machine, Process, Services
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.slurm import SlurmNode
@@ -37,10 +38,8 @@ def read(files, *runtimes, mounts=ROOT, processes=(), slurmd=False, conf="", kin
         SlurmNode: replace(build(SlurmNode, {}, "", gap), conf=conf or Unread("absent")),
     }
     known[Machine] = replace(known[Machine], processes=tuple(one for one in processes if isinstance(one, Process)))
-    asked = {**table, **spaces, "host": {"hostname": "n7.example"}, **files}
-    asked["processes"] = [
-        {"pid": one.pid, "name": one.name, "argv": list(one.argv), "started_at": one.started_at, "unit": one.unit} for one in processes
-    ]
+    rows = [{"pid": one.pid, "name": one.name, "argv": list(one.argv), "started_at": one.started_at, "unit": one.unit} for one in processes]
+    asked = {**table, **spaces, "host": {"hostname": "n7.example"}, "processes": rows, **files}
     return read_volumes(host(asked, kind), known.__getitem__).volumes
 
 
@@ -151,6 +150,7 @@ def test_what_may_not_be_read():
     assert read({**files, **denied}, one, mounts=mounts)[0].free_bytes.why == "denied"
     lost = {"read /etc/containerd/config.toml 307200": Unread("not-recorded", "old")}
     assert read(lost, runtime("containerd", "containerd", "/etc/containerd/config.toml")).why == "not-recorded"
+    assert read({"processes": Unread("denied", "no")}, CONTAINERD).why == "denied"
 
 
 def test_a_filesystem_that_counts_no_inodes_is_not_out_of_them():

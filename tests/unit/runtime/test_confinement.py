@@ -47,7 +47,14 @@ def test_who_labels_containers(kind, text, argv, enabled):
 @pytest.mark.parametrize("mode", ["permissive", "disabled"])
 def test_a_host_that_does_not_enforce_is_not_looked_into(mode):
     found = read("crio", mode=mode)
-    assert {found.runtimes.why, found.container_devices.why, found.gpu_policy.why} == {"absent"}
+    assert {found.runtimes.why, found.gpu_devices.why, found.gpu_policy.why} == {"absent"}
+
+
+def test_flags_that_may_not_be_read_are_no_defaults():
+    (found,) = read("docker", "{}", files={"processes": Unread("denied", "no")}).runtimes
+    assert found.enabled.why == "denied"
+    (old,) = read("docker", "{}", files={"processes": Unread("not-recorded", "no")}).runtimes
+    assert old.enabled is False
 
 
 def test_what_allows_the_devices():

@@ -54,9 +54,15 @@ def test_a_control_group_with_a_limit():
     assert limits(files) == (Limit("tasks of kubepods.slice", "/sys/fs/cgroup/kubepods.slice/pids.max", 4096, 4096),)
 
 
-def test_a_limit_that_may_not_be_read_is_a_gap():
-    assert limits({**KERNEL, "/proc/sys/fs/file-nr": Unread("denied", "no")}).why == "denied"
-    assert limits({**KERNEL, "/proc/sys/fs/file-nr": Unread("timeout", "late")}).why == "timeout"
+@pytest.mark.parametrize("why", ["denied", "timeout"])
+def test_a_limit_that_may_not_be_read_is_a_gap_beside_those_that_were_read(why):
+    processes, threads, files = limits({**KERNEL, "/proc/sys/fs/file-nr": Unread(why, "no")})
+    assert (processes.used, threads.used) == (900, 900)
+    assert (files.name, files.used.why, files.most.why) == ("open files", why, why)
+    (group,) = limits({"/sys/fs/cgroup/kubepods/pids.max": Unread(why, "no")})
+    assert (group.name, group.most.why) == ("tasks of kubepods", why)
+    (connections,) = limits({"/proc/sys/net/netfilter/nf_conntrack_max": Unread(why, "no")})
+    assert connections.used.why == why
 
 
 def test_a_table_that_is_none():

@@ -81,6 +81,7 @@ def test_an_untrusted_process_is_no_reason_to_ask():
     ("source", "why"),
     [
         (Source(uid=1000, answer=Output), "not-supported"),
+        (Source(answer=Unread("timeout", "late")), "timeout"),
         (Source(answer=Failed), "absent"),
         (Source(answer=Unread("absent", "no program journalctl")), "absent"),
     ],
