@@ -75,7 +75,7 @@ def _asked(host: Job) -> tuple[str, int]:
     return _TC, 0
 
 
-def _lossy(port: RdmaPort, own: int, found: int, network: Network | Unread) -> Iterator[str]:
+def _lossy(port: RdmaPort, own: int, found: int, network: Network) -> Iterator[str]:
     """What its cards do with both classes, where only the driver's is lossless."""
     name = need(port.netdev)
     for card in cards(network, need(network.netdev(name))) if name else ():
