@@ -68,7 +68,7 @@ def limits(limits: HostLimits, identity: Identity | Unread, profile: Profile, pa
             code="used-up" if is_over else "nearly",
             found=used,
             wanted=f"< {params.most_used:.0%} of {most}",
-            headline=f"Nothing can start: the host has no {one.name} left" if is_over else f"The host is running out of {one.name}",
+            headline=_headline(one.name, is_over=is_over),
             remedy=_steps(one, most),
             at_most=None if is_over else "warning",
         )
@@ -76,6 +76,12 @@ def limits(limits: HostLimits, identity: Identity | Unread, profile: Profile, pa
     yield from _memory(limits, params)
     if gaps := _gaps(limits):
         yield not_read(gaps[0], "a limit of the host", identity, profile)
+
+
+def _headline(name: str, *, is_over: bool) -> str:
+    if name.startswith("tasks of "):
+        return f"{name.removeprefix('tasks of ')} is {'at' if is_over else 'close to'} its limit of tasks"
+    return f"Nothing can start: the host has no {name} left" if is_over else f"The host is running out of {name}"
 
 
 def _gaps(limits: HostLimits) -> list[Unread]:
@@ -91,7 +97,7 @@ def _steps(one: Limit, most: int) -> tuple[Step, ...]:
     if one.name.startswith("tasks of "):
         group = one.name.removeprefix("tasks of ")
         return (
-            Step("drain_and_inspect", "Find what started so many tasks in it.", shell("systemd-cgls -u {}", group.rpartition("/")[2])),
+            Step("drain_and_inspect", f"Find what started so many tasks in {group}.", "systemd-cgls"),
             Step("configure", "If they are wanted: raise TasksMax= of that unit."),
         )
     if one.name in ("process ids", "threads"):
@@ -134,7 +140,7 @@ def _memory(limits: HostLimits, params: Params) -> Findings:
     if available is None or available >= params.min_memory_bytes or (total and (free is None or free > total * (1 - params.most_used))):
         return
     yield fail(
-        f"{size(available)} of memory are available, and no swap",
+        f"{size(available)} of memory are available, and no swap is left",
         code="memory",
         found=size(available),
         wanted=f">= {size(params.min_memory_bytes)}",

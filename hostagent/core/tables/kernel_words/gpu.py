@@ -12,7 +12,7 @@ _NVRM = r"NVRM: (?:GPU\d{1,3} )?"
 _STATUS = rf"{_NVRM}nv(?:Assert|Check)OkFailed(?:NoLog)?: (?:(?:Assertion|Check) failed: )?"
 _RESET = Step("reset_gpu", "Reset all GPUs of the node together, or reboot it.", RESET_ALL_COMMAND)
 _REBOOT_IF_BACK = Step("reboot", "Reboot the node.", if_back=True)
-_CLEAR = Step("configure", "After a reset, acknowledge what the kernel log has.", "hostagent events clear --reason 'GPUs were reset'")
+_CLEAR = Step("rerun", "After a reset, acknowledge what the kernel log has.", "hostagent events clear --reason 'GPUs were reset'")
 _OPEN = "NVIDIA/open-gpu-kernel-modules"
 _POWER_OFF = Step("power_cycle", "Power the chassis off and on.", if_back=True)
 _RELOAD_UVM = Step(
@@ -116,6 +116,20 @@ ROWS = (
             "NVRM: GPU0 _kgspRpcRecvPoll: LibOS heartbeat timed out",
         ),
         ("NVRM: _kgspRpcRecvPoll: Calling RPC RecvPoll with max timeout",),
+        (_RESET, _CLEAR, _REBOOT_IF_BACK),
+    ),
+    Row(
+        "gsp-rpc-errors",
+        "gpu",
+        rf"{_NVRM}(?:\w{{1,64}}: )?Rate limiting GSP RPC error prints for GPU at PCI:"
+        r"(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)",
+        "critical",
+        "The firmware of a GPU answers with errors only: the GPU needs a reset",
+        "So many calls to the GPU's system processor (GSP) failed that the driver no longer logs each. Usually an Xid 119 came first.",
+        ("load", "reset", "cleared"),
+        f"{_OPEN} src/nvidia/src/kernel/gpu/gsp/kernel_gsp.c",
+        ("NVRM: Rate limiting GSP RPC error prints for GPU at PCI:0000:61:00 (printing 1 of every 30). The GPU likely needs to be reset.",),
+        (),
         (_RESET, _CLEAR, _REBOOT_IF_BACK),
     ),
     Row(

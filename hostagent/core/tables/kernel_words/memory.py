@@ -21,7 +21,7 @@ ROWS = (
     Row(
         "memory-uncorrected",
         "memory",
-        r"EDAC MC\d+: \d+ UE (?:[\w/-]{1,32} ){0,8}on (?P<device>\S.{0,120}?) \(",
+        r"EDAC MC\d+: [1-9]\d* UE (?:[\w/-]{1,32} ){0,8}on (?P<device>\S.{0,120}?) \(",
         "warning",
         "The host's memory has an uncorrectable error ({device})",
         "EDAC names the module. A program that read the page was killed, or will be.",
@@ -48,7 +48,7 @@ ROWS = (
         "machine-check",
         "memory",
         rf"mce: \[Hardware Error\]: CPU \d+: Machine Check(?: Exception)?: [0-9a-f]+ Bank \d+: {_UNCORRECTED}"
-        rf"|EDAC \w{{1,20}} MC\d+: CPU \d+: Machine Check (?:Event|Exception): (?:0x)?[0-9a-f]+ Bank \d+: {_UNCORRECTED}"
+        rf"|EDAC \w{{1,20}} MC\d+: CPU \d+: Machine Check (?:Event|Exception): (?:0x)?[0-9a-f]+ Bank \d+: (?:0x)?{_UNCORRECTED}"
         r"|mce: Uncorrected hardware memory error in user-access at [0-9a-f]+"
         r"|\[Hardware Error\]: (?:Uncorrected, software (?:restartable|containable) error|System Fatal error)\.",
         "warning",
@@ -59,6 +59,7 @@ ROWS = (
         (
             "mce: [Hardware Error]: CPU 4: Machine Check Exception: 5 Bank 1: bd80000000100134",
             "EDAC skx MC3: CPU 4: Machine Check Event: 0 Bank 8: fc00008001010091",
+            "EDAC i10nm MC3: CPU 16: Machine Check Event: 0x0 Bank 7: 0xbc00004001010091",
             "[Hardware Error]: Uncorrected, software restartable error.",
         ),
         _CORRECTED,
@@ -67,7 +68,7 @@ ROWS = (
     Row(
         "memory-page-lost",
         "memory",
-        r"Memory failure: 0x[0-9a-f]+: recovery action for [\w /-]{1,60}: (?:Recovered|Failed|Delayed|Ignored)"
+        r"Memory failure: 0x[0-9a-f]+: recovery action for [\w /-]{1,60}: (?:Recovered|Failed)\b"
         r"|Memory failure: 0x[0-9a-f]+: (?:Killing|Sending SIGBUS to) .{1,15}:\d+ due to hardware memory corruption"
         r"|MCE: Killing .{1,15}:\d+ due to hardware memory corruption fault at",
         "warning",

@@ -28,7 +28,7 @@ ROWS = (
     Row(
         "mlx5-command",
         "nic",
-        rf"{_MLX5}(?:cmd\[-?\d+\]: )?\w{{2,64}}\(0x[0-9a-f]+\) (?:Async, )?(?:canceled on out of queue )?timeout\b",
+        rf"{_MLX5}(?:cmd\[-?\d+\]: )?\w{{2,64}}\(0x[0-9a-f]+\) (?:Async, )?timeout\b",
         "critical",
         "{device} takes no commands: one timed out",
         "A command of the driver got no answer from the firmware for a minute.",
@@ -42,15 +42,15 @@ ROWS = (
             "mlx5_core 0000:19:00.0: mlx5_cmd_out_err:808:(pid 9): ACCESS_REG(0x805) op_mod(0x1) failed, status bad parameter(0x3)",
             "mlx5_core 0000:19:00.0: wait_func_handle_exec_timeout:1128:(pid 9): cmd[3]: QUERY_VPORT(0x750) recovered after timeout",
             "mlx5_core 0000:19:00.0: wait_func_handle_exec_timeout:1128:(pid 9): cmd[3]: QUERY_VPORT(0x750) No done completion",
+            "mlx5_core 0000:19:00.0: wait_func:1195:(pid 9): QUERY_VPORT(0x750) canceled on out of queue timeout. (after another one)",
         ),
         _STEPS,
     ),
     Row(
         "mlx5-firmware",
         "nic",
-        rf"{_MLX5}(?:synd 0x[0-9a-f]+: (?:irisc not responding|unrecoverable hardware error|firmware CRC error|ICM fetch PCI error"
-        r"|HW fatal)|Health issue observed, (?!High temp)[^,]{1,80}, severity\([0-3]\)|Fatal error \d+ detected"
-        r"|handling bad device here)",
+        rf"{_MLX5}(?:synd 0x[0-9a-f]+: (?!High temp|unrecognized)\w"
+        r"|Health issue observed, (?!High temp)[^,]{1,80}, severity\([0-3]\)|Fatal error \d+ detected|handling bad device here)",
         "critical",
         "The firmware of {device} reported an error that it cannot recover from",
         "The health buffer of the card has a syndrome of the hardware, or an issue of severity ERROR or worse.",
@@ -184,13 +184,16 @@ ROWS = (
     Row(
         "ice-rebuild",
         "nic",
-        rf"ice {PCI}: Rebuild failed, unload and reload driver",
+        rf"ice {PCI}: (?:Rebuild failed, unload and reload driver|Firmware recovery mode detected)",
         "critical",
         "The driver of {device} could not start it again after a reset",
         "An Intel E800 does nothing until its driver is loaded again.",
         ("cleared",),
-        "Linux drivers/net/ethernet/intel/ice/ice_main.c (ice_rebuild)",
-        ("ice 0000:19:00.0: Rebuild failed, unload and reload driver",),
+        "Linux drivers/net/ethernet/intel/ice/ice_main.c (ice_rebuild, ice_init_nvm)",
+        (
+            "ice 0000:19:00.0: Rebuild failed, unload and reload driver",
+            "ice 0000:19:00.0: Firmware recovery mode detected. Limiting functionality. Refer to the Intel(R) Ethernet Adapters",
+        ),
         (),
         _RELOAD,
     ),
