@@ -26,7 +26,7 @@ _UNREADABLE = re.compile(r"cannot (?:be read|read)")
 _ERROR = re.compile(r"cannot|error|invalid|unread|denied|refus|no library|needs", re.IGNORECASE)
 _LAST_RUN = re.compile(r"\b[Tt]he last \w+ (?:run|refresh|start|build)")
 _BOUND = re.compile(r"[<>]=? *(.+)")
-_NUMBER = re.compile(r"(?<!NVLink )(?<!GPU )(?<![\w.:/-])\d+(?:\.\d+)*(?![\w:/-])")
+_NUMBER = re.compile(r"(?<!NVLink )(?<!GPU )(?<!rail )(?<![\w.:/-])\d+(?:\.\d+)*(?![\w:/-])")
 _HOLES = re.compile(r"\b(?:is|has|are) ,|\(\)|: $|\bfor no (\w+), but not for \1\b")
 
 

@@ -33,6 +33,7 @@ ONCE = (
 #: And pairs that look like it.
 RIGHT = (
     Printed("GPU 0 is not bound to NVIDIA's driver", "nouveau is bound to the GPU", "nouveau", "nvidia"),
+    Printed("mlx5_0 (the NIC of rail 0) did not come back from a reset", "The kernel waited for the device in vain", "pci-reset-failed"),
     Printed("The persistence daemon is enabled but does not run", "nvidia-persistenced is enabled, but has no socket", "none"),
     Printed("slurmd is not running: Slurm starts no job here", "slurmd's unit is enabled, and slurmd is not running", "stopped", "running"),
     Printed("The driver's GSP firmware is not on disk", "the disk has no GSP firmware of driver 580.1", "580.2", "580.1"),

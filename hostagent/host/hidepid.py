@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 
+from hostagent.core.tables.rights import HIDDEN_PROCESSES
 from hostagent.core.unread import Unread
 from hostagent.host.files import Files
 from hostagent.host.paths import Root
@@ -17,10 +18,10 @@ def first_process(root: Root, files: Files) -> "str | Unread":
     if isinstance(name, Unread):
         if name.why not in ("absent", "denied"):
             return name
-        return Unread("denied", "process 1 is not shown: /proc is mounted with hidepid, or is no host's")
+        return Unread("denied", f"process 1 is not shown: {HIDDEN_PROCESSES}, or is no host's")
     # Root without this capability sees process 1 if that lacks it, too, and yet not the processes of other users.
     if os.geteuid() == 0 and not _sees_others() and parse_hides(_own("mountinfo"), f"{root.path.rstrip('/')}/proc"):
-        return Unread("denied", "processes of other users are not shown: /proc is mounted with hidepid, and CAP_SYS_PTRACE is missing")
+        return Unread("denied", f"processes of other users are not shown: {HIDDEN_PROCESSES}, and CAP_SYS_PTRACE is missing")
     return str(name.decode("utf-8", "replace")).strip()
 
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from hostagent.core.tables.rights import TAKES_ADMIN
 from hostagent.core.unread import Unread
 from hostagent.host.files import Files
 
@@ -64,7 +65,7 @@ def _registers(files: Files, address: str) -> "dict[str, Any] | Unread":
     try:
         return {name: value if isinstance(value, int) else _plain(value) for name, value in settings(words).items()}
     except _EndError:
-        return Unread("denied", f"{path}: what stands beyond its first {_HEADER} bytes takes CAP_SYS_ADMIN")
+        return Unread("denied", f"{path}: what stands beyond its first {_HEADER} bytes {TAKES_ADMIN}")
     except OSError as error:
         return _both(Unread("error", f"{path}: {(error.strerror or 'unknown error').lower()}"))
     finally:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, need, size, skip, warn
 from hostagent.core.tables.pci import is_coherent
 from hostagent.core.tables.recovery_actions import REBOOT, RESET
+from hostagent.core.tables.rights import is_hidden
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 
@@ -53,10 +54,9 @@ def leftover_memory(gpu: Gpu, platform: Platform | Unread, params: Params) -> Fi
     if used < params.most_gib * _GIB or need(gpu.listed_processes):
         return
     _skip_others(gpu, need(platform))
-    holders = gpu.node_holders
-    if isinstance(holders, Unread) and holders.why == "denied":
+    if is_hidden(gpu.node_holders):
         skip("which processes have the GPU's device node open cannot be seen with the rights of this run")
-    if need(holders):
+    if need(gpu.node_holders):
         return
     total = "" if isinstance(gpu.memory_bytes, Unread) else f" of {size(gpu.memory_bytes)}"
     text = f"{size(used)}{total} are in use, NVML lists no process, and none has /dev/nvidia{need(gpu.minor)} open"

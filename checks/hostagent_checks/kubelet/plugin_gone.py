@@ -3,7 +3,7 @@
 A device plug-in registers its devices with the kubelet. When its pod ends, or calls every GPU unhealthy, the resource stays, with no
 device. The kubelet keeps the resources of plug-ins in its checkpoint, and forgets one some minutes after its plug-in is gone, unless a
 container still holds a device of it. Where GPUs are allocated by DRA, and where no plug-in has registered yet, nothing is missing. In the
-first minutes of a kubelet its plug-ins register again.
+first minutes of a kubelet its plug-ins register again. Where root alone may read the kubelet's files, other checks of the kubelet say so.
 """
 
 from typing import NamedTuple
@@ -27,6 +27,7 @@ class Params(NamedTuple):
     title="The kubelet offers the GPUs that it knows",
     severity="warning",
     since="0.1",
+    part="",
     because=("driver.loaded",),
     headline="The kubelet knows NVIDIA's GPUs, and offers none to pods",
     remedy=(
@@ -40,6 +41,8 @@ def plugin_gone(kubelet: Kubelet, identity: Identity, params: Params) -> Finding
     state = given(kubelet)
     if not need(kubelet.runs):
         skip("the kubelet does not run")
+    if _is_denied(state.known_resources) and _is_denied(state.cpu_policy):
+        skip("the kubelet's files may be read by root alone")
     known = [name for name in need(state.known_resources) if name.startswith(_NVIDIA)]
     if not known:
         skip("no device plug-in of NVIDIA's has registered, or it offers GPUs")
@@ -56,3 +59,7 @@ def plugin_gone(kubelet: Kubelet, identity: Identity, params: Params) -> Finding
         found="no device",
         wanted="the GPUs of this host",
     )
+
+
+def _is_denied(value: object) -> bool:
+    return isinstance(value, Unread) and value.why == "denied"

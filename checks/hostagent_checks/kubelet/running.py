@@ -29,6 +29,7 @@ class Params(NamedTuple):
     title="The kubelet runs on a worker of Kubernetes",
     severity="critical",
     since="0.1",
+    part="",
     because=("kubelet.config_accepted", "host.service_restarts:kubelet"),
     headline="The kubelet is not running: Kubernetes starts no pod here",
     remedy=(

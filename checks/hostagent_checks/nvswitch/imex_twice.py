@@ -21,13 +21,13 @@ from ._imex import ImexUse, skip_unless_all
     explains=("imex",),
     headline="IMEX runs on the host and by the DRA driver",
     remedy=(
-        Step("configure", "Decide: a) the DRA driver runs IMEX: the next two steps; b) the host does: the last step."),
-        Step("restart_service", "a) Stop the host's IMEX.", command="systemctl disable --now nvidia-imex"),
-        Step("configure", "a) Keep packages from starting it again.", command="systemctl mask nvidia-imex"),
+        Step("configure", "Decide whether the DRA driver or the host runs IMEX, and do only the steps of that way."),
+        Step("configure", "If the DRA driver does: keep packages from starting the host's.", command="systemctl mask nvidia-imex"),
+        Step("restart_service", "If the DRA driver does: stop the host's IMEX.", command="systemctl stop nvidia-imex"),
         Step(
             "configure",
-            "b) Set IMEX_CMD_ENABLED=1 and IMEX_CMD_UNIX_DOMAIN_PATH in /etc/nvidia-imex/config.cfg and restart IMEX; in the DRA "
-            "driver's Helm values set featureGates.HostManagedIMEXDaemon=true and resources.computeDomains.imex.mode=hostManaged.",
+            "If the host does: set IMEX_CMD_ENABLED=1 and IMEX_CMD_UNIX_DOMAIN_PATH in /etc/nvidia-imex/config.cfg and restart IMEX; in "
+            "the DRA driver's Helm values set featureGates.HostManagedIMEXDaemon=true and resources.computeDomains.imex.mode=hostManaged.",
         ),
     ),
     references=(

@@ -9,13 +9,15 @@ Judged are pairs of one kind that the driver lets reach each other's memory, at 
 and completion redirect (0x08). NCCL joins a pair by peer access below a switch, and, if the host has no more than two GPUs below CPUs of
 AMD, at any distance; further pairs are worth knowing, for programs that use peer access of CUDA by themselves. Not judged are virtual
 machines, hosts that pass devices on to some, which need ACS; GPUs that NVLink joins, and boards with NVLink-C2C; GeForce cards, where the
-driver refuses peer access; MIG; bridges that let translated requests through (0x40); and jobs that a setting keeps from peer access.
+driver refuses peer access; MIG; bridges that let translated requests through (0x40); jobs that a setting keeps from peer access; and
+runs without CAP_SYS_ADMIN, from which the kernel hides ACS.
 """
 
 from collections.abc import Mapping
 
 from hostagent.check import NOT_APPLICABLE, Finding, Findings, Step, Unread, check, counted, fail, need, skip, warn
 from hostagent.core.tables.recovery_actions import REBOOT
+from hostagent.core.tables.rights import is_hidden
 from hostagent.domains.nccl.peer_level import peer_level
 from hostagent.domains.topology.peers import BELOW_A_BRIDGE, Pair, pairs
 from hostagent.facts.gpu import Gpu
@@ -76,6 +78,8 @@ def gpu_acs(gpus: tuple[Gpu, ...], topology: Topology, platform: Platform, nccl:
         is_below, is_for_nccl = bool(below & set(redirecting)), bool(of_nccl & set(redirecting))
         yield _finding(is_below=is_below, names=names, evidence=evidence, is_for_nccl=is_for_nccl)
     gaps = {bridge: word for bridge, word in words.items() if isinstance(word, Unread) and (word.why not in NOT_APPLICABLE or not known)}
+    if gaps and not redirecting and all(is_hidden(word) for word in gaps.values()):
+        skip("how PCI functions are set up cannot be read with the rights of this run")
     for bridge in sorted(gaps, key=lambda one: one not in of_nccl):
         if bridge in of_nccl:
             need(gaps[bridge])

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from hostagent.core.answers import Answer
+from hostagent.core.tables.rights import HIDDEN_FILES
 from hostagent.core.unread import Unread
 from hostagent.host.files import Files, unread
 from hostagent.host.hidepid import first_process
@@ -60,7 +61,7 @@ def gpu_users(root: Root, ours: Collection[int]) -> Answer:
         elif nodes:
             found.append({"pid": pid, "program": _program(root, files, pid), "device": min(nodes), "devices": sorted(nodes)[:_MOST_NODES]})
     if hidden:
-        return Unread("denied", f"/proc/<pid>/fd: {hidden} processes do not show which files they hold open to this user")
+        return Unread("denied", f"/proc/<pid>/fd: {hidden} processes do not show {HIDDEN_FILES}")
     return found[:_MOST]
 
 

@@ -23,6 +23,7 @@ _WHY_AT_START: dict[int, Why] = {**_WHY, _DRIVER_NOT_LOADED: "absent", _LIBRARY_
 _DRIVER_GONE = frozenset({1, _DRIVER_NOT_LOADED, _LIBRARY_NOT_FOUND})
 #: A permission, a time or a cgroup stopped the call: nothing is known of the GPU.
 _PROVES_NOTHING = frozenset({4, 10, 17})
+_OF_A_CALL = re.compile(r"(\d{1,4}) .*\(nvml\w+\)", re.ASCII | re.DOTALL)
 _OF_A_GPU = re.compile(r"(\d{1,4}) .*\(nvmlDevice(?!GetCount\))\w+\)", re.ASCII | re.DOTALL)
 
 
@@ -56,6 +57,17 @@ def code_of(answer: Unread) -> int:
     """
     match = _OF_A_GPU.fullmatch(answer.detail)
     return int(match[1]) if match else 0
+
+
+def is_odd(answer: Unread) -> bool:
+    """Whether NVML refused one call, or did not answer it in time, for a reason that does not say that the driver or the GPU is gone.
+
+    >>> is_odd(Unread("error", "999 Unknown Error (nvmlSystemGetConfComputeState)")), is_odd(Unread("error", "15 GPU is lost (nvmlInit)"))
+    (True, False)
+    """
+    match = _OF_A_CALL.fullmatch(answer.detail)
+    gone = {*_DRIVER_GONE, LOST_GPU, RESET_REQUIRED}
+    return answer.why in ("denied", "error", "timeout") and (int(match[1]) not in gone if match else answer.why == "timeout")
 
 
 def one_gap(answers: dict[str, Any]) -> dict[str, Any]:

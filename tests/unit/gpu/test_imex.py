@@ -5,7 +5,9 @@ import pytest
 from hostagent.core.unread import Unread, UnreadError
 from hostagent.domains.gpu.read_imex import parse_imex_log, read_imex
 from hostagent.domains.gpu.read_manager import parse_starts, read_fabric_manager
+from hostagent.engine.catalogue import OURS, load
 from hostagent.engine.check import NotApplicable
+from hostagent.engine.report.remediation_plan import to_do
 from hostagent.facts.gpu import FabricInfo, Gpu
 from hostagent.facts.host import Machine, Process, Services, Unit
 from hostagent.facts.nvswitch import Fabric
@@ -137,3 +139,10 @@ def test_the_reason_of_a_condition_that_does_not_hold_comes_before_a_gap():
         skip_unless_all((lambda: use().is_on_rack, "a"), (lambda: True, "b"))
     with pytest.raises(NotApplicable, match="b"):
         skip_unless_all((lambda: use().is_on_rack, "a"), (lambda: False, "b"))
+
+
+def test_each_step_of_the_two_ways_out_names_its_way_in_the_order_that_is_printed():
+    (twice,) = (one for one in load([OURS]) if one.id == "nvswitch.imex_twice")
+    first, *others = (step.text for step in to_do([twice.remedy]))
+    assert first.startswith("Decide")
+    assert [text.split(":")[0] for text in others] == ["If the DRA driver does", "If the host does", "If the DRA driver does"]

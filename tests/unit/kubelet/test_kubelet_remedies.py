@@ -68,6 +68,16 @@ def test_whose_the_configuration_is_changes_it():
     assert {step.action for step in found.remedy} == {"contact_owner"}
 
 
+@pytest.mark.parametrize("name", ["Red Hat CoreOS", "GKE node"])
+@pytest.mark.parametrize(("check_id", "file"), [("running", "red-stopped"), ("plugin_gone", "red-resource-without-devices")])
+def test_a_process_and_a_pod_have_their_own_remedy_under_another_owner_of_the_configuration(name, check_id, file):
+    given = case(f"{check_id}/{file}")
+    unread = dict.fromkeys(Platform.__dataclass_fields__, Unread("not-recorded", ""))
+    platform = Platform(**{**unread, "name": name, "kubelet": Part("", "provider")})
+    (found,) = evaluate([CHECKS[f"kubelet.{check_id}"]], HostFacts({**given.facts, Platform: platform}), given.profile)
+    assert {step.action for step in found.remedy} == {"restart_service"}
+
+
 @pytest.mark.parametrize("runs", [True, False])
 def test_a_shape_under_a_rejected_kubelet_is_told_under_it(runs):
     shape, rejected = case("sub_node/red-rejected-and-runs"), case("config_accepted/red-unknown-policy-runs")
