@@ -221,9 +221,14 @@ class Source:
 
     def kernel_words(self, *, keep: Keep | None = None) -> "dict[str, Any] | Unread":
         """The same of the records of `hostagent.core.tables.kernel_words`; lines are ``[seconds since the boot, caller, message]``;
-        the patterns are those of `keep`.
+        the patterns are those of `keep`. Of a tape that kept fewer patterns, the lines that it has, and ``is_older``.
         """
-        return self._object("kernel_words", keep=keep)
+        answer = self._object("kernel_words", keep=keep)
+        if isinstance(answer, Unread):
+            whole = self.answer(("kernel_words",))
+            if type(whole) is Filtered and isinstance(whole.answer, dict):
+                return {**whole.answer, "is_older": True}
+        return answer
 
     def adjtimex(self) -> "int | Unread":
         """Status word of the kernel clock; bit 0x40 is STA_UNSYNC."""

@@ -2,7 +2,7 @@
 
 Linux ends the process that reads the place, and takes its page out of use; where the kernel itself uses it, the host stops. A module
 that failed once fails again, mostly under a job that fills the memory. EDAC counts the errors of each module; a reload of its driver
-begins anew. Corrected errors alone, in any number, cost no job and are not judged. Virtual machines, and boards for which the kernel
+begins at zero. Corrected errors alone, in any number, cost no job and are not judged. Virtual machines, and boards for which the kernel
 has no driver of EDAC, have no such counters.
 """
 

@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 from hostagent.core.steps import Step
 from hostagent.core.tables.kernel_words import BY_ID, ROWS
-from hostagent.core.tables.kernel_words.row import Part, Row, Weight
+from hostagent.core.tables.kernel_words.row import Part, Row
 from hostagent.core.unread import Unread, need
+from hostagent.core.vocabulary import SEVERITIES
 from hostagent.facts.gpu import Clearing
 from hostagent.facts.history import History
 from hostagent.facts.kernel_words import KernelEnd, KernelEvent, KernelWords
 from hostagent.facts.topology import Topology
 
-_ORDER: tuple[Weight, ...] = ("critical", "warning", "info")
 _MOST_LINES = 4
 
 
@@ -72,7 +72,7 @@ def trouble(subject: str, events: Iterable[KernelEvent]) -> Trouble:
 
 def _weight(one: KernelEvent) -> tuple[int, int]:
     row = BY_ID[one.row]
-    return _ORDER.index(row.weight), ROWS.index(row)
+    return SEVERITIES.index(row.weight), ROWS.index(row)
 
 
 def lost(history: "History | Unread", part: Part) -> tuple[KernelEvent, ...]:

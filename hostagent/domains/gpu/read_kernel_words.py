@@ -1,7 +1,7 @@
 """Events of this boot in the kernel log other than Xids, by the rows of `hostagent.core.tables.kernel_words`, and how they ended."""
 
-# Each part of the table is asked for by its own patterns: a recording that was made with an older table lacks only the parts that have
-# changed.
+# Each part of the table is asked for by its own patterns. A recording that was made with an older table keeps the faults that it knew; of
+# parts that have changed since, it cannot say that there was none.
 
 import math
 import re
@@ -26,6 +26,7 @@ _LINE = 512
 _MOST, _MOST_OPEN = 512, 64
 _TIMELESS = Unread("not-recorded", "the record has no time")
 _ANY_CALLER = "*"
+_OLDER = Unread("older-recording", "the snapshot was recorded by an older list of kernel words", "kernel_words")
 
 
 class Line(NamedTuple):
@@ -52,7 +53,8 @@ def read_kernel_words(source: Source, known: Callable[[type], Any]) -> KernelWor
     for part, log in logs.items():
         lines = log if isinstance(log, Unread) else parse_lines(log.get("lines"))
         found = lines if isinstance(lines, Unread) else parse_words(part, lines, words)
-        events[part] = found if isinstance(found, Unread) else found.events
+        is_older = isinstance(log, dict) and log.get("is_older") is True
+        events[part] = found if isinstance(found, Unread) else found.events or (_OLDER if is_older else ())
         ends += () if isinstance(found, Unread) else found.ends
     log = next((log for log in logs.values() if not isinstance(log, Unread)), logs["gpu"])
     complete = log if isinstance(log, Unread) else log.get("complete")

@@ -167,12 +167,14 @@ def test_an_administrator_clears_what_the_boot_alone_does_not_end():
     assert (may_be_cleared(of_reset), may_be_cleared(of_boot)) == (True, False)
 
 
-def test_a_recording_of_an_older_table_lacks_the_parts_that_changed():
+def test_a_recording_of_an_older_table_keeps_what_it_knew():
     kept = ["messages", *(one for part in PARTS if part != "nic" for one in patterns(part))]
     answer = {"lines": [[5.0, "T1", BY_ID["reset-required"].examples[0]]], "complete": True}
     tape = recording.Tape(1, "test", 0.0, "live", False, {"kernel_words": {"json": answer, "kept": kept}})
     words = read_kernel_words(Source(recording.ReplayBackend(tape)), lambda _: None)
-    assert ([one.row for one in words.gpu], words.nic.why) == (["reset-required"], "not-recorded")
+    assert ([one.row for one in words.gpu], words.nic.why) == (["reset-required"], "older-recording")
+    fewer = recording.Tape(1, "test", 0.0, "live", False, {"kernel_words": {"json": answer, "kept": kept[:2]}})
+    assert [one.row for one in read_kernel_words(Source(recording.ReplayBackend(fewer)), lambda _: None).gpu] == ["reset-required"]
 
 
 @pytest.mark.parametrize("value", [None, 3, [3], [[1.0]], [["a", "b", "c"]], [[float("nan"), "T1", "x"]], [[1.0, "T1", 3]]])

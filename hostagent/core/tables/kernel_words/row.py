@@ -3,11 +3,10 @@
 from typing import Literal, NamedTuple
 
 from hostagent.core.steps import Step
+from hostagent.core.vocabulary import Severity
 
 #: What a record is about: NVRM and NVSwitches; other modules of the driver; the PCI address of a device; network cards; memory and CPUs.
 Part = Literal["gpu", "module", "pci", "nic", "memory"]
-#: critical: jobs cannot run, or their results cannot be trusted. warning: it will hurt. info: worth knowing.
-Weight = Literal["critical", "warning", "info"]
 #: What ends a fault before the next boot. load: the driver's module was loaded; uvm: nvidia_uvm was loaded; reset: an Xid 154 of the GPU
 #: to "None"; recovered: the kernel reports that the device works again; cleared: `hostagent events clear`.
 Ends = Literal["load", "uvm", "reset", "recovered", "cleared"]
@@ -24,7 +23,7 @@ class Row(NamedTuple):
     id: str  # the anchor in docs/kernel-words.md
     part: Part
     words: str  # pattern of the record, or of the first one of several; ``pci`` or ``device`` names what it is about
-    weight: Weight
+    weight: Severity
     headline: str  # {device} is what it is about
     meaning: str
     ends: tuple[Ends, ...]
