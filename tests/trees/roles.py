@@ -157,7 +157,7 @@ def _stale_copy(root: Path, directories: str) -> Tree:
     return tree
 
 
-@claims(twin="cdi-etc-wins", source="CDI specification, spec directories")
+@claims("cdi.driver_version", twin="cdi-etc-wins", source="CDI specification, spec directories")
 def cdi_run_wins(root: Path) -> Tree:
     """An old copy in /etc/cdi, and a new specification in the directory that the runtime reads last."""
     return _stale_copy(root, '["/etc/cdi", "/var/run/cdi"]')

@@ -10,7 +10,6 @@ from hostagent.check import NOT_APPLICABLE, Findings, Step, Unread, check, fail,
 from hostagent.domains.runtime.access import slice_maker
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Services
-from hostagent.facts.platform import Platform
 from hostagent.facts.runtime import Launchers
 from hostagent.facts.toolkit import Toolkit
 from hostagent.profile import Profile
@@ -30,12 +29,11 @@ from hostagent.profile import Profile
     confirm=("nvidia-smi -L  # lists the MIG devices there are",),
 )
 def mig_instances(
-    gpu: Gpu, gpus: tuple[Gpu, ...], launchers: Launchers, toolkit: Toolkit, services: Services, platform: Platform, profile: Profile
+    gpu: Gpu, gpus: tuple[Gpu, ...], launchers: Launchers, toolkit: Toolkit, services: Services, profile: Profile
 ) -> Findings:
     if not need(gpu.mig).current or need(gpu.mig_devices):
         return
-    has_kubelet, operators = bool(need(launchers.kubelets)), need(platform.operator)
-    if has_kubelet or operators:
+    if need(launchers.kubelets):
         skip("slices are made for Kubernetes when they are wanted")
     if maker := slice_maker(launchers, toolkit, services):
         skip(f"{maker} makes slices")

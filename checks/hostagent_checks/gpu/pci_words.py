@@ -40,8 +40,9 @@ def pci_words(words: KernelWords, gpus: tuple[Gpu, ...], topology: Topology | Un
         one = trouble(ours[0], events)
         device = f"{len(ours)} GPUs" if len(ours) > 1 else ""
         report = fail if one.row.weight == "critical" else warn
+        text = f"{one.text} ({device}: {', '.join(ours)})" if device else one.text
         yield report(
-            one.text,
+            text,
             code=one.row.id,
             found=one.row.id,
             wanted="none",

@@ -13,7 +13,7 @@ def not_read(gap: Unread, what: str, identity: Identity | Unread, profile: Profi
     if not is_expected(gap, identity, unprivileged=profile.pci_configuration == "optional"):
         need(gap)
     return warn(
-        f"{what} was not read: permission denied: {gap.detail}",
+        f"{what} was not read: {': '.join(filter(None, ('permission denied', gap.detail)))}",
         code="not-read",
         found="not read",
         wanted="read",

@@ -27,11 +27,11 @@ def _is_on_own_baseboard(gpus: tuple[Gpu, ...] | Unread | None, platform: Platfo
     """Whether GPUs of an HGX B200 or B300 are here with the whole machine: the switches are there, also without a driver of the
     bridges to them. A virtual machine may have the GPUs alone.
     """
-    if gpus is None or platform is None or isinstance(gpus, Unread) or isinstance(platform, Unread):
+    if gpus is None or platform is None or isinstance(gpus, Unread):
         return False
-    if isinstance(platform.virtual, Unread) or platform.virtual:
+    if not any(not isinstance(gpu.device_id, Unread) and has_hidden_switches(gpu.device_id) for gpu in gpus):
         return False
-    return any(not isinstance(gpu.device_id, Unread) and has_hidden_switches(gpu.device_id) for gpu in gpus)
+    return need(need(platform).virtual) != "vm"
 
 
 def _nvlink5(fabric: Fabric, gpus: tuple[Gpu, ...] | Unread | None, platform: Platform | Unread | None) -> str:

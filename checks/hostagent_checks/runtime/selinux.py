@@ -14,13 +14,14 @@ knowing, where a runtime labels its containers.
 """
 
 from hostagent.check import NOT_APPLICABLE, Finding, Findings, Step, Unread, check, fail, need, shell, skip, warn
+from hostagent.core.tables.platforms import OPERATOR_DRIVER
 from hostagent.domains.runtime.access import GpuAccess
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.domains.runtime.tables.toolkit_advisories import generates_cdi
 from hostagent.domains.system.rights import is_expected
+from hostagent.facts.driver import Driver
 from hostagent.facts.host import Identity
 from hostagent.facts.os import Os
-from hostagent.facts.platform import Platform
 from hostagent.facts.runtime import Confinement, Runtime
 from hostagent.profile import Profile
 
@@ -49,7 +50,7 @@ def selinux(
     os: Os,
     choice: RuntimeChoice,
     access: GpuAccess,
-    platform: Platform | Unread,
+    driver: Driver | Unread,
     identity: Identity | Unread,
     profile: Profile,
 ) -> Findings:
@@ -60,7 +61,7 @@ def selinux(
         skip("no runtime that serves jobs labels its containers")
     if need(os.selinux_container_devices) or _is_on(confinement.gpu_devices):
         return
-    if not isinstance(platform, Unread) and not isinstance(platform.driver, Unread) and platform.driver.owner == "operator":
+    if _has_driver_container(driver):
         skip("the GPU Operator's driver container labels its device nodes for containers")
     name = "container_use_devices" if isinstance(confinement.gpu_devices, Unread) else "container_use_xserver_devices"
     refused = [one for one in on if not _made_by_runtime(one, access)]
@@ -88,7 +89,7 @@ def selinux(
 
 def _not_read(policy: Unread) -> Finding:
     return warn(
-        f"SELinux's store of modules was not read: permission denied: {policy.detail}",
+        "SELinux's store of modules was not read: permission denied",
         code="not-read",
         found="not read",
         wanted="read",
@@ -116,3 +117,9 @@ def _made_by_runtime(runtime: Runtime, access: GpuAccess) -> bool:
     if isinstance(mode, Unread) or mode != "auto" or "handler" not in ways:
         return not isinstance(mode, Unread) and mode in ("cdi", "jit-cdi")
     return generates_cdi(need(access.toolkit.version))
+
+
+def _has_driver_container(driver: Driver | Unread) -> bool:
+    """Whether the GPU Operator's driver container has the driver's libraries: a directory of its name alone is none."""
+    libraries = () if isinstance(driver, Unread) or isinstance(driver.libraries, Unread) else driver.libraries
+    return any(one.path.startswith(f"{OPERATOR_DRIVER}/") for one in libraries)

@@ -17,6 +17,7 @@ from hostagent.core.unread import Unread
 from hostagent.domains.gpu.kernel_events import covers, may_be_cleared
 from hostagent.domains.gpu.read_cleared import read_cleared
 from hostagent.domains.system.read_identity import read_identity
+from hostagent.domains.system.read_kernel_log import read_kernel_log
 from hostagent.facts.gpu import Clearing
 from hostagent.facts.kernel_words import KernelEnd, KernelEvent, KernelWords
 from hostagent.host.source import Source
@@ -47,7 +48,7 @@ class Found(NamedTuple):
 def read_kernel_words(source: Source, known: Callable[[type], Any]) -> KernelWords:
     cleared = read_cleared(source, read_identity(source, known).boot_id)
     words = () if isinstance(cleared, Unread) else cleared
-    logs = {part: source.kernel_words(keep=Keep("messages", patterns(part))) for part in PARTS}
+    logs = {part: _log(source, part) for part in PARTS}
     events = dict[Part, "tuple[KernelEvent, ...] | Unread"]()
     ends = list[KernelEnd]()
     for part, log in logs.items():
@@ -65,6 +66,15 @@ def read_kernel_words(source: Source, known: Callable[[type], Any]) -> KernelWor
         log_oldest=log if isinstance(log, Unread) else _seconds(log.get("oldest")),
         cleared=cleared,
     )
+
+
+def _log(source: Source, part: Part) -> "dict[str, Any] | Unread":
+    """Where the kernel log cannot be read at all, Xids and these words are one gap."""
+    found = source.kernel_words(keep=Keep("messages", patterns(part)))
+    if isinstance(found, Unread):
+        xids = read_kernel_log(source)
+        return xids if isinstance(xids, Unread) and xids.why == found.why else found
+    return found
 
 
 def parse_lines(lines: Any) -> "tuple[Line, ...] | Unread":

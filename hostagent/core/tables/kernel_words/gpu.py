@@ -145,8 +145,8 @@ ROWS = (
         ("NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:\nNVRM: BAR1 is 0M @ 0x0 (PCI:0000:01:00.0)",),
         ("pci 0000:01:00.0: BAR 5 [io  size 0x0080]: failed to assign",),
         (
-            Step("configure", "Turn on Above 4G Decoding and Resizable BAR in the firmware setup."),
-            Step("configure", "Where the firmware has no such setting, boot with pci=realloc."),
+            Step("configure", "Give the BARs room: Above 4G decoding, or a larger MMIO window of the virtual machine."),
+            Step("configure", "Or let the kernel assign the BARs again: add pci=realloc to its command line."),
         ),
     ),
     Row(
