@@ -97,7 +97,7 @@ def _steps(one: Limit, most: int) -> tuple[Step, ...]:
     if one.name.startswith("tasks of "):
         group = one.name.removeprefix("tasks of ")
         return (
-            Step("drain_and_inspect", f"Find what started so many tasks in {group}.", "systemd-cgls"),
+            Step("configure", f"Find what started so many tasks in {group}, and end it.", "systemd-cgls"),
             Step("configure", "If they are wanted: raise TasksMax= of that unit."),
         )
     if one.name in ("process ids", "threads"):
@@ -108,7 +108,7 @@ def _steps(one: Limit, most: int) -> tuple[Step, ...]:
         find = "ss -s" if one.name == "tracked connections" else "ip -s neigh | wc -l"
     name = one.setting.removeprefix("/proc/sys/").replace("/", ".")
     return (
-        Step("drain_and_inspect", "Find what uses them up, and end it.", find),
+        Step("configure", "Find what uses them up, and end it.", find),
         Step("configure", "If so many are wanted: raise the limit.", shell("sysctl -w {}", f"{name}={_more(one.name, most)}")),
     )
 

@@ -22,8 +22,11 @@ from ._imex import ImexUse, skip_unless_all
     headline="IMEX runs on the host and by the DRA driver",
     remedy=(
         Step("configure", "Decide whether the DRA driver or the host runs IMEX, and do only the steps of that way."),
-        Step("configure", "If the DRA driver does: keep packages from starting the host's.", command="systemctl mask nvidia-imex"),
-        Step("restart_service", "If the DRA driver does: stop the host's IMEX.", command="systemctl stop nvidia-imex"),
+        Step(
+            "configure",
+            "If the DRA driver does: stop the host's IMEX, and keep packages from starting it.",
+            command="systemctl disable --now nvidia-imex && systemctl mask nvidia-imex",
+        ),
         Step(
             "configure",
             "If the host does: set IMEX_CMD_ENABLED=1 and IMEX_CMD_UNIX_DOMAIN_PATH in /etc/nvidia-imex/config.cfg and restart IMEX; in "
