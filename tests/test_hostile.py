@@ -42,7 +42,7 @@ from tests.unit.reports import report as a_report
 
 HGX = Path(__file__).parent / "hosts/hgx-h100-ubuntu2404"
 HOSTS = sorted(path.parent for path in Path(__file__).parent.glob("hosts/*/tape.json"))
-_IDENTITY = Identity("node-7", "8f2e", 1.0, "6.8", False)
+_IDENTITY = Identity("node-7", "8f2e", 1.0, "6.8", simulated=False, as_root=True)
 LOADED = profile.load("default", site_file="")
 CHECKS = catalogue.load(LOADED.profile.catalogues)
 

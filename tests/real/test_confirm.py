@@ -14,7 +14,7 @@ from tests.real.conftest import need_real
 CHECKS = load([OURS])
 COMMANDS = sorted({line for one in CHECKS for line in one.confirm})
 #: What a reader fills in, and what stands for it here.
-FILLED = {"address": "0000:00:00.0", "kernel": os.uname().release, "package": "bash", "file": "/bin/sh", "interface": "lo"}
+FILLED = {"address": "0000:00:00.0", "kernel": os.uname().release, "package": "bash", "file": "/bin/sh", "interface": "lo", "unit": "cron"}
 #: Each of these only shows something. apt-get is the one that fetches lists: what it says of a key it says nowhere else.
 READERS = re.compile(
     r"(?:apt-cache|apt-config|apt-get|apt-mark|ausearch|cat|chronyc|cloud-init|containerd|crictl|crio|ctr|cut|df|dkms|dmesg|dnf|docker|"

@@ -10,7 +10,7 @@ pages of the GPU), and machine checks that the boot before has left.
 What an administrator has cleared (`hostagent events clear`) no longer counts.
 """
 
-from hostagent.check import Findings, Unread, check, first_of, need, warn
+from hostagent.check import Findings, Step, Unread, check, first_of, need, warn
 from hostagent.core.tables.pci import is_coherent
 from hostagent.domains.gpu.kernel_events import trouble, troubles
 from hostagent.facts.gpu import Gpu
@@ -22,6 +22,7 @@ _MEMORY = "a memory module"
 #: What EDAC writes where it cannot tell the module.
 _NO_MODULE = ("any memory", "unknown memory")
 _PAGE = "memory-page-lost"
+_WATCH = (Step("none", "Look whether more follow.", "journalctl -k -g 'Hardware Error|Memory failure'"),)
 #: Seconds since the boot in which the kernel reads what is left in the registers of the CPUs.
 _BOOT_S = 5.0
 
@@ -54,7 +55,7 @@ def memory_words(words: KernelWords, history: History | Unread, gpus: tuple[Gpu,
         found=device if modules else one.row.id,
         wanted="none",
         evidence=one.lines,
-        remedy=one.steps(device),
+        remedy=_WATCH if is_mild else one.steps(device),
         headline=headline if len(headline) <= _LONGEST else "",
         at_most="info" if is_mild else None,
     )

@@ -27,8 +27,8 @@ _ASKED = ("journalctl", "-b", "0", "-q", "--no-pager", "--no-hostname", "-n", "1
 def watched_units() -> tuple[str, ...]:
     """The units of the daemons that jobs need, without .service.
 
-    >>> [name for name in watched_units() if name in ("kubelet", "k0sworker", "nvidia-dcgm", "docker.socket", "chrony")]
-    ['nvidia-dcgm', 'kubelet', 'k0sworker']
+    >>> [name for name in sorted(watched_units()) if name in ("kubelet", "k0sworker", "nvidia-dcgm", "docker.socket", "chrony")]
+    ['k0sworker', 'kubelet', 'nvidia-dcgm']
     """
     mine = (one for one in DAEMONS if one.kind in _WATCHED and one.process)
     found = dict.fromkeys(name for one in mine for name in (*one.units, *one.lives_in))
