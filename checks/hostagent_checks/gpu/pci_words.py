@@ -6,7 +6,7 @@ not stop the GPU are worth knowing. Corrected errors count for nothing, in any n
 unplugged is no fault. What the kernel recovered from, or an administrator has cleared, is over.
 """
 
-from hostagent.check import Findings, Step, Unread, check, fail, skip, warn
+from hostagent.check import Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.domains.gpu.kernel_events import pci_troubles, trouble
 from hostagent.domains.topology.below import behind
@@ -52,3 +52,5 @@ def pci_words(words: KernelWords, gpus: tuple[Gpu, ...], topology: Topology | Un
             about="" if device else ours[0],
             at_most="info" if one.row.weight == "info" else None,
         )
+    if any(not behind(one.subject, addresses, topology) for one in found):
+        need(need(topology).places)  # which devices are below that bridge

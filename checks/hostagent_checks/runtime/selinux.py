@@ -110,6 +110,8 @@ def _is_on(value: bool | Unread) -> bool:
 def _made_by_runtime(runtime: Runtime, access: GpuAccess) -> bool:
     """Whether the runtime makes the device nodes itself, by CDI or for a plug-in of the kubelet; also where nothing gives it GPUs."""
     ways, mode = access.ways(runtime), access.toolkit.mode
+    if isinstance(mode, Unread) and mode.why not in NOT_APPLICABLE:
+        need(mode)
     if not ways or _BY_PLUGIN.intersection(ways):
         return True
     if "handler" not in ways and "hook" not in ways:
