@@ -45,7 +45,7 @@ def contradictions(one: Printed) -> Iterator[str]:
     if _UNREADABLE.search(headline) and not _ERROR.search(text):
         yield "the headline says that it cannot be read, the text that it was"
     if _LAST_RUN.search(headline) and "has not run" in text:
-        yield "the headline tells of a last run, the text of none"
+        yield "the headline is about a last run, the text has none"
     if (bound := _BOUND.fullmatch(one.wanted)) and bound[1].split(" ")[:2] == one.found.split(" ")[:2] and "=" in one.wanted[:2]:
         yield f"found is {one.found}, which is what is wanted"
     if one.found and one.found == one.wanted:

@@ -66,7 +66,7 @@ def adopt(tape: Tape, text: str, directory: str, loaded: Loaded) -> dict[str, An
 
 
 def add_missing(old: Tape, newer: Tape, directory: str, loaded: Loaded) -> "tuple[dict[str, Any], tuple[str, ...]]":
-    """Add to the test in `directory`, whose tape is `old`, the answers that it lacks and `newer` has; returns the expectation, and the
+    """Add to the test in `directory`, with the tape `old`, the answers that it lacks and `newer` has; returns the expectation, and the
     added questions. What ``expect.yaml`` claims besides the verdict stays. Raises ``HostagentError``.
     """
     import yaml
