@@ -244,3 +244,16 @@ def test_no_file_names_the_machine_it_was_written_on_or_where_it_got_its_package
 
 def test_no_generated_file_is_tracked():
     assert [name for name in tracked() if re.search(r"(__pycache__|\.pyc|\.egg-info|\.orig|\.rej|\.swp|~)(/|$)", name)] == []
+
+
+#: This machine's own files mounted below a directory, by mount(8) or mount(2).
+BINDS_ROOT = re.compile(r'bind",\s*"/"|mount\(\s*"/",')
+REMOVES = re.compile(r"TemporaryDirectory|rmtree|rm -r")
+
+
+def test_no_test_that_mounts_this_machine_removes_a_directory_with_what_is_below_it():
+    """A test that fails, or is stopped, would remove this machine's own files."""
+    texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)}
+    mounting = {str(path) for path, text in texts.items() if BINDS_ROOT.search(text)}
+    assert mounting, "the lint sees none"
+    assert [path for path in mounting if REMOVES.search(texts[Path(path)])] == []

@@ -6,7 +6,10 @@ Each function is for a process that a test forked (``@pytest.mark.alone``, or a 
 import ctypes
 import os
 import signal
-from collections.abc import Callable
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _FLAGS = {"mount": 0x00020000, "cgroup": 0x02000000, "ipc": 0x08000000, "user": 0x10000000, "pid": 0x20000000, "net": 0x40000000}
@@ -28,6 +31,19 @@ def mount(what: str, where: str, kind: str, flags: int = 0, options: str = "") -
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mount(what.encode(), where.encode(), kind.encode(), flags, options.encode() or None) != 0:
         raise OSError(ctypes.get_errno(), f"mount {where}: {os.strerror(ctypes.get_errno())}")
+
+
+@contextmanager
+def this_machine_below() -> Iterator[str]:
+    """A directory with all of this machine's files, in the mount namespace of the caller's own.
+
+    Nothing is removed through it: an empty directory stays if the caller fails.
+    """
+    place = tempfile.mkdtemp()
+    subprocess.run(["mount", "--rbind", "/", place], check=True)
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+    os.rmdir(place)
 
 
 def reachable(path: Path) -> None:

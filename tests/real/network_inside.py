@@ -11,7 +11,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 
 from hostagent.core.unread import Unread
@@ -23,6 +22,7 @@ from hostagent.host.files import Files
 from hostagent.host.paths import Root
 from hostagent.host.source import Source
 from hostagent.sandbox.worker import Worker
+from tests.attack.spaces import this_machine_below
 
 _READINGS = 50
 
@@ -84,10 +84,8 @@ def own(commands):
 
 
 def apart():
-    with tempfile.TemporaryDirectory() as place:
-        subprocess.run(["mount", "--rbind", "/", place], check=True)
+    with this_machine_below() as place:
         network, tape = read(place, "host-root")
-        subprocess.run(["umount", "-l", place], check=True)
     return {"network": network, "tape": tape}
 
 
@@ -99,10 +97,8 @@ def pod(commands):
     subprocess.run(["mount", "-t", "sysfs", "sysfs", "/sys"], check=True)
     failed = [(words, said) for words in commands for code, _, said in [ip(*words)] if code]
     subprocess.run(["sysctl", "-qw", "net.ipv4.ip_local_port_range=20000 20999"], check=True)
-    with tempfile.TemporaryDirectory() as place:
-        subprocess.run(["mount", "--rbind", "/", place], check=True)
+    with this_machine_below() as place:
         found = {way: from_apart(place, lacking) for way, lacking in WAYS.items()}
-        subprocess.run(["umount", "-l", place], check=True)
     return {"failed": failed, **found}
 
 

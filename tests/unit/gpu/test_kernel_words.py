@@ -88,6 +88,11 @@ HUNG = BY_ID["driver-hangs"].examples[0]
         [Line(HUNG, 10.0), Line("NMI backtrace for cpu 3", 10.1), Line(FRAME, 10.2)],  # of all CPUs, on a kernel without callers
         [Line(OOPS, 10.0, "T1"), Line("RIP: 0010:lov_io_init+0x2/0x10 [lov]", 10.001, "T1")],
         [Line(OOPS, 10.0, "T1"), Line(" ? nvidia_ioctl+0x2/0x10 [nvidia]", 10.001, "T1")],  # unreliable
+        [
+            Line(HUNG, 10.0, "T1"),  # on a file server
+            Line(" nfs_wait_bit_killable+0x1e/0x90 [nfs]", 10.001, "T1"),
+            Line(" ? nvidia_ioctl+0x2/0x10 [nvidia]", 10.002, "T1"),
+        ],
         [Line(OOPS, 10.0), Line(FRAME, 11.5)],  # long after, on a kernel without callers
         [Line(OOPS, 10.0, "T1"), Line(" ? nvidiafb_open+0x2/0x10 [nvidiafb]", 10.001, "T1")],
     ],
@@ -99,6 +104,13 @@ def test_what_is_not_of_one_trace_is_nothing(records):
 def test_a_trace_on_a_kernel_without_callers_counts_within_a_second():
     assert found(Line(OOPS, 10.0), Line(FRAME, 10.9)) == [("driver-oops", "")]
     assert found(Line(OOPS, 10.0, "T1"), Line(FRAME, 13.0, "T1")) == [("driver-oops", "")]
+
+
+@pytest.mark.parametrize(
+    "frame", [" uvm_ioctl+0x2/0x10 [nvidia_uvm]", " ? os_acquire_mutex+0x2/0x10 [nvidia]", "pc : nv_open+0x2/0x10 [nvidia]"]
+)
+def test_a_task_that_waits_in_the_driver_hangs(frame):
+    assert found(Line(HUNG, 10.0, "T1"), Line(frame, 10.001, "T1")) == [("driver-hangs", "")]
 
 
 def test_the_second_line_names_the_gpu_that_has_no_usable_bar():

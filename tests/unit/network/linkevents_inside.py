@@ -8,11 +8,11 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 
 from hostagent.domains.network.read_link_events import LinkEvents
 from hostagent.host.paths import Root
+from tests.attack.spaces import this_machine_below
 
 #: By the way in which the pod is started, the capability that it lacks (setpriv(1)).
 WAYS = {"privileged": "", "no-admin": "sys_admin", "no-ptrace": "sys_ptrace"}
@@ -24,12 +24,10 @@ def ip(line):
 
 def host():
     found = {"own": os.stat("/proc/self/ns/net").st_ino}
-    with tempfile.TemporaryDirectory() as place:
-        subprocess.run(["mount", "--rbind", "/", place], check=True)
+    with this_machine_below() as place:
         for way, lacking in WAYS.items():
             found[way] = of_pod(place, "unshare", "--net", *without(lacking))
         found["host-network"] = of_pod(place, *without("all"))
-        subprocess.run(["umount", "-l", place], check=True)
     return found
 
 

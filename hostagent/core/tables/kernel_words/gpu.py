@@ -21,11 +21,12 @@ _RELOAD_UVM = Step(
 
 #: Modules of the driver, as a trace names them behind a function. nvidiafb and nvidia_wmi_ec_backlight are the kernel's own.
 MODULES = r"(?:nvidia(?:_uvm|_modeset|_drm|_peermem|_fs)?|gdrdrv|nv_peer_mem)"
-#: A function of the driver in a trace: "RIP: 0010:f+0x1/0x2 [nvidia]", " ? f+0x1/0x2 [nvidia]", "pc : f+0x1/0x2 [nvidia_uvm]".
+#: A function of the driver in a trace: "RIP: 0010:f+0x1/0x2 [nvidia]", " f+0x1/0x2 [nvidia]", "pc : f+0x1/0x2 [nvidia_uvm]".
 _FUNCTION = rf"[\w.]{{1,128}}\+0x[0-9a-f]+/0x[0-9a-f]+ \[{MODULES}(?: [0-9a-f]{{8,40}})?\]"
-FRAME = rf"(?:RIP: \w{{4}}:| (?:\? )?|(?:pc|lr) : ){_FUNCTION}"
-#: Without those that the kernel marks as unreliable (" ? "): words on the stack, which may be of an earlier call.
-_RELIABLE_FRAME = rf"(?:RIP: \w{{4}}:| |(?:pc|lr) : ){_FUNCTION}"
+#: Not those that the kernel marks as unreliable (" ? "): words on the stack, which may be of an earlier call.
+FRAME = rf"(?:RIP: \w{{4}}:| |(?:pc|lr) : ){_FUNCTION}"
+#: The functions by which the driver waits count in a hang even so: proprietary code has no unwind tables.
+_WAITS = rf"(?:RIP: \w{{4}}:| (?:\? (?=os_acquire_))?|(?:pc|lr) : ){_FUNCTION}"
 #: Records after which a trace is over.
 NO_FRAME = r" </TASK>|---\[ end trace |WARNING: CPU: \d+ PID: \d+ at |NMI backtrace for cpu "
 _TRACE_SOURCE = "Linux kernel/hung_task.c, kernel/watchdog.c, kernel/rcu/tree_stall.h, arch/x86/mm/fault.c, arch/x86/kernel/traps.c"
@@ -268,7 +269,7 @@ ROWS = (
             " ? nvidia_ioctl+0x10/0x20 [nvidia] (in the trace of a crash elsewhere: an earlier call)",
         ),
         _TRACE_STEPS,
-        _RELIABLE_FRAME,
+        FRAME,
     ),
     Row(
         "driver-hangs",
@@ -280,9 +281,12 @@ ROWS = (
         ("cleared",),
         f"{_TRACE_SOURCE}; the function of the driver in its trace is what counts, never the task's name",
         ("INFO: task python3:2290 blocked for more than 120 seconds.", " ? os_acquire_rwlock_write+0x39/0x50 [nvidia]"),
-        _TRACE_NOISE,
+        (
+            *_TRACE_NOISE,
+            " ? nvidia_ioctl+0x10/0x20 [nvidia] (in the trace of a task that waits for a file server: an earlier call)",
+        ),
         _TRACE_STEPS,
-        FRAME,
+        _WAITS,
     ),
     Row(
         "driver-lockup",
