@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
@@ -159,7 +159,7 @@ class Process:
         except UnreadError:  # only root may read it
             variables = []
         path = next((one[5:] for one in variables if one.startswith(b"PATH=")), b"").decode("utf-8", "replace")[:ARGUMENT_BYTES]
-        address = next((value for flag in ("--address", "-a") if (value := flag_value(words, flag)).startswith("/")), "")
+        address = flag_path(words, "--address", "-a")
         return {name: value for name, value in (("path", path), ("address", address)) if value}
 
     @cached_property
@@ -195,17 +195,20 @@ class Process:
             raise UnreadError(unread(error, path)) from error
 
 
-def flag_value(words: "list[str]", flag: str) -> str:
-    """The value of a flag, "" without it.
+def flag_path(words: "Sequence[str]", *flags: str) -> str:
+    """The absolute path that the last of these flags gives, without a slash at its end; "" for none.
 
-    >>> flag_value(["containerd", "--address", "/run/x.sock"], "--address"), flag_value(["containerd", "-a=/y"], "-a")
+    >>> flag_path(["containerd", "--address", "/run/x.sock"], "--address", "-a"), flag_path(["containerd", "-c=/y/"], "--config", "-c")
     ('/run/x.sock', '/y')
+    >>> flag_path(("dockerd", "--data-root"), "--data-root")
+    ''
     """
+    found = ""
     for number, word in enumerate(words):
         name, equals, value = word.partition("=")
-        if name == flag:
-            return value if equals else next(iter(words[number + 1 : number + 2]), "")
-    return ""
+        if name in flags:
+            found = value if equals else next(iter(words[number + 1 : number + 2]), "")
+    return found.rstrip("/") if found.startswith("/") else ""
 
 
 def is_gone(files: Files, pid: "int | str") -> bool:

@@ -14,6 +14,7 @@ from hostagent.domains.runtime.tables.versions import FIRST_START, RUNTIME_UNITS
 from hostagent.facts.host import Machine, Process, Services, Unit
 from hostagent.facts.packages import Packages
 from hostagent.facts.version import upstream
+from hostagent.host.process import flag_path
 from hostagent.host.source import Source
 
 _MOST_FOLDERS = 50
@@ -191,13 +192,7 @@ def _option(process: Process, place: Place) -> str:
     >>> _option(Process(1, "containerd", ("containerd", "-c", "/x.toml"), 0.0, "containerd.service"), PLACES[0])
     '/x.toml'
     """
-    names = ("--config-file",) if place.kind == "docker" else ("--config", "-c")
-    for number, word in enumerate(process.argv):
-        name, equals, value = word.partition("=")
-        if name in names:
-            value = value if equals else next(iter(process.argv[number + 1 : number + 2]), "")
-            return value if value.startswith("/") else ""
-    return ""
+    return flag_path(process.argv, *(("--config-file",) if place.kind == "docker" else ("--config", "-c")))
 
 
 def _package(place: Place, packages: Any) -> "str | Unread | None":

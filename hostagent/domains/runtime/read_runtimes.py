@@ -18,6 +18,7 @@ from hostagent.domains.runtime.retention import UNIMPORTED
 from hostagent.domains.runtime.tables.versions import FINDS_TOOLKIT, RUNC_V2
 from hostagent.facts.host import Machine
 from hostagent.facts.runtime import Handler, Runtime
+from hostagent.host.process import flag_path
 from hostagent.host.source import Source
 from hostagent.host.values import modified_at
 
@@ -240,12 +241,7 @@ def _crio(source: Source, candidate: RuntimeCandidate) -> dict[str, Any]:
 def _crio_drop_ins(candidate: RuntimeCandidate) -> str:
     """The directory of drop-ins on the command line, else the usual one (crio(8), --config-dir)."""
     words = () if isinstance(candidate.processes, Unread) or not candidate.processes else candidate.processes[0].argv
-    for number, word in enumerate(words):
-        name, equals, value = word.partition("=")
-        if name == "--config-dir":
-            value = value if equals else next(iter(words[number + 1 : number + 2]), "")
-            return value.rstrip("/") if value.startswith("/") else read_crio.DROP_INS
-    return read_crio.DROP_INS
+    return flag_path(words, "--config-dir") or read_crio.DROP_INS
 
 
 def _crio_handler(source: Source, name: str, entry: Mapping[str, Any], path: tuple[str, ...], *, systemd: bool) -> Handler:

@@ -15,6 +15,7 @@ from hostagent.domains.runtime.tables.data import DATA, SNAP_DATA, STORAGE
 from hostagent.domains.system.read_processes import read_processes
 from hostagent.facts.host import Process
 from hostagent.facts.runtime import Runtime
+from hostagent.host.process import flag_path
 from hostagent.host.source import Source
 
 _BYTES = 300 * 1024
@@ -51,7 +52,7 @@ def settings(source: Source, runtime: Runtime) -> "Settings | Unread":
     argv = _argv(source, runtime)
     if isinstance(argv, Unread):
         return argv
-    data = _flag(argv, _ROOT_FLAGS[runtime.kind]) or _last_text(one for table in tables for one in _owners_of_data(table))
+    data = flag_path(argv, *_ROOT_FLAGS[runtime.kind]) or _last_text(one for table in tables for one in _owners_of_data(table))
     return Settings(data or _default(runtime), _selinux(runtime.kind, argv, [one for table in tables for one in _sections(table)]))
 
 
@@ -126,24 +127,10 @@ def _is_of(process: Process, runtime: Runtime) -> bool:
     """Whether a trusted process runs this runtime: of several containerds by the configuration file that its flag names."""
     if isinstance(process.unit, Unread) or process.name != _PROGRAMS[runtime.kind]:
         return False
-    config, files = _flag(process.argv, _CONFIG_FLAGS), runtime.config_files
+    config, files = flag_path(process.argv, *_CONFIG_FLAGS), runtime.config_files
     if not config or config in (() if isinstance(files, Unread) else files):
         return bool(config) or runtime.key in ("containerd", "docker", "crio")
     return False
-
-
-def _flag(argv: tuple[str, ...], names: tuple[str, ...]) -> str:
-    """The last absolute path behind one of these flags, "" without one.
-
-    >>> _flag(("containerd", "--root=/data/containerd", "-c", "/x.toml"), ("--root",)), _flag(("crio",), ("--root",))
-    ('/data/containerd', '')
-    """
-    found = ""
-    for number, word in enumerate(argv):
-        name, equals, value = word.partition("=")
-        if name in names:
-            found = value if equals else next(iter(argv[number + 1 : number + 2]), "")
-    return found.rstrip("/") if found.startswith("/") else ""
 
 
 def _default(runtime: Runtime) -> str:
