@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from hostagent.check import Finding, Severity, Step, Unread, need, skip
-from hostagent.core.tables.recovery_actions import LOST, REBOOT, RESET, RESET_LATER
+from hostagent.core.tables.recovery_actions import DRIVER_STEPS, LOST, REBOOT
 from hostagent.domains.gpu.faults import lost
 from hostagent.domains.gpu.tables.xids import ENDED_BY_REPLACEMENT, LOSS_CODES
 from hostagent.domains.gpu.xid_lines import recovery_action
@@ -11,14 +11,6 @@ from hostagent.domains.gpu.xid_readings import XidReading, is_repaired_by_reset
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.history import History
 
-#: What the driver asks for in an Xid 154.
-_ASKED = {
-    "gpu-reset": RESET,
-    "node-reboot": Step("reboot", "Reboot the node: the driver asks for it (Xid 154)."),
-    "bus-reset": Step("reboot", "Reboot the node: the driver asks for a reset of the GPU's PCI bus (Xid 154)."),
-    "drain-p2p": Step("drain_and_inspect", "End the jobs that reach this GPU from other GPUs: the driver asks for it (Xid 154)."),
-    "drain-and-reset": RESET_LATER,
-}
 KEEP_LOG = (
     Step("configure", "Keep the journal on disk.", "mkdir -p /var/log/journal"),
     Step("restart_service", "Restart the journal.", "systemctl restart systemd-journald"),
@@ -50,7 +42,7 @@ def end_of(one: Xid) -> str:
 
 def asked_by_driver(xids: "Iterable[Xid]") -> dict[str, Step]:
     """The step of the newest Xid 154 of each GPU, by address: the driver knows best what its GPU needs."""
-    steps = ((one.pci, _ASKED.get(recovery_action(one))) for one in xids)
+    steps = ((one.pci, DRIVER_STEPS.get(recovery_action(one))) for one in xids)
     return {pci: step for pci, step in steps if step}
 
 

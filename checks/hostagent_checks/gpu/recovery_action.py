@@ -1,22 +1,8 @@
 """The driver itself asks for what the GPU needs to recover from a fault: a reset, a reboot of the node, or a drain."""
 
 from hostagent.check import Findings, Step, check, fail, need, warn
-from hostagent.core.tables.recovery_actions import RESET, RESET_LATER
+from hostagent.core.tables.recovery_actions import DRIVER_STEPS, GOES_ON, RESET
 from hostagent.facts.gpu import Gpu
-
-_REMEDIES = {
-    "gpu-reset": RESET,
-    "node-reboot": Step("reboot", "Reboot the node: the driver asks for it."),
-    "bus-reset": Step("reboot", "Reboot the node: the driver asks for a reset of the GPU's PCI bus."),
-    "system-reboot": Step("power_cycle", "Power the chassis off and on: the driver asks for it."),
-    "recover-imex-domain": Step(
-        "restart_service", "Restart IMEX on this and on all other nodes of the NVLink domain.", "systemctl restart nvidia-imex"
-    ),
-    "drain-p2p": Step("drain_and_inspect", "End the jobs that reach this GPU from other GPUs, then run hostagent again."),
-    "drain-and-reset": RESET_LATER,
-}
-#: The GPU goes on: until it is idle, or alone, while the NVLink domain of its rack is recovered.
-_GOES_ON = ("drain-and-reset", "recover-imex-domain")
 
 
 @check(
@@ -40,6 +26,6 @@ _GOES_ON = ("drain-and-reset", "recover-imex-domain")
 def recovery_action(gpu: Gpu) -> Findings:
     action = need(gpu.recovery_action)
     if action != "none":
-        report = warn if action in _GOES_ON else fail
-        steps = (_REMEDIES[action],) if action in _REMEDIES else ()
+        report = warn if action in GOES_ON else fail
+        steps = (DRIVER_STEPS[action],) if action in DRIVER_STEPS else ()
         yield report(f"the driver asks for {action}", code=action, found=action, wanted="none", remedy=steps)

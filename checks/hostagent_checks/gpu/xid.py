@@ -24,6 +24,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from hostagent.check import Finding, Findings, Severity, Step, Unread, check, fail, need, warn
+from hostagent.core.tables.recovery_actions import GOES_ON
 from hostagent.domains.gpu.faults import is_cleared, lost
 from hostagent.domains.gpu.tables.xids import ENDED_BY_REPLACEMENT
 from hostagent.domains.gpu.xid_lines import BURST_S, recovery_action
@@ -57,8 +58,6 @@ class Fault(NamedTuple):
 
 
 _HOUR_S = 3600
-#: The recovery action after a contained memory error: jobs go on, no new ones, a reset when the GPU is idle.
-_LATER = "drain-and-reset"
 _JOB_ENDED = 45
 _COMES_BACK = (
     Step("drain_and_inspect", "Test the GPU.", command="dcgmi diag -r 3"),
@@ -116,7 +115,7 @@ def xid(events: GpuEvents, gpus: tuple[Gpu, ...], history: History | Unread, par
 def _outcome(one: Xid, reading: XidReading, storm: int) -> Callable[..., Finding]:
     if storm and not reading.is_recovered:
         return fail
-    return fail if reading.meaning.kind == "critical" and recovery_action(one) != _LATER else warn
+    return fail if reading.meaning.kind == "critical" and recovery_action(one) not in GOES_ON else warn
 
 
 def _at_most(reading: XidReading, is_new: bool, storm: int) -> "Severity | None":

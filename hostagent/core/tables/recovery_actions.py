@@ -28,6 +28,24 @@ REBOOT = Step("reboot", "Reboot the node.")
 POWER_CYCLE = Step("power_cycle", "Power the chassis off and on.")
 REPLACE = Step("replace", "Have the GPU replaced.")
 REPLACE_IF_BACK = replace(REPLACE, if_back=True)
+#: What the driver asks for, by number: nvml.h, NVML_GPU_RECOVERY_ACTION_*; an Xid 154 has the same numbers.
+DRIVER_ACTIONS = (
+    *("none", "gpu-reset", "node-reboot", "drain-p2p", "drain-and-reset"),
+    *("recover-imex-domain", "bus-reset", "system-reboot"),
+)
+DRIVER_STEPS: Mapping[str, Step] = {
+    "gpu-reset": RESET,
+    "node-reboot": Step("reboot", "Reboot the node: the driver asks for it."),
+    "drain-p2p": Step("drain_and_inspect", "End the jobs that reach this GPU from other GPUs, then run hostagent again."),
+    "drain-and-reset": RESET_LATER,
+    "recover-imex-domain": Step(
+        "restart_service", "Restart IMEX on this and on all other nodes of the NVLink domain.", "systemctl restart nvidia-imex"
+    ),
+    "bus-reset": Step("reboot", "Reboot the node: the driver asks for a reset of the GPU's PCI bus."),
+    "system-reboot": Step("power_cycle", "Power the chassis off and on: the driver asks for it."),
+}
+#: The GPU goes on meanwhile: until it is idle, or while the NVLink domain of its rack is recovered.
+GOES_ON = ("drain-and-reset", "recover-imex-domain")
 #: For a GPU that is no longer reachable.
 LOST = (REBOOT, Step("power_cycle", "Power the chassis off and on; after that, have the GPU reseated or replaced.", if_back=True))
 

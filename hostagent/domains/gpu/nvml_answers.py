@@ -2,23 +2,13 @@
 
 from typing import Any
 
+from hostagent.core.tables.recovery_actions import DRIVER_ACTIONS
 from hostagent.core.unread import Unread, then
 from hostagent.facts.gpu import Ecc, FabricInfo, Mig, NvLink, RetiredPages, RowRemap
 
 Answers = dict[str, Any]  # by question name, see `hostagent.domains.gpu.read_nvml`
 
 _COMPUTE_MODES = ("default", "exclusive-thread", "prohibited", "exclusive-process")
-#: nvml.h, NVML_GPU_RECOVERY_ACTION_*.
-_RECOVERY_ACTIONS = (
-    "none",
-    "gpu-reset",
-    "node-reboot",
-    "drain-p2p",
-    "drain-and-reset",
-    "recover-imex-domain",
-    "bus-reset",
-    "system-reboot",
-)
 #: nvml.h, nvmlClocksEventReason*, by bit.
 _CLOCK_EVENTS = (
     "gpu-idle",
@@ -123,7 +113,7 @@ def compute_mode(answers: Answers) -> "str | Unread":
 
 
 def recovery_action(answers: Answers) -> "str | Unread":
-    return word(number(answers, "recovery_action"), _RECOVERY_ACTIONS)
+    return word(number(answers, "recovery_action"), DRIVER_ACTIONS)
 
 
 def clock_event_reasons(answers: Answers) -> "tuple[str, ...] | Unread":

@@ -217,7 +217,7 @@ def _subject(match: "re.Match[str]") -> str:
     ('0000:41:00.0', 'DIMM_A1')
     """
     groups = match.groupdict()
-    text = groups.get("pci") or groups.get("device") or groups.get("at") or ""
+    text = next((groups[name] for name in ("pci", "device", "at", "client") if groups.get(name)), "").replace("0x", "")
     found = re.fullmatch(r"(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2})(\.[0-7])?", text)
     return f"{int(found[1] or '0', 16):04x}:{found[2]}{found[3] or '.0'}".lower() if found else text
 

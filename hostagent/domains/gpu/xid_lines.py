@@ -6,6 +6,7 @@ import re
 from typing import Literal, NamedTuple
 
 from hostagent.core.tables.kernel_log import RECOVERY_CODE
+from hostagent.core.tables.recovery_actions import DRIVER_ACTIONS
 from hostagent.domains.gpu.tables.nvlink_xids import CODES, nvlink_fault
 from hostagent.facts.gpu import Xid
 
@@ -118,20 +119,22 @@ def recovery_action(one: Xid) -> str:
     if match is None:
         return ""
     words = (match[2] or "").lower()
+    number = int(match[1], 16)
     by_words = next((action for word, action in _ACTION_WORDS.items() if word in words), "")
-    return by_words or _ACTION_NUMBERS.get(int(match[1], 16), "")
+    return by_words or (DRIVER_ACTIONS[number] if number < len(DRIVER_ACTIONS) else "")
 
 
-#: nvmlDeviceGpuRecoveryAction_t (nvml.h), and the driver's words for it.
+#: The driver's words for `DRIVER_ACTIONS`.
 _ACTION_WORDS = {
     "gpu reset": "gpu-reset",
     "node reboot": "node-reboot",
     "drain p2p": "drain-p2p",
     "drain and reset": "drain-and-reset",
+    "imex domain": "recover-imex-domain",
     "bus reset": "bus-reset",
+    "system reboot": "system-reboot",
     "none": "none",
 }
-_ACTION_NUMBERS = {0: "none", 1: "gpu-reset", 2: "node-reboot", 3: "drain-p2p", 4: "drain-and-reset", 5: "bus-reset"}
 
 
 def _nvlink(line: str) -> XidDetail:

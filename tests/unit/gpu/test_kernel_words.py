@@ -125,8 +125,9 @@ def test_the_firmware_says_whether_an_error_of_pcie_was_fatal(kind, row):
     assert found(*records) == [(row, "0000:1b:00.0")]
 
 
-def test_an_amd_iommu_of_an_older_kernel_names_no_segment():
-    assert found(*lines(BY_ID["pci-dma-blocked"].examples[2])) == [("pci-dma-blocked", "0000:41:00.0")]
+def test_each_iommu_names_the_device_in_its_own_way():
+    named = [found(*lines(one)) for one in BY_ID["pci-dma-blocked"].examples]
+    assert [subject for ((_, subject),) in named] == [*["0000:41:00.0"] * 2, "0009:01:00.0", *["0000:41:00.0"] * 3]
 
 
 def test_what_a_record_ends_has_such_a_record():
@@ -136,10 +137,10 @@ def test_what_a_record_ends_has_such_a_record():
 
 def test_a_stuck_cpu_is_shown_by_its_own_trace():
     first, later = BY_ID["driver-lockup"].examples
-    assert found(Line("rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:", 5.0, "C1"), Line(later, 5.2, "C4")) == [
-        ("driver-lockup", "")
-    ]
+    stall = Line("rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:", 5.0, "C1")
+    assert found(stall, Line(later, 5.2, "C4")) == [("driver-stall", "")]
     assert found(Line(first, 5.0, "C4"), Line(later, 5.2, "C4")) == [("driver-lockup", "")]
+    assert found(Line(first, 5.0, "C4"), Line("NMI backtrace for cpu 7", 5.1, "C7"), Line(later, 5.2, "C7")) == [], "of all CPUs"
 
 
 def test_a_storm_is_one_event_of_each_device():

@@ -5,11 +5,12 @@ NVRM writes "NVRM: ", the GPU's number in newer drivers, and the function that l
 
 from hostagent.core.steps import Step
 from hostagent.core.tables.kernel_words.row import Row
-from hostagent.core.tables.recovery_actions import REBOOT, RESET_ALL_COMMAND
+from hostagent.core.tables.recovery_actions import REBOOT, REPLACE_IF_BACK, RESET_ALL_COMMAND
 
 _NVRM = r"NVRM: (?:GPU\d{1,3} )?"
 #: NV_ASSERT and NV_CHECK, with the status in words. Without a status they are no more than a note to NVIDIA's developers.
 _STATUS = rf"{_NVRM}nv(?:Assert|Check)OkFailed(?:NoLog)?: (?:(?:Assertion|Check) failed: )?"
+_OUT_OF_SYNC = "NVRM: nvCheckOkFailedNoLog: Check failed: NVLink fabric state cached by the driver is out of sync"
 _RESET = Step("reset_gpu", "Reset all GPUs of the node together, or reboot it.", RESET_ALL_COMMAND)
 _REBOOT_IF_BACK = Step("reboot", "Reboot the node.", if_back=True)
 _CLEAR = Step("rerun", "After a reset, acknowledge what the kernel log has.", "hostagent events clear --reason 'GPUs were reset'")
@@ -78,14 +79,23 @@ ROWS = (
     Row(
         "gpu-lost",
         "gpu",
-        rf"{_STATUS}GPU lost from the bus \[NV_ERR_GPU_IS_LOST\]",
+        rf"{_STATUS}GPU lost from the bus \[NV_ERR_GPU_IS_LOST\]"
+        rf"|{_NVRM}(?:_issueRpcAndWait: rpc\w+ failed with status 0x0000000f"
+        r"|krcRcAndNotifyAllChannels\w*: RC all channels for critical error 79)",
         "critical",
         "The driver has lost a GPU: it no longer answers on the bus",
         "A GPU answers no reads (NV_ERR_GPU_IS_LOST, 0x0f). With it usually comes an Xid 79 that names the GPU.",
         ("load", "reset", "cleared"),
-        f"{_OPEN} nvassert.c, nvstatuscodes.h",
-        ("NVRM: GPU5 nvCheckOkFailedNoLog: Check failed: GPU lost from the bus [NV_ERR_GPU_IS_LOST] (0x0000000F) returned from x @ a.c:1",),
-        ("NVRM: nvCheckOkFailedNoLog: Check failed: Call timed out [NV_ERR_TIMEOUT] (0x00000065) returned from x @ a.c:1",),
+        f"{_OPEN} nvassert.c, nvstatuscodes.h, src/nvidia/src/kernel/vgpu/rpc.c, #688",
+        (
+            "NVRM: GPU5 nvCheckOkFailedNoLog: Check failed: GPU lost from the bus [NV_ERR_GPU_IS_LOST] (0x0000000F) returned from x",
+            "NVRM: GPU0 _issueRpcAndWait: rpcSendMessage failed with status 0x0000000f for fn 10 sequence 24013!",
+            "NVRM: GPU0 krcRcAndNotifyAllChannels_IMPL: RC all channels for critical error 79.",
+        ),
+        (
+            "NVRM: nvCheckOkFailedNoLog: Check failed: Call timed out [NV_ERR_TIMEOUT] (0x00000065) returned from x @ a.c:1",
+            "NVRM: GPU0 _issueRpcAndWait: rpcRecvPoll timedout for fn 76 sequence 12!",
+        ),
         (REBOOT, _POWER_OFF),
     ),
     Row(
@@ -132,6 +142,61 @@ ROWS = (
         ("NVRM: Rate limiting GSP RPC error prints for GPU at PCI:0000:61:00 (printing 1 of every 30). The GPU likely needs to be reset.",),
         (),
         (_RESET, _CLEAR, _REBOOT_IF_BACK),
+    ),
+    Row(
+        "fsp-timeout",
+        "gpu",
+        rf"{_NVRM}_?kfsp\w{{1,64}}: FSP command timed out",
+        "critical",
+        "The boot processor of a GPU (FSP) does not answer: the GPU does not start",
+        "Hopper and newer GPUs boot through it, and no driver gets past it. It is also logged of a GPU that was lost before.",
+        ("load", "reset", "cleared"),
+        f"{_OPEN} src/nvidia/src/kernel/gpu/fsp/kern_fsp.c (kfspWaitForResponse, kfspPollForResponse)",
+        ("NVRM: kfspWaitForResponse: FSP command timed out", "NVRM: GPU0 kfspPollForResponse_IMPL: FSP command timed out"),
+        (),
+        (Step("power_cycle", "Power the chassis off and on: a reboot may not start the GPU again."), REPLACE_IF_BACK),
+    ),
+    Row(
+        "nvlink-topology",
+        "gpu",
+        rf"{_NVRM}knvlink(?:UpdatePostRxDetectLinkMask|DiscoverPostRxDetLinks)_\w{{1,40}}: "
+        r"(?:Failed to update Rx Detect Link mask|Getting peer\d*(?:'s)? postRxDetLinkMask failed)",
+        "warning",
+        "The driver cannot read the NVLink state of a GPU: jobs may get a slow way, nvidia-smi may hang",
+        "The GPU's firmware does not say which NVLinks of it have a partner. NCCL was measured at 48 instead of 687 GB/s on such a host.",
+        ("load", "reset", "cleared"),
+        f"{_OPEN} src/nvidia/src/kernel/gpu/nvlink/kernel_nvlink.c, arch/hopper/kernel_nvlink_gh100.c, #971; leptonai/gpud#1271",
+        (
+            "NVRM: knvlinkUpdatePostRxDetectLinkMask_IMPL: Failed to update Rx Detect Link mask!",
+            "NVRM: knvlinkDiscoverPostRxDetLinks_GH100: Getting peer3's postRxDetLinkMask failed!",
+        ),
+        (
+            "NVRM: knvlinkSendInbandData_IMPL: Failed to send inband data: 0",
+            "NVRM: knvlinkSetUniqueFabricBaseAddress_GV100: Fabric addr has not been set",
+        ),
+        (_RESET, _CLEAR, _REBOOT_IF_BACK),
+    ),
+    Row(
+        "fabric-out-of-sync",
+        "gpu",
+        rf"{_STATUS}NVLink fabric state cached by the driver is out of sync \[NV_ERR_FABRIC_STATE_OUT_OF_SYNC\]",
+        "warning",
+        "The driver's NVLink fabric state is out of date: NCCL cannot use NVLink SHARP (NVLS)",
+        "The fabric manager was restarted while programs had the GPUs. Jobs with NVLS fail at their start until all GPUs are reset; "
+        "others, and those with NCCL_NVLS_ENABLE=0, run.",
+        ("load", "reset", "cleared"),
+        f"{_OPEN} nvstatuscodes.h, src/nvidia/src/kernel/mem_mgr/mem_multicast_fabric.c; NVIDIA/nccl#1788",
+        (
+            f"{_OUT_OF_SYNC} [NV_ERR_FABRIC_STATE_OUT_OF_SYNC] (0x00000087) returned from x @ mem_multicast_fabric.c:3119",
+        ),
+        (),
+        (
+            Step(
+                "reset_gpu", "End all that uses a GPU, reset all GPUs together, then start the fabric manager.", RESET_ALL_COMMAND
+            ),
+            _CLEAR,
+            _REBOOT_IF_BACK,
+        ),
     ),
     Row(
         "bar-invalid",
@@ -291,8 +356,7 @@ ROWS = (
     Row(
         "driver-lockup",
         "module",
-        r"(?:NMI )?watchdog: (?:BUG: soft lockup - CPU#\d+ stuck for |Watchdog detected hard LOCKUP on cpu ?\d+"
-        r"|CPU\d+: Watchdog detected hard)|rcu: INFO: \w{1,32} (?:self-detected stall on CPU|detected (?:expedited )?stalls on CPUs)",
+        r"(?:NMI )?watchdog: BUG: soft lockup - CPU#\d+ stuck for ",
         "warning",
         "A CPU is stuck in NVIDIA's driver",
         "A CPU has spun inside the driver for 20 seconds or more; other work of that CPU does not run.",
@@ -300,6 +364,21 @@ ROWS = (
         _TRACE_SOURCE,
         ("watchdog: BUG: soft lockup - CPU#12 stuck for 26s! [python3:2290]", "RIP: 0010:_nv012345rm+0x10/0x40 [nvidia]"),
         ("watchdog: BUG: soft lockup - CPU#12 stuck for 26s! [nvidia-smi:2290] (its trace names no function of the driver)",),
+        _TRACE_STEPS,
+        FRAME,
+    ),
+    Row(
+        "driver-stall",
+        "module",
+        r"(?:NMI )?watchdog: (?:Watchdog detected hard LOCKUP on cpu ?\d+|CPU\d+: Watchdog detected hard)"
+        r"|rcu: INFO: \w{1,32} (?:self-detected stall on CPU|detected (?:expedited )?stalls on CPUs)",
+        "warning",
+        "A CPU is stuck in NVIDIA's driver: it takes no interrupts, or holds up the kernel",
+        "A CPU inside the driver has not served a timer, or lets no other CPU go on (RCU). Another CPU usually reports it.",
+        ("cleared",),
+        _TRACE_SOURCE,
+        ("rcu: INFO: rcu_sched detected stalls on CPUs/tasks:", "RIP: 0010:_nv012345rm+0x10/0x40 [nvidia]"),
+        (),
         _TRACE_STEPS,
         FRAME,
         is_of_another_cpu=True,

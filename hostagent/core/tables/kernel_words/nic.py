@@ -1,7 +1,7 @@
 """Drivers of network cards with a firmware that takes no commands, or does not start."""
 
 from hostagent.core.steps import Step
-from hostagent.core.tables.kernel_words.row import PCI, End, Row
+from hostagent.core.tables.kernel_words.row import ANY_PCI, PCI, End, Row
 
 _MLX5 = rf"mlx5_core {PCI}: (?:(?:\w{{1,40}} )?\w{{1,64}}:\d+:\(pid \d+\): )?"
 _STEPS = (
@@ -69,16 +69,19 @@ ROWS = (
     Row(
         "mlx5-start",
         "nic",
-        rf"{_MLX5}(?:Firmware over \d+ MS in (?:pre-)?initializing state, aborting|mlx5_init_one failed with error code -\d+"
-        r"|mlx5_load_one failed with error code -\d+)",
+        rf"{_MLX5}(?:Firmware over \d+ MS in (?:pre-)?initializing state, aborting|mlx5_(?:init|load)_one failed with error code -\d+"
+        r"|probe with driver mlx5_core failed with error -\d+)"
+        rf"|mlx5_core: probe of (?P<at>{ANY_PCI}) failed with error -\d+",
         "critical",
         "The driver could not start {device}",
         "The firmware of the card did not get ready, so the card has no RDMA device.",
         ("recovered", "cleared"),
-        f"{_CORE}/main.c (mlx5_function_enable, probe_one)",
+        f"{_CORE}/main.c (mlx5_function_enable, probe_one); drivers/base/dd.c (call_driver_probe)",
         (
             "mlx5_core 0000:19:00.0: mlx5_function_setup:1245:(pid 9): Firmware over 120000 MS in pre-initializing state, aborting",
             "mlx5_core 0000:19:00.0: probe_one:1764:(pid 9): mlx5_init_one failed with error code -16",
+            "mlx5_core 0000:19:00.0: probe with driver mlx5_core failed with error -110",
+            "mlx5_core: probe of 0000:19:00.0 failed with error -110",
         ),
         (),
         _STEPS,
@@ -112,26 +115,34 @@ ROWS = (
     Row(
         "bnxt-command",
         "nic",
-        rf"bnxt_en {PCI} [^:]{{1,60}}: Error \(timeout: \d+\) msg \{{0x",
+        rf"bnxt_en {PCI} [^:]{{1,60}}: (?:Error \(timeout: \d+\) msg \{{0x"
+        r"|Abandoning msg \{0x[0-9a-f]+ 0x[0-9a-f]+\} len: \d+ due to firmware status: 0x|Firmware not responding, status: 0x)",
         "critical",
         "{device} takes no commands: one timed out",
         "The firmware of a Broadcom card did not answer a command (HWRM).",
         ("cleared",),
-        "Linux drivers/net/ethernet/broadcom/bnxt/bnxt_hwrm.c",
-        ("bnxt_en 0000:19:00.0 ens1f0np0: Error (timeout: 5000015) msg {0x23 0x8d5} len:0",),
+        "Linux drivers/net/ethernet/broadcom/bnxt/bnxt_hwrm.c (__hwrm_send), bnxt.c (bnxt_fw_reset_task)",
+        (
+            "bnxt_en 0000:19:00.0 ens1f0np0: Error (timeout: 5000015) msg {0x23 0x8d5} len:0",
+            "bnxt_en 0000:19:00.0 ens1f0np0: Abandoning msg {0x23 0x8d5} len: 0 due to firmware status: 0x8000",
+            "bnxt_en 0000:19:00.0 ens1f0np0: Firmware not responding, status: 0x80008000",
+        ),
         ("bnxt_en 0000:19:00.0 ens1f0np0: NIC Link is Up, 400000 Mbps (PAM4 112Gbps) full duplex, Flow control: none",),
         _STEPS,
     ),
     Row(
         "bnxt-reset",
         "nic",
-        rf"bnxt_en {PCI} [^:]{{1,60}}: Fatal firmware reset event",
+        rf"bnxt_en {PCI} [^:]{{1,60}}: (?:Fatal firmware reset event|Detected firmware fatal condition, initiating reset)",
         "info",
         "The firmware of {device} crashed and was restarted",
         "A Broadcom card announced a fatal error and a restart of its firmware: connections of jobs broke.",
         ("cleared",),
         "Linux drivers/net/ethernet/broadcom/bnxt/bnxt.c (bnxt_async_event_process)",
-        ("bnxt_en 0000:19:00.0 ens1f0np0: Fatal firmware reset event, data1: 0x2, data2: 0x0, min wait 5000 ms, max wait 6000 ms",),
+        (
+            "bnxt_en 0000:19:00.0 ens1f0np0: Fatal firmware reset event, data1: 0x2, data2: 0x0, min wait 5000 ms, max wait 6000 ms",
+            "bnxt_en 0000:19:00.0 ens1f0np0: Detected firmware fatal condition, initiating reset",
+        ),
         ("bnxt_en 0000:19:00.0 ens1f0np0: Non-fatal firmware reset event, data1: 0x1, data2: 0x0, min wait 5000 ms, max wait 6000 ms",),
         (Step("none", "Nothing now. If it comes back, have {device} replaced."),),
     ),

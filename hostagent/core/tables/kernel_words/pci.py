@@ -158,21 +158,28 @@ ROWS = (
     Row(
         "pci-dma-blocked",
         "pci",
-        rf"DMAR: \[DMA (?:Read|Write)[^\]]{{0,20}}\] Request device \[(?P<device>[0-9a-f:]{{2,13}}:[0-9a-f]{{2}}\.[0-7])\]"
+        rf"DMAR: \[DMA (?:Read|Write)[^\]]{{0,20}}\] Request device "
+        r"\[(?P<device>(?:[0-9a-f]{4,8}:)?(?:0x)?[0-9a-f]{2}:(?:0x)?[0-9a-f]{2}\.[0-7])\]"
         rf"|AMD-Vi: Event logged \[IO_PAGE_FAULT device=(?P<pci>(?:[0-9a-fA-F]{{4,8}}:)?[0-9a-fA-F]{{2}}:[0-9a-fA-F]{{2}}\.[0-7]) "
-        rf"|[\w.-]{{2,32}} (?P<at>{ANY_PCI}): AMD-Vi: Event logged \[IO_PAGE_FAULT domain=",
+        rf"|[\w.-]{{2,32}} (?P<at>{ANY_PCI}): AMD-Vi: Event logged \[IO_PAGE_FAULT domain="
+        rf"|arm-smmu-v3 \S{{1,40}}: event: F_\w{{1,32}} client: (?P<client>{ANY_PCI}) ",
         "warning",
         "The IOMMU blocks memory accesses of {device}",
         "The device reads or writes an address that the IOMMU does not map for it: that transfer fails, or hangs a job.",
         ("cleared",),
-        "Linux drivers/iommu/intel/dmar.c (dmar_fault_do_one), drivers/iommu/amd/iommu.c",
+        "Linux drivers/iommu/intel/dmar.c (dmar_fault_do_one; 5.14 and 5.15 write 0x), amd/iommu.c, arm/arm-smmu-v3/arm-smmu-v3.c",
         (
             "DMAR: [DMA Write NO_PASID] Request device [41:00.0] fault addr 0x7ebb0000 [fault reason 0x05] PTE Write access is not set",
+            "DMAR: [DMA Write NO_PASID] Request device [0x41:0x00.0] fault addr 0x7c346000 [fault reason 0x05] PTE Write access is not set",
+            "arm-smmu-v3 arm-smmu-v3.12.auto: event: F_TRANSLATION client: 0009:01:00.0 sid: 0x100 ssid: 0x0 iova: 0xffff00000000 ipa: 0x0",
             "AMD-Vi: Event logged [IO_PAGE_FAULT device=0000:41:00.0 domain=0x0010 address=0xfffff000 flags=0x0020]",
             "AMD-Vi: Event logged [IO_PAGE_FAULT device=41:00.0 domain=0x0010 address=0xfffff000 flags=0x0020]",
             "nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0010 address=0xfffff000 flags=0x0020]",
         ),
-        ("DMAR: DRHD: handling fault status reg 3",),
+        (
+            "DMAR: DRHD: handling fault status reg 3",
+            "arm-smmu-v3 arm-smmu-v3.12.auto: event: C_BAD_STREAMID client: (unassigned sid) sid: 0x100 ssid: 0x0",
+        ),
         _IOMMU,
     ),
 )
