@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from hostagent.core.tables.kernel_words import PARTS, ROWS
+from hostagent.domains.gpu.read_kernel_words import Line, parse_words
 from tests.parsers import PARSERS, UNENDED, UNITS, arguments, repeated
 
 SIZE = 8 * 1024
@@ -20,7 +22,11 @@ LARGE = {
 #: Seconds: what is over before is not looked at. A square that takes so long is over in two seconds for a megabyte.
 _SHORT_S = 0.0015
 #: Given as texts and nothing else, by their signature or because they take numbers.
-NO_TEXT = {"gpu.nvml_answers.parse_health", "gpu.nvml_answers.parse_clock_events"}
+NO_TEXT = {
+    "gpu.nvml_answers.parse_health",
+    "gpu.nvml_answers.parse_clock_events",
+    *(f"gpu.read_kernel_words.parse_{one}" for one in ("lines", "words")),
+}
 
 
 def seconds(function, given):
@@ -78,6 +84,17 @@ def test_time_grows_with_the_input_and_not_with_its_square(name):
     size = SIZE * LARGE.get(name, 1)
     texts = [*(("", unit, "") for unit in UNITS), *UNENDED]
     assert [text for text in texts if not is_told_linearly(PARSERS[name], text, size)] == []
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_time_grows_with_the_records_of_the_kernel_log(part):
+    """Traces that begin and never count among them."""
+    texts = [text for row in ROWS if row.part == part for text in (*row.examples, row.examples[0], *row.noise)]
+
+    def given(times):
+        return {"part": part, "lines": [Line(texts[number % len(texts)], float(number), f"T{number}") for number in range(2048 * times)]}
+
+    assert is_linear(parse_words, given)
 
 
 def test_enough_is_repeated():

@@ -63,13 +63,18 @@ def test_steps_have_ids_of_their_own_in_the_order_of_the_parts(name):
     assert sum(step.kind == "packages" for step in plan.todo) <= 3
 
 
+def _is_of_another_owner(finding):
+    """A CDI specification in /etc/cdi: an administrator's copy, which no package renews."""
+    return finding.id.startswith("cdi.") and any(one.startswith("/etc/cdi/") for one in finding.evidence)
+
+
 @over("name", NAMES)
 def test_a_step_is_done_only_where_a_check_that_it_claims_does_not_fail(name):
     """The probes and the checks look at one host: where a check fails that some steps make pass, one of these is to do."""
     report, plan, _ = judged(name)
     if plan.refusals:
         return
-    fails = {one.id for one in report.findings if one.outcome == "fail" and one.axis == "fitness"}
+    fails = {one.id for one in report.findings if one.outcome == "fail" and one.axis == "fitness" and not _is_of_another_owner(one)}
     claimed = {check for step in plan.steps for check in step.checks}
     answered = {check for step in plan.todo for check in step.checks}
     assert sorted((fails & claimed) - answered) == []

@@ -39,7 +39,7 @@ class OnWord(Events):
         if not sys.stdin.readline().strip():
             raise SystemExit
         tick()
-        self._hear(time.monotonic())
+        self._read_events(time.monotonic())
         return "interval"
 
 place = Evidence(host_root=sys.argv[1])
