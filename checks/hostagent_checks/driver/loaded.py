@@ -4,7 +4,7 @@ It does not stay where it can start no GPU: where the firmware left a BAR of eac
 """
 
 from hostagent.check import Findings, Step, Unread, check, fail, need
-from hostagent.domains.gpu.bar_cause import EMPTY, Cause, bar_cause
+from hostagent.domains.gpu.start_cause import EMPTY, Cause, bar_cause
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform

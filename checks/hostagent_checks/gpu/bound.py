@@ -10,7 +10,7 @@ from hostagent.check import Findings, Step, Unread, check, fail, need, skip
 from hostagent.core.tables.pci import can_drive
 from hostagent.core.tables.recovery_actions import REBOOT
 from hostagent.domains.driver.boot import KERNELS_OWN, blacklist, module_of
-from hostagent.domains.gpu.bar_cause import EMPTY, bar_cause
+from hostagent.domains.gpu.start_cause import EMPTY, bar_cause
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.packages import Packages

@@ -6,9 +6,10 @@ not be initialised or was lost: every tool counts one GPU less, and indices shif
 
 from hostagent.check import Findings, Step, Unread, check, fail, need
 from hostagent.core.tables.recovery_actions import LOST
-from hostagent.domains.gpu.bar_cause import bar_cause
+from hostagent.domains.gpu.start_cause import bar_cause, named_in_log
 from hostagent.facts.driver import Driver
-from hostagent.facts.gpu import Gpu
+from hostagent.facts.gpu import Gpu, GpuEvents
+from hostagent.facts.kernel_words import KernelWords
 from hostagent.facts.platform import Platform
 
 from ._judged import skip_display_card, skip_of_virtual_machine
@@ -28,7 +29,9 @@ from ._judged import skip_display_card, skip_of_virtual_machine
         "nvidia-smi --query-gpu=pci.bus_id,uuid --format=csv",
     ),
 )
-def count_agrees(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, platform: Platform | Unread) -> Findings:
+def count_agrees(
+    gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, platform: Platform | Unread, events: GpuEvents | Unread, words: KernelWords | Unread
+) -> Findings:
     on_pci = need(gpu.on_pci)
     if on_pci:  # else there is nothing that could say which driver has it
         skip_of_virtual_machine(gpu)
@@ -36,7 +39,7 @@ def count_agrees(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, platform: Plat
     in_proc = need(gpu.in_proc)
     excluded = in_proc and not isinstance(gpu.excluded, Unread) and gpu.excluded
     lacking = [name for name, there in (("PCI", on_pci), ("/proc/driver/nvidia", in_proc)) if not there]
-    cause = bar_cause(gpu, gpus, platform)
+    cause = bar_cause(gpu, gpus, platform, named_in_log(events, words))
     remedy = cause.remedy if cause else _given_back(gpu)  # the GPU itself is in order
     if lacking:
         yield fail(f"not in {', '.join(lacking)}", code="missing", found=f"not in {', '.join(lacking)}", remedy=remedy)

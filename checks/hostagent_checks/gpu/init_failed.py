@@ -12,8 +12,9 @@ judged only of a GPU that did not start: many work with 256 MiB below 4 GiB.
 from hostagent.check import Findings, Step, Unread, check, fail, need, skip, warn
 from hostagent.core.tables.recovery_actions import POWER_CYCLE, REBOOT, REPLACE_IF_BACK
 from hostagent.domains.driver.boot import KERNELS_OWN, module_of
-from hostagent.domains.gpu.bar_cause import EMPTY, Cause, bar_cause
+from hostagent.domains.gpu.start_cause import EMPTY, Cause, bar_cause, logged_cause, named_in_log
 from hostagent.facts.gpu import Gpu, GpuEvents, InitFailure
+from hostagent.facts.kernel_words import KernelWords
 from hostagent.facts.platform import Platform
 
 #: Modules that may have a GPU of a host where NVIDIA's driver has the others.
@@ -50,7 +51,7 @@ _KINDS = {
         "nvidia-smi -L",
     ),
 )
-def init_failed(events: GpuEvents, gpus: tuple[Gpu, ...], platform: Platform | Unread) -> Findings:
+def init_failed(events: GpuEvents, gpus: tuple[Gpu, ...], platform: Platform | Unread, words: KernelWords | Unread) -> Findings:
     failures = need(events.init_failures)
     if not failures and not gpus:
         skip("this host has no NVIDIA GPU")
@@ -60,7 +61,9 @@ def init_failed(events: GpuEvents, gpus: tuple[Gpu, ...], platform: Platform | U
     for one in failures:
         if one.ended_by and one.pci in working:
             continue
-        cause = _cause(one, failures, gpus, platform)
+        gpu = next((gpu for gpu in gpus if gpu.pci == one.pci), None)
+        bar = bar_cause(gpu, gpus, platform, named_in_log(events, words)) if gpu else None
+        cause = bar if bar and _explains(bar, one, failures) else logged_cause(one.pci, words)
         text, remedy = (cause.text, cause.remedy) if cause else _KINDS.get(one.kind, _KINDS["adapter"])
         report = warn if one.pci in working else fail
         headline = cause.headline if cause else "" if one.pci else "The driver could not initialise a GPU"
@@ -70,14 +73,10 @@ def init_failed(events: GpuEvents, gpus: tuple[Gpu, ...], platform: Platform | U
         )
 
 
-def _cause(one: InitFailure, failures: tuple[InitFailure, ...], gpus: tuple[Gpu, ...], platform: Platform | Unread) -> Cause | None:
-    """Its BAR. Memory below 4 GiB explains no failure of the GPU's own processor, and none of its firmware."""
-    gpu = next((gpu for gpu in gpus if gpu.pci == one.pci), None)
-    cause = bar_cause(gpu, gpus, platform) if gpu else None
-    if cause is None or one.kind == "firmware":
-        return None
+def _explains(bar: Cause, one: InitFailure, failures: tuple[InitFailure, ...]) -> bool:
+    """Memory below 4 GiB explains no failure of the GPU's own processor, and none of its firmware."""
     kinds = {failure.kind for failure in failures if failure.pci == one.pci}
-    return cause if cause.code == EMPTY or kinds == {"adapter"} else None
+    return one.kind != "firmware" and (bar.code == EMPTY or kinds == {"adapter"})
 
 
 def _has_other_driver(gpu: Gpu) -> bool:

@@ -5,8 +5,9 @@ A GPU that nobody used since the module was loaded shows question marks too; so 
 
 from hostagent.check import Findings, Unread, check, fail, need
 from hostagent.core.tables.recovery_actions import POWER_CYCLE, REPLACE_IF_BACK
-from hostagent.domains.gpu.bar_cause import bar_cause
-from hostagent.facts.gpu import Gpu
+from hostagent.domains.gpu.start_cause import bar_cause, named_in_log
+from hostagent.facts.gpu import Gpu, GpuEvents
+from hostagent.facts.kernel_words import KernelWords
 from hostagent.facts.platform import Platform
 
 
@@ -24,10 +25,15 @@ from hostagent.facts.platform import Platform
         "journalctl -k -g NVRM",
     ),
 )
-def initialised(gpu: Gpu, gpus: tuple[Gpu, ...], platform: Platform | Unread) -> Findings:
+def initialised(
+    gpu: Gpu, gpus: tuple[Gpu, ...], platform: Platform | Unread, events: GpuEvents | Unread, words: KernelWords | Unread
+) -> Findings:
     uuid = need(gpu.proc_uuid)
     if "?" in uuid and not need(gpu.in_nvml):
-        text, cause = "/proc shows question marks as its UUID, and NVML does not list it", bar_cause(gpu, gpus, platform)
+        text, cause = (
+            "/proc shows question marks as its UUID, and NVML does not list it",
+            bar_cause(gpu, gpus, platform, named_in_log(events, words)),
+        )
         if cause is None:
             yield fail(text, code="never", found=uuid, wanted="a UUID")
         else:

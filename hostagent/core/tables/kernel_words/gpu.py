@@ -162,7 +162,7 @@ ROWS = (
         rf"{_NVRM}knvlink(?:UpdatePostRxDetectLinkMask|DiscoverPostRxDetLinks)_\w{{1,40}}: "
         r"(?:Failed to update Rx Detect Link mask|Getting peer\d*(?:'s)? postRxDetLinkMask failed)",
         "warning",
-        "The driver cannot read the NVLink state of a GPU: jobs may get a slow way, nvidia-smi may hang",
+        "The driver cannot read a GPU's NVLink state: jobs may be slow, nvidia-smi may hang",
         "The GPU's firmware does not say which NVLinks of it have a partner. NCCL was measured at 48 instead of 687 GB/s on such a host.",
         ("load", "reset", "cleared"),
         f"{_OPEN} src/nvidia/src/kernel/gpu/nvlink/kernel_nvlink.c, arch/hopper/kernel_nvlink_gh100.c, #971; leptonai/gpud#1271",
@@ -186,14 +186,10 @@ ROWS = (
         "others, and those with NCCL_NVLS_ENABLE=0, run.",
         ("load", "reset", "cleared"),
         f"{_OPEN} nvstatuscodes.h, src/nvidia/src/kernel/mem_mgr/mem_multicast_fabric.c; NVIDIA/nccl#1788",
-        (
-            f"{_OUT_OF_SYNC} [NV_ERR_FABRIC_STATE_OUT_OF_SYNC] (0x00000087) returned from x @ mem_multicast_fabric.c:3119",
-        ),
+        (f"{_OUT_OF_SYNC} [NV_ERR_FABRIC_STATE_OUT_OF_SYNC] (0x00000087) returned from x @ mem_multicast_fabric.c:3119",),
         (),
         (
-            Step(
-                "reset_gpu", "End all that uses a GPU, reset all GPUs together, then start the fabric manager.", RESET_ALL_COMMAND
-            ),
+            Step("reset_gpu", "End all that uses a GPU, reset all GPUs together, then start the fabric manager.", RESET_ALL_COMMAND),
             _CLEAR,
             _REBOOT_IF_BACK,
         ),
