@@ -70,7 +70,8 @@ def _of_all(harmless: list[tuple[Xid, SxidReading]]) -> Finding:
         f"SXid {code} ({sum(one.count for one, _ in harmless if one.code == code)}): {codes[code].meaning}" for code in sorted(codes)
     ]
     first = next(iter(codes.values()))
-    what = f"SXid {first.code}: {first.meaning}" if len(codes) == 1 else "SXids without an effect on jobs"
+    many = f"SXids {first_of(sorted(map(str, codes)))}: no effect on jobs"
+    what = f"SXid {first.code}: {first.meaning}" if len(codes) == 1 else many
     switches = {one.pci for one, _ in harmless}
     return warn(
         f"NVSwitches logged {'; '.join(counted[:_MOST])}: no effect on jobs",

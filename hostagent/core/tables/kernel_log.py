@@ -4,8 +4,8 @@ Any user can start a record: the kernel puts a process's name, up to 15 characte
 process (``NAME[12]: segfault at …``, ``NAME invoked oom-killer: …``, ``NAME: page allocation failure: …``), and the rest may end in
 the name of a file. So every pattern is longer than a process's name can be.
 
-Sources: open-gpu-kernel-modules (kernel_rc.c, osinit.c, kernel_gsp.c, nv-pci.c, error_nvswitch.h and .c),
-Linux kernel/module/signing.c, security/lockdown/lockdown.c; for the names arch/x86/mm/fault.c, mm/oom_kill.c, mm/page_alloc.c; read 2026-11.
+Sources: open-gpu-kernel-modules (kernel_rc.c, osinit.c, kernel_gsp.c, nv-pci.c, error_nvswitch.h, error_nvswitch.c), Linux
+kernel/module/signing.c, security/lockdown/lockdown.c; for the names arch/x86/mm/fault.c, mm/oom_kill.c, mm/page_alloc.c; read 2026-11.
 """
 
 from typing import NamedTuple

@@ -36,5 +36,6 @@ def read_sxid(one: Xid) -> SxidReading:
     """
     known = sxid_meaning(one.code)
     if _FATAL.search(one.line):
-        return SxidReading("fatal", known._replace(action=BY_LINE))
+        meaning = "" if known.effect == "none" else known.meaning  # that of the harmless kind
+        return SxidReading("fatal", known._replace(meaning=meaning, action=BY_LINE))
     return SxidReading(_WEIGHTS[known.effect], known)
