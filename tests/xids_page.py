@@ -1,9 +1,11 @@
-"""Renders docs/xids.md from the tables of Xids: ``python -m tests.docs``; a test holds it against drift."""
+"""Renders docs/xids.md from the tables of Xids and SXids: ``python -m tests.docs``; a test holds it against drift."""
 
 from collections.abc import Iterable
 
 from hostagent.core.steps import Step, in_words
 from hostagent.domains.gpu.tables.nvlink_xids import NVLINK_FAULTS, REGISTERS, NvlinkFault
+from hostagent.domains.gpu.tables.sxids import CATALOGUE as SXIDS
+from hostagent.domains.gpu.tables.sxids import Effect
 from hostagent.domains.gpu.tables.xids import CATALOGUE, ENDED_BY_REPLACEMENT, IGNORED_BY_PLUGINS, weighed_by
 from hostagent.domains.gpu.xid_readings import JOB_AGAIN, NO_STEP, WORDED
 
@@ -83,7 +85,30 @@ are ignored or corrected, the host is degraded and nothing is reset. Source: the
 | register | bits | class |
 |---|---|---|
 {registers}
+
+<a id="sxids"></a>
+## SXids: faults of an NVSwitch
+
+The driver writes `nvidia-nvswitch3: SXid (PCI:0000:0a:00.0): 22013, Non-fatal, Link 55 …`, then `Severity …` and `Data {{…}}` with the same code: one
+SXid. [nvswitch.sxid](../checks/docs/nvswitch.sxid.md) reports it. A line that says `Fatal` makes the host not ready, whatever its code: reboot the node.
+Else the code decides, by NVIDIA's Fabric Manager User Guide, appendix D; the words are ours.
+
+| effect of a line without `Fatal` | |
+|---|---|
+{effects}
+
+Any other code is a warning. Each code has an anchor: `xids.md#sxid-22013`.
+
+| SXid | effect | meaning | what to do |
+|---|---|---|---|
+{sxids}
 """
+_SXID_EFFECTS: dict[Effect, str] = {
+    "none": "worth knowing: jobs and links are not affected",
+    "job": "the host is degraded: the job on the link ends or goes on slower, the switch goes on",
+    "stalls": "the host is not ready: traffic stops until all GPUs and NVSwitches are reset",
+    "line": "the host is degraded: the guide knows the code as fatal, or tells no effect of it",
+}
 _EFFECTS = {
     "none": "none",
     "application": "the job on this GPU ends (Xid 45)",
@@ -124,6 +149,8 @@ def page() -> str:
         codes=_rows((f'<a id="xid-{one}"></a>{one}', *CATALOGUE[one][1:3], _steps(CATALOGUE[one].action), _source(one)) for one in codes),
         worded=_rows((str(code), f"`{words}`", one.kind, one.meaning, _steps(one.action)) for code, words, one in WORDED),
         nvlink=_rows(_nvlink()),
+        effects=_rows(_SXID_EFFECTS.items()),
+        sxids=_rows((f'<a id="sxid-{one}"></a>{one}', *SXIDS[one][1:3], _steps(SXIDS[one].action)) for one in sorted(SXIDS)),
         registers=_rows((_ORDINALS[register], ", ".join(map(str, bits)), _CLASSES[name]) for register, bits, name in REGISTERS),
     )
 

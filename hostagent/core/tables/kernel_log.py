@@ -4,8 +4,8 @@ Any user can start a record: the kernel puts a process's name, up to 15 characte
 process (``NAME[12]: segfault at …``, ``NAME invoked oom-killer: …``, ``NAME: page allocation failure: …``), and the rest may end in
 the name of a file. So every pattern is longer than a process's name can be.
 
-Sources: open-gpu-kernel-modules (kernel_rc.c, osinit.c, kernel_gsp.c, nv-pci.c, error_nvswitch.h), Linux kernel/module/signing.c,
-security/lockdown/lockdown.c; for the names arch/x86/mm/fault.c, mm/oom_kill.c, mm/page_alloc.c; read 2026-11.
+Sources: open-gpu-kernel-modules (kernel_rc.c, osinit.c, kernel_gsp.c, nv-pci.c, error_nvswitch.h, error_nvswitch.c), Linux
+kernel/module/signing.c, security/lockdown/lockdown.c; for the names arch/x86/mm/fault.c, mm/oom_kill.c, mm/page_alloc.c; read 2026-11.
 """
 
 from typing import NamedTuple
@@ -22,6 +22,10 @@ FIRST = r"Linux version \d+\.\d"
 XID = r"NVRM: Xid \((?=[\w:.]{6})"
 SXID = r"nvidia-nvswitch\d+:? SXid \("
 OF_XID = rf"{ADDRESS}[^)]{{0,60}}\)[^:]{{0,40}}: (\d{{1,6}})\b"
+#: What the driver writes after an SXid, with the same code: "Severity 0 Engine instance 55 …", then "Data {0x00000037, …}".
+SXID_MORE = r", (?:Severity \d|Data \{)"
+#: An SXid after which the switch must be reset; of severities (ctrl_dev_nvswitch.h) 1 is fatal.
+SXID_FATAL = r", Fatal|, Severity 1 "
 #: A record about one GPU. The message about one that is gone has several lines; old drivers write each as a record.
 GPU = rf"(?:NVRM: (?:The NVIDIA )?GPU(?: at)?|nvidia) {ADDRESS}(?=\b)"
 GONE = "fallen off the bus"

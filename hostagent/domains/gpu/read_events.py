@@ -23,6 +23,7 @@ from hostagent.facts.gpu import Clearing, End, GpuEvents, InitFailure, Xid
 from hostagent.host.source import Source
 
 _XID, _SXID, _OF_XID = re.compile(kernel_log.XID), re.compile(kernel_log.SXID), re.compile(kernel_log.OF_XID)
+_SXID_MORE = re.compile(kernel_log.SXID_MORE)
 _GPU, _HEAD, _LOADED = re.compile(kernel_log.GPU), re.compile(kernel_log.HEAD), re.compile(kernel_log.LOADED)
 _OFF_XID = 79
 _LINE = 512
@@ -84,6 +85,8 @@ def parse_events(lines: Iterable[str], times: Iterable[Seconds] = (), cleared: t
         mark = _XID.match(text) or _SXID.match(text)
         if mark:
             pci, code = _subject(text, mark)
+            if mark.re is _SXID and sxids.has(pci, code) and _is_more(text, mark):
+                continue
             if mark.re is _XID and code == kernel_log.RECOVERY_CODE and line.endswith(kernel_log.RECOVERED):
                 xids.end("reset", at, pci)
                 ends.append(End("reset", pci, at))
@@ -109,6 +112,12 @@ def _subject(text: str, mark: "re.Match[str]") -> tuple[str, int]:
     return _address(match), int(match[3]) if match else 0
 
 
+def _is_more(text: str, mark: "re.Match[str]") -> bool:
+    """Whether the record only has the details of an SXid that an earlier one reports."""
+    match = _OF_XID.match(text, mark.end())
+    return match is not None and _SXID_MORE.match(text, match.end()) is not None
+
+
 def _clear(faults: "Iterable[_Faults]", clearings: list[Clearing], at: Seconds) -> None:
     """Applies the clearings of records before `at`, and removes them from the list."""
     while clearings and not isinstance(at, Unread) and clearings[0].upto < at:
@@ -124,6 +133,7 @@ class _Faults:
         self._kind = kind
         self._found: list[Xid] = []
         self._open: dict[tuple[str, int], int] = {}
+        self._known: set[tuple[str, int]] = set()
         self._recent: dict[int, deque[Seconds]] = {}  # times of the newest lines, by place in `_found`
 
     def add(self, pci: str, code: int, line: str, at: Seconds) -> None:
@@ -132,6 +142,7 @@ class _Faults:
         links = (link,) if 0 <= link < _LINKS else ()
         if place is None:
             self._open[pci, code] = len(self._found)
+            self._known.add((pci, code))
             self._recent[len(self._found)] = deque((at,), _BURST)
             self._found.append(Xid(pci, code, line, 1, at, "", _TIMELESS, at, links, 1))
             return
@@ -172,6 +183,10 @@ class _Faults:
 
     def is_open(self, pci: str, code: int) -> bool:
         return (pci, code) in self._open
+
+    def has(self, pci: str, code: int) -> bool:
+        """Whether the log has it, ended or not."""
+        return (pci, code) in self._known
 
     def all(self) -> tuple[Xid, ...]:
         return tuple(self._found)

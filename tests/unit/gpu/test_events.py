@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from hostagent.core.unread import Unread
 from hostagent.domains.gpu.read_events import parse_events, read_events
+from hostagent.domains.gpu.sxid_readings import read_sxid
+from hostagent.domains.gpu.tables.sxids import CATALOGUE as SXIDS
 from hostagent.domains.gpu.tables.xids import CATALOGUE, meaning, weighed_by
-from hostagent.facts.gpu import GpuEvents
+from hostagent.facts.gpu import Clearing, GpuEvents
 from hostagent.testing import host
 
 
@@ -69,6 +71,57 @@ def test_a_fatal_line_is_kept_over_a_newer_one_that_is_not():
 )
 def test_a_gpu_that_fell_off_the_bus_without_an_xid_counts_as_xid_79(lines):
     assert xids(*lines) == [("0000:b3:00.0", 79, 1)]
+
+
+SWITCH = "nvidia-nvswitch3: SXid (PCI:0000:0a:00.0): "
+MORE = ["22013, Severity 0 Engine instance 60 Sub-engine instance 00", *["22013, Data {0x0000003c, 0x00000000}"] * 2]
+
+
+def test_what_the_driver_writes_after_a_switch_fault_is_part_of_it():
+    first = [f"22013, Non-fatal, Link {link} Minion Link DLREQ interrupt" for link in (60, 61)]
+    lines = [SWITCH + line for head in first for line in (head, *MORE)]
+    (one,) = parse_events(lines, map(float, range(len(lines)))).sxids
+    assert (one.line, one.count, one.first, one.seconds, one.burst) == (SWITCH + first[1], 2, 0.0, 4.0, 2)
+    (alone, other) = parse_events([SWITCH + line for line in (first[0], MORE[0].replace("22013", "12033"))]).sxids
+    assert (alone.count, other.code, other.count) == (1, 12033, 1)
+
+
+def test_the_details_of_a_switch_fault_that_the_log_has_lost_are_one():
+    (one,) = parse_events([SWITCH + line.replace("Severity 0", "Severity 1") for line in MORE]).sxids
+    assert (one.count, one.line, read_sxid(one).weight) == (1, SWITCH + MORE[0].replace("Severity 0", "Severity 1"), "fatal")
+
+
+def test_the_details_of_a_switch_fault_that_was_cleared_begin_no_other():
+    found = parse_events(
+        [SWITCH + line for line in ("22013, Non-fatal, Link 60", *MORE)], [1.0, 2.0, 3.0, 4.0], (Clearing("", 1.0, 1.5, "r"),)
+    )
+    assert [(one.count, one.ended_by) for one in found.sxids] == [(1, "cleared")]
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "weight", "step"),
+    [
+        (22013, "Non-fatal, Link 1", "none", "none"),
+        (11012, "Non-fatal, Link 1", "none", "none"),
+        (20001, "Non-fatal, Link 1", "none", "none"),
+        (20012, "Non-fatal, Link 1", "non-fatal", "rerun"),
+        (12028, "Non-fatal, Link 1", "stalls", "reset_gpu"),
+        (11004, "Non-fatal, Link 1", "stalls", "reset_gpu"),
+        (19084, "Non-fatal, Link 1", "stalls", "reset_gpu"),
+        (12020, "Non-fatal, Link 1", "non-fatal", "reboot"),
+        (9, "Non-fatal, Link 1", "non-fatal", "reboot"),
+        (9, "Fatal, Link 1", "fatal", "reboot"),
+        (22013, "Fatal, Link 1", "fatal", "reboot"),
+    ],
+)
+def test_a_switch_fault_weighs_by_its_line_then_by_its_code(code, words, weight, step):
+    reading = read_sxid(parse_events([f"{SWITCH}{code}, {words}"]).sxids[0])
+    assert (reading.weight, reading.meaning.action[0].action) == (weight, step)
+
+
+def test_every_sxid_has_a_meaning_that_fits_a_headline_and_steps():
+    assert [one for one in SXIDS.values() if len(f"An NVSwitch logged SXid {one.code}: {one.meaning}") > 90 or not one.action] == []
+    assert {one.action[0].action for one in SXIDS.values() if one.effect == "none"} == {"none"}
 
 
 def test_a_switch_fault_is_no_gpu_fault():

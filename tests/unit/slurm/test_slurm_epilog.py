@@ -80,7 +80,7 @@ def test_the_next_job_is_refused_by_what_the_epilog_left(folder, host):
         (-30.0, xid(pci=PCI[1]), "0"),  # of another GPU
         *((-30.0, xid(code, text="as from an illegal address"), "0") for code in (31, 13, 43, 45)),  # of the program
         (-30.0, xid(63, text="Row remapper: New row marked for remapping"), "0"),  # degraded
-        (-30.0, "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress", "0"),
+        (-30.0, "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20009, Non-fatal, Link 28 RX Short Error Rate", "0"),
     ],
 )
 def test_what_was_before_or_elsewhere_or_of_the_program_or_degrades_only_fails_no_job(folder, host, after_s, line, gpus):

@@ -116,8 +116,8 @@ def test_a_fatal_fault_of_a_switch_counts_for_every_job_and_no_other_does():
     switch = "0000:05:00.0"
     fatal = xid(12028, pci=switch, line="nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 12028, Fatal, Link 32")
     (found,) = faults(events(sxids=(fatal,)), Window(BEGIN, frozenset(PCI[:1])))
-    assert found[:2] == ("NvswitchSxid", "An NVSwitch logged a fault: SXid 12028")
-    assert faults(events(sxids=(replace(fatal, line=fatal.line.replace("Fatal", "Non-fatal")),))) == []
+    assert found[:2] == ("NvswitchSxid", "An NVSwitch logged SXid 12028: a request was refused; traffic stalls")
+    assert faults(events(sxids=(replace(fatal, code=20009, line=fatal.line.replace("12028, Fatal", "20009, Non-fatal")),))) == []
     assert faults(events(sxids=(replace(fatal, seconds=10.0),))) == []
 
 
