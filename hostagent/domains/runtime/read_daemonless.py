@@ -17,12 +17,12 @@ _KEEP = Keep("settings", ENROOT_PATHS)
 _LINE = re.compile(r"[ \t]*(ENROOT_[A-Z_]+)[ \t=]+(\S.*?)[ \t]*")
 
 
-def podman_store(source: Source) -> "str | Unread":
-    """Podman's directory of images and containers for root; "" where a recording lacks it."""
+def podman_store(source: Source) -> "tuple[str, ...] | Unread":
+    """podman's directory of images and containers for root; () where a recording lacks it."""
     found = graphroot(source)
     if isinstance(found, Unread):
-        return "" if found.why in NOT_ON_TAPE else found
-    return found or DATA["crio"]
+        return () if found.why in NOT_ON_TAPE else found
+    return (found or DATA["crio"],)
 
 
 def enroot_directories(source: Source) -> "tuple[str, ...] | Unread":
