@@ -18,7 +18,7 @@ _LINE = re.compile(r"[ \t]*(ENROOT_[A-Z_]+)[ \t=]+(\S.*?)[ \t]*")
 
 
 def podman_store(source: Source) -> "tuple[str, ...] | Unread":
-    """podman's directory of images and containers for root; () where a recording lacks it."""
+    """Where podman keeps images and containers of root; () where a recording lacks it."""
     found = graphroot(source)
     if isinstance(found, Unread):
         return () if found.why in NOT_ON_TAPE else found
