@@ -153,7 +153,16 @@ UNITS = {
     "realpath /etc/systemd/system": "/etc/systemd/system",
     "realpath /etc/systemd/system/var-lib-containerd.mount": "/etc/systemd/system/var-lib-containerd.mount",
     "readlink /etc/systemd/system/multi-user.target.wants/var-lib-containerd.mount": "/etc/systemd/system/var-lib-containerd.mount",
-    "stat /etc/systemd/system/var-lib-containerd.mount": {"kind": "file", "mode": 0o644, "uid": 0, "gid": 0, "size": 99, "mtime": 0.0, "major": 0, "minor": 0},
+    "stat /etc/systemd/system/var-lib-containerd.mount": {
+        "kind": "file",
+        "mode": 0o644,
+        "uid": 0,
+        "gid": 0,
+        "size": 99,
+        "mtime": 0.0,
+        "major": 0,
+        "minor": 0,
+    },
     "read /etc/systemd/system/var-lib-containerd.mount": b"{}[Mount]\nWhat=/mnt/k8s-disks/0/containerd\nWhere=/var/lib/containerd\n"
     b"Type=none\nOptions=bind\n[Install]\nWantedBy=multi-user.target\n",
 }
