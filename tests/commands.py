@@ -14,6 +14,7 @@ PACKAGES = {
     "lsof": ("lsof", "lsof(8); not run"),
     "ipmitool": ("ipmitool", "ipmitool(1); not run"),
     "docker": ("docker-ce-cli, docker.io", "docker system prune; not run"),
+    "podman": ("podman", "podman-system-prune(1); not run"),
     "crictl": ("cri-tools", "crictl of kubernetes-sigs/cri-tools; not run"),
     "apt-get": ("apt", "apt-get(8)"),
     "apt-mark": ("apt", "apt-mark(8)"),

@@ -69,7 +69,7 @@ READERS: Mapping[str, Reader] = {
     "SlurmNode": Reader("slurm.read_slurm.read_slurm", ("Launchers",)),
     "Cdi": Reader("runtime.read_cdi.read_cdi", ("Runtime", "Services")),
     "Kubelet": Reader("kubelet.read_kubelet.read_kubelet", ("Machine", "Packages", "Platform", "Services", "Topology")),
-    "Volumes": Reader("kubelet.read_volumes.read_volumes", ("Launchers", "Machine", "Runtime", "Services", "SlurmNode")),
+    "Volumes": Reader("kubelet.read_volumes.read_volumes", ("Cdi", "Launchers", "Machine", "Runtime", "Services", "SlurmNode")),
     "Fabric": Reader("gpu.read_nvswitches.read_fabric", (), (*_NVIDIA, *_RDMA)),
     "FabricManager": Reader("gpu.read_manager.read_fabric_manager", ("Machine",)),
     "Imex": Reader("gpu.read_imex.read_imex", ("Machine", "Services")),

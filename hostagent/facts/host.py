@@ -124,8 +124,10 @@ class Volume:
     """A directory that a component which starts containers or jobs writes to, with the filesystem that holds it."""
 
     path: str  # with links resolved
-    user: str  # a runtime's key, kubelet, slurmd; "" for all of them
-    role: str  # data (images and containers), pods, logs, state, spool, scratch (jobs' own files)
+    user: str  # a runtime's key, podman, kubelet, slurmd, enroot; "" for all of them
+    #: data (images and containers), content (what a runtime keeps elsewhere than its images), pods, logs, state, spool, scratch (jobs' own
+    #: files).
+    role: str
     mount: str  # the mount point that holds it
     device: str  # its device, "" for a filesystem without one
     kind: str  # the filesystem's type: ext4, xfs, tmpfs
@@ -135,7 +137,8 @@ class Volume:
     free_bytes: int | Unread  # for an unprivileged user
     total_inodes: int | Unread  # not-supported where the filesystem does not count them
     free_inodes: int | Unread
-    unmounted: str  # the mount point above it in /etc/fstab where nothing is mounted, "" for none
+    unmounted: str  # the mount point above it in /etc/fstab or of a mount unit where nothing is mounted, "" for none
+    unmounted_by: str | Unread  # the file that mounts it at boot; not-recorded in older recordings, which have /etc/fstab alone
 
 
 @frozen

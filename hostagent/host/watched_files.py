@@ -10,7 +10,7 @@ from hostagent.host.paths import Root
 from hostagent.sandbox.mounts import parse_mounts
 
 #: File systems with a server that may not answer: only passes read them.
-_MAY_HANG = frozenset({"nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "lustre", "gpfs", "beegfs", "afs", "autofs", "fuse", "fuseblk"})
+MAY_HANG = frozenset({"nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "lustre", "gpfs", "beegfs", "afs", "autofs", "fuse", "fuseblk"})
 _MOUNTS = "/proc/self/mountinfo"
 #: More paths than any host's configuration has.
 _MOST = 4096
@@ -97,4 +97,4 @@ def _hanging() -> tuple[str, ...]:
             mounts = parse_mounts(stream.read())
     except OSError:
         return ()
-    return tuple(point for point, kind in mounts if kind in _MAY_HANG or kind.startswith("fuse."))
+    return tuple(point for point, kind in mounts if kind in MAY_HANG or kind.startswith("fuse."))

@@ -7,7 +7,7 @@ read-only volume each start fails, while the daemon itself runs and answers. A v
 Judged are the directories of the runtimes that serve jobs, of the kubelet and of slurmd, each with its effective configuration, and `/run`.
 A read-only root or `/usr` is the state of an image-based system (Bottlerocket, Flatcar, Container-Optimized OS, Talos, OpenShift), and is
 no volume of theirs. A mount of `/etc/fstab` that is missing below such a directory is a warning: images then fill the volume below it.
-TmpFS, which jobs of Slurm fill themselves, is a warning, too.
+So is one of an enabled mount unit. TmpFS and Enroot's directories, which jobs of Slurm fill themselves, are a warning, too.
 """
 
 from typing import NamedTuple
@@ -35,14 +35,23 @@ from hostagent.profile import Profile
 
 from ._rights import not_read
 
+_FSTAB = "/etc/fstab"
 _WHAT = "what holds the runtimes' and the kubelet's directories"
-_EFFECTS = {"data": "starts no container", "pods": "starts no pod", "logs": "starts no pod", "spool": "starts no job"}
+_EFFECTS = {
+    "data": "starts no container",
+    "content": "starts no container",
+    "pods": "starts no pod",
+    "logs": "starts no pod",
+    "spool": "starts no job",
+}
 #: `host.disk_space` judges these with the room that a driver needs.
 _SYSTEM = ("/", "/usr", "/var")
 _FREE = {
     "kubelet": ("Remove what is not used: images, ended containers, old logs.", "crictl rmi --prune"),
     "docker": ("Remove what is not used: images, ended containers, the build cache.", "docker system prune --all"),
     "slurmd": ("Remove the files of jobs that have ended.", ""),
+    "podman": ("Remove what is not used: images, ended containers.", "podman system prune --all"),
+    "enroot": ("Remove images and containers of jobs that have ended.", ""),
 }
 _OTHERS = ("Remove what is not used: images, ended containers, old logs.", "")
 
@@ -91,7 +100,7 @@ def volumes(volumes: Volumes, choice: RuntimeChoice, identity: Identity | Unread
 def _served(found: tuple[Volume, ...], choice: RuntimeChoice) -> tuple[Volume, ...]:
     """Those of the runtimes that serve jobs, and of what is no runtime. Docker writes to containerd's directory, too."""
     keys = {one.key for one in choice.serving.runtimes}
-    users = {"kubelet", "slurmd", *keys, *(("containerd",) if "docker" in keys else ())}
+    users = {"kubelet", "slurmd", "podman", "enroot", *keys, *(("containerd",) if "docker" in keys else ())}
     mine = tuple(one for one in found if one.user in users)
     if not mine:
         skip("nothing that starts containers or jobs is in use here")
@@ -195,15 +204,21 @@ def _room(one: Volume, largest: str) -> tuple[Step, ...]:
 
 
 def _unmounted(place: str, one: Volume) -> Finding:
+    by = _FSTAB if isinstance(one.unmounted_by, Unread) else one.unmounted_by
+    unit = by.rpartition("/")[2] if by != _FSTAB else ""
     return fail(
-        f"/etc/fstab has a filesystem for {place}, and none is mounted there: {one.user} writes {one.path} to {one.mount}",
+        f"{by} has a filesystem for {place}, and none is mounted there: {one.user} writes {one.path} to {one.mount}",
         code="not-mounted",
         found="not mounted",
         wanted="mounted",
-        headline=f"{_short(place)} of /etc/fstab is not mounted",
+        headline=f"{_short(place)} of {'its mount unit' if unit else _FSTAB} is not mounted",
         remedy=(
-            Step("drain_and_inspect", "Drain the node, and mount it.", shell("mount {}", place)),
-            Step("configure", "Or remove its line from /etc/fstab, if the volume is gone for good."),
+            Step(
+                "drain_and_inspect",
+                "Drain the node, and mount it.",
+                shell("systemctl start {}", unit) if unit else shell("mount {}", place),
+            ),
+            Step("configure", f"Or {'disable the unit' if unit else f'remove its line from {_FSTAB}'}, if the volume is gone for good."),
         ),
         at_most="warning",
     )

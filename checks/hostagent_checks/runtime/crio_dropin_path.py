@@ -1,15 +1,17 @@
 """The toolkit's drop-in lies where CRI-O does not look.
 
 Toolkit 1.19.0 writes /etc/crio/conf.d/99-nvidia.toml; CRI-O reads /etc/crio/crio.conf.d. The command reports success, and the nvidia
-runtime does not exist. Toolkit 1.19.1 has the right path. Where nothing else gives containers GPUs, this is why none has any.
+runtime does not exist. Toolkit 1.19.1 has the right path. A CRI-O with a directory of its own (`--config-dir`) reads only that one.
+Where nothing else gives containers GPUs, this is why none has any.
 """
 
-from hostagent.check import Findings, Step, check, fail, first_of, need, skip
+from hostagent.check import Findings, Step, check, fail, first_of, need, shell, skip
 from hostagent.domains.runtime.access import GpuAccess
 from hostagent.domains.runtime.serving import RuntimeChoice
 from hostagent.facts.runtime import Runtime
 
 from ._choice import skip_unserving
+from ._steps import crio_drop_in
 
 
 @check(
@@ -37,10 +39,19 @@ def crio_dropin_path(runtime: Runtime, access: GpuAccess, choice: RuntimeChoice)
         skip(f"{runtime.key} is not CRI-O")
     files = need(runtime.unimported)
     if files:
+        right = crio_drop_in(runtime)
         yield fail(
             f"CRI-O does not read {first_of(files)}",
             code="wrong-directory",
             found=files,
-            wanted="/etc/crio/crio.conf.d",
+            wanted=right.rpartition("/")[0],
+            remedy=(
+                Step("configure", f"Write it where CRI-O reads it; then remove {first_of(files)}.", _command(right)),
+                Step("restart_service", "Restart CRI-O.", command="systemctl restart crio"),
+            ),
             at_least=None if access.ways(runtime) else "critical",
         )
+
+
+def _command(path: str) -> str:
+    return shell("nvidia-ctk runtime configure --runtime=crio --drop-in-config={}", path)

@@ -20,7 +20,7 @@ from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
 from ._choice import accepted_ones, skip_without_cri_client
-from ._steps import by_snap, configure, restart
+from ._steps import CRIO_DROP_INS, by_snap, configure, crio_drop_in, restart
 
 _WANTED = {"handler": "a runtime called nvidia", "either": "a runtime called nvidia, or CDI with a specification"}
 _HANDLERS = ("handler", "hook")
@@ -43,7 +43,6 @@ _REMEDIES = {
         Step("restart_service", "Restart k0s.", "systemctl restart k0sworker"),
     ),
 }
-_CRIO_DROP_IN = "/etc/crio/crio.conf.d/99-nvidia.toml"
 #: They wrote specifications here, and do not serve.
 _PLUGINS = (
     Step("configure", "Look at this node's pods of the device plugin, the DRA driver or the GPU Operator."),
@@ -123,6 +122,7 @@ def _is_plugged(one: Runtime, launchers: Launchers) -> bool:
 
 def _configure(one: Runtime) -> Step:
     """nvidia-ctk's command; where it wrote CRI-O's drop-in to a directory that CRI-O does not read, it has to be told which."""
-    elsewhere = one.kind == "crio" and not isinstance(one.unimported, Unread) and one.unimported
-    where = f" --drop-in-config={_CRIO_DROP_IN}" if elsewhere else ""
+    has_own = one.kind == "crio" and not crio_drop_in(one).startswith(f"{CRIO_DROP_INS}/")
+    elsewhere = has_own or (one.kind == "crio" and not isinstance(one.unimported, Unread) and one.unimported)
+    where = shell(" --drop-in-config={}", crio_drop_in(one)) if elsewhere else ""
     return configure(one, where)

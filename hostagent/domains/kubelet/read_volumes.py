@@ -3,21 +3,26 @@
 # Mounts are those of process 1: below another root this process has mounts of its own. A filesystem is asked at its mount point, which
 # may be reached where a runtime's directory may not be entered. A directory that does not exist yet is where it will be made.
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hostagent.core.answers import MIB
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.tables.daemons import processes
-from hostagent.core.unread import NOT_APPLICABLE, NOT_THERE, Unread, need, then
+from hostagent.core.unread import NOT_APPLICABLE, NOT_THERE, Unread, UnreadError, need, then
 from hostagent.domains.kubelet.read_processes import KubeletUnit, find
+from hostagent.domains.runtime.access import podman_has_gpus
+from hostagent.domains.runtime.read_daemonless import NOT_ON_TAPE, enroot_directories, podman_store
 from hostagent.domains.runtime.read_settings import settings
 from hostagent.domains.slurm.read_spool import read_spool
 from hostagent.domains.system.mounts import Mount, holds, mount_of, parse_mounts
+from hostagent.domains.system.read_mount_units import read_mount_units
+from hostagent.facts.cdi import Cdi
 from hostagent.facts.host import Machine, Services, Volume, Volumes
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.host.source import Source
+from hostagent.host.watched_files import MAY_HANG
 
 _MOUNTS, _MOUNTS_BYTES, _FSTAB = "/proc/1/mounts", 8 * MIB, "/etc/fstab"
 _SLURMD = processes("slurm")[0]
@@ -37,6 +42,13 @@ class Use(NamedTuple):
     path: str
 
 
+class Planned(NamedTuple):
+    """Mounts that are made at boot: rows of fstab, and files of units by mount point."""
+
+    fstab: tuple[Mount, ...]
+    units: Mapping[str, str]
+
+
 def read_volumes(source: Source, known: Callable[[type], Any]) -> Volumes:
     return Volumes(_volumes(source, known))
 
@@ -44,15 +56,24 @@ def read_volumes(source: Source, known: Callable[[type], Any]) -> Volumes:
 @stops_at_unread
 def _volumes(source: Source, known: Callable[[type], Any]) -> tuple[Volume, ...]:
     uses = tuple(dict.fromkeys(_uses(source, known)))
-    if not uses:
-        return ()
+    if later := tuple(dict.fromkeys(_daemonless(source, known, uses))):
+        try:
+            return _held(source, (*uses, *later))
+        except UnreadError as error:  # older recordings hold the mounts of the others alone
+            if error.unread.why not in NOT_ON_TAPE:
+                raise
+    return _held(source, uses) if uses else ()
+
+
+def _held(source: Source, uses: tuple[Use, ...]) -> tuple[Volume, ...]:
+    """Raises ``UnreadError``."""
     resolved = [(use, _resolved(source, use.path)) for use in (*uses, Use("", "state", _STATE))]
     keep = Keep("mount table", tuple(sorted({*_OPTIONS, *(path for _, path in resolved if not isinstance(path, Unread))})))
     mounts = parse_mounts(need(source.text(_MOUNTS, _MOUNTS_BYTES, keep=keep)))
-    planned = source.text(_FSTAB, keep=keep, absent="")
-    table = parse_mounts(need(planned))
+    fstab = parse_mounts(need(source.text(_FSTAB, keep=keep, absent="")))
     found = [use._replace(path=need(path)) for use, path in resolved]
-    return tuple(one for use in found if (one := _volume(source, use, mounts, table)) is not None)
+    planned = Planned(fstab, need(read_mount_units(source, tuple(use.path for use in found))))
+    return tuple(one for use in found if (one := _volume(source, use, mounts, planned)) is not None)
 
 
 def _uses(source: Source, known: Callable[[type], Any]) -> Iterator[Use]:
@@ -60,8 +81,11 @@ def _uses(source: Source, known: Callable[[type], Any]) -> Iterator[Use]:
     for runtime in need(known(Runtime)):
         if runtime.in_use is False or (isinstance(runtime.state, str) and runtime.state == "absent"):
             continue
-        if path := need(settings(source, runtime)).data:
-            yield Use(runtime.key, "data", path)
+        set_by = need(settings(source, runtime))
+        if set_by.images:
+            yield Use(runtime.key, "data", set_by.images)
+        if set_by.data and set_by.data != set_by.images:
+            yield Use(runtime.key, "content", set_by.data)
     for found in need(find(known(Services), then(known(Machine), lambda one: one.processes))):
         yield Use("kubelet", "pods", need(_root(source, found)))
         yield Use("kubelet", "logs", _POD_LOGS)
@@ -70,6 +94,33 @@ def _uses(source: Source, known: Callable[[type], Any]) -> Iterator[Use]:
         spool = need(read_spool(source, known))
         yield Use(_SLURMD, "spool", spool.spool)
         yield Use(_SLURMD, "scratch", spool.scratch)
+
+
+def _daemonless(source: Source, known: Callable[[type], Any], uses: tuple[Use, ...]) -> Iterator[Use]:
+    """Podman's where nothing else starts containers, and Enroot's below slurmd. Raises ``UnreadError``."""
+    launchers = known(Launchers)
+    programs = then(launchers, lambda one: one.programs)
+    if isinstance(programs, Unread):
+        return  # `runtime.present` says so
+    if "podman" in programs and not any(use.role in ("data", "pods") for use in uses) and _podman_serves(known(Cdi), launchers):
+        yield from (Use("podman", "data", path) for path in need(podman_store(source)))
+    if "enroot" in programs and any(use.user == _SLURMD for use in uses):
+        yield from (Use("enroot", "scratch", path) for path in need(enroot_directories(source)) if _is_local(source, path))
+
+
+def _podman_serves(cdi: "Cdi | Unread", launchers: Launchers) -> bool:
+    """Whether podman gives containers GPUs; where that is unread, `runtime.present` says so."""
+    try:
+        return not isinstance(cdi, Unread) and podman_has_gpus(cdi, launchers)
+    except UnreadError:
+        return False
+
+
+def _is_local(source: Source, path: str) -> bool:
+    """Asked before links are followed: a filesystem of another machine may not answer, and its room is no matter of this host."""
+    table = source.text(_MOUNTS, _MOUNTS_BYTES, keep=Keep("mount table", (path,)))
+    mount = None if isinstance(table, Unread) else mount_of(parse_mounts(table), path)
+    return mount is None or not (mount.kind in MAY_HANG or mount.kind.startswith("fuse."))
 
 
 @stops_at_unread
@@ -102,7 +153,7 @@ def _resolved(source: Source, path: str) -> "str | Unread":
     return then(_resolved(source, above), lambda place: f"{place.rstrip('/')}/{name}")
 
 
-def _volume(source: Source, use: Use, mounts: tuple[Mount, ...], planned: tuple[Mount, ...]) -> "Volume | None":
+def _volume(source: Source, use: Use, mounts: tuple[Mount, ...], planned: Planned) -> "Volume | None":
     """None where no mount holds the path: the table is another's."""
     mount = mount_of(mounts, use.path)
     if mount is None:
@@ -112,6 +163,7 @@ def _volume(source: Source, use: Use, mounts: tuple[Mount, ...], planned: tuple[
         space = source.volume(use.path)
     if not isinstance(space, Unread) and not space.total_bytes:
         space = Unread("not-supported", f"{mount.kind} at {mount.place} has no size")
+    unmounted, by = _unmounted(source, use.path, mounts, planned)
     uncounted = Unread("not-supported", f"{mount.kind} at {mount.place} does not count inodes")
     return Volume(
         path=use.path,
@@ -120,12 +172,13 @@ def _volume(source: Source, use: Use, mounts: tuple[Mount, ...], planned: tuple[
         mount=mount.place,
         device=mount.device if mount.device.startswith("/dev/") else "",
         kind=mount.kind,
-        access=_access(mount, planned),
+        access=_access(mount, planned.fstab),
         total_bytes=then(space, lambda one: one.total_bytes),
         free_bytes=then(space, lambda one: one.free_bytes),
         total_inodes=then(space, lambda one: one.total_inodes or uncounted),
         free_inodes=then(space, lambda one: one.free_inodes if one.total_inodes else uncounted),
-        unmounted=_unmounted(source, use.path, mounts, planned),
+        unmounted=unmounted,
+        unmounted_by=by,
     )
 
 
@@ -140,13 +193,18 @@ def _access(mount: Mount, planned: tuple[Mount, ...]) -> str:
     return "ro"
 
 
-def _unmounted(source: Source, path: str, mounts: tuple[Mount, ...], planned: tuple[Mount, ...]) -> str:
-    """The mount point of fstab that holds the path, and where nothing is mounted; "" for none, or where a link leads elsewhere."""
+def _unmounted(source: Source, path: str, mounts: tuple[Mount, ...], planned: Planned) -> tuple[str, str]:
+    """The planned mount point that holds the path, where nothing is mounted, and the file that plans it; "" for none, or where a link
+    leads elsewhere.
+    """
     there = {one.place for one in mounts}
-    for one in planned:
-        if one.place in ("/", "none", "swap") or not holds(one.place, path) or one.kind == "swap" or set(_OPTIONAL) & set(one.options):
+    rows = (
+        one for one in planned.fstab if one.place not in ("none", "swap") and one.kind != "swap" and not set(_OPTIONAL) & set(one.options)
+    )
+    for place, by in (*((one.place, _FSTAB) for one in rows), *planned.units.items()):
+        if place == "/" or not holds(place, path):
             continue
-        real = source.realpath(one.place) if one.place not in there else ""
-        if isinstance(real, str) and real == one.place:
-            return one.place
-    return ""
+        real = _resolved(source, place) if place not in there else ""
+        if isinstance(real, str) and real == place:
+            return place, by
+    return "", ""

@@ -67,6 +67,8 @@ PLACES = (
         ("/usr/bin/crio", "/usr/local/bin/crio"), ("cri-o",),
     ),
 )  # fmt: skip
+#: k0s starts its containerd from DATA/bin, with --root=DATA/containerd (k0s, --data-dir).
+_BESIDE_ROOT, _ROOT, _BIN = ("k0s",), "/containerd", "/bin/containerd"
 _DAEMONS = {kind: units("runtime")[kind] for kind in ("containerd", "docker", "crio")}
 #: dockerd starts its own containerd if the host has none: a part of docker, not a second runtime.
 _OF_DOCKER = ("/run/docker/", "/var/run/docker/")
@@ -98,7 +100,8 @@ def _candidate(source: Source, place: Place, processes: Any, packages: Any, serv
     config = place.config if isinstance(mine, Unread) or not mine else _option(mine[0], place) or place.config
     configured = source.exists(config)
     package = _package(place, packages)
-    binaries = [(path, source.exists(path)) for path in _binaries(place, config)]
+    argv = () if isinstance(mine, Unread) or not mine else mine[0].argv
+    binaries = [(path, source.exists(path)) for path in _binaries(place, config, argv)]
     evidence = [package is not None, not isinstance(mine, Unread) and bool(mine), *(there for _, there in binaries)]
     installed = _any(evidence)
     is_unwritten = installed is False and configured is False
@@ -114,12 +117,17 @@ def _candidate(source: Source, place: Place, processes: Any, packages: Any, serv
     return RuntimeCandidate(place, config, configured, installed, mine, version, used, is_unwritten)
 
 
-def _binaries(place: Place, config: str) -> tuple[str, ...]:
-    """Its programs; with --data-dir they are in the directory that its configuration is in.
+def _binaries(place: Place, config: str, argv: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Its programs; with --data-dir they are in the directory that its configuration is in, of k0s next to containerd's own directory.
 
     >>> _binaries(PLACES[1], "/data/k3s/agent/etc/containerd/config.toml")
     ('/data/k3s/data/current/bin/containerd',)
+    >>> _binaries(PLACES[4], "/etc/k0s/containerd.toml", ("--root=/data/k0s/containerd",))
+    ('/data/k0s/bin/containerd', '/var/lib/k0s/bin/containerd')
     """
+    root = flag_path(argv, "--root")
+    if place.key in _BESIDE_ROOT and root.endswith(_ROOT):
+        return tuple(dict.fromkeys((f"{root.removesuffix(_ROOT)}{_BIN}", *place.binaries)))
     if not config.endswith(f"/{_CONTAINERD}") or not place.config.endswith(_CONTAINERD):
         return place.binaries
     return tuple(f"{config.removesuffix(_CONTAINERD)}{path.removeprefix(place.below)}" for path in place.binaries)

@@ -16,6 +16,7 @@ from hostagent.domains.runtime.read_oci_hooks import read_hooks
 from hostagent.domains.runtime.read_places import RuntimeCandidate, binary_exists, find, search_path
 from hostagent.domains.runtime.retention import UNIMPORTED
 from hostagent.domains.runtime.tables.versions import FINDS_TOOLKIT, RUNC_V2
+from hostagent.domains.system.retention import CRIO_FLAGS
 from hostagent.facts.host import Machine
 from hostagent.facts.runtime import Handler, Runtime
 from hostagent.host.process import flag_path
@@ -169,7 +170,7 @@ def _driver(handlers: tuple[Handler, ...], default: str) -> "str | Unread":
 @stops_at_unread
 def _unimported(source: Source, candidate: RuntimeCandidate, files: tuple[str, ...]) -> "tuple[str, ...] | Unread":
     main = posixpath.dirname(candidate.config)
-    folders = (read_crio.WRONG_DROP_INS,) if candidate.place.kind == "crio" else tuple(f"{main}/{name}" for name in _DROP_IN_FOLDERS)
+    folders = _unread_by_crio(candidate) if candidate.place.kind == "crio" else tuple(f"{main}/{name}" for name in _DROP_IN_FOLDERS)
     lost = []
     size = Allowance(f"bytes of drop-ins beside {candidate.config}", _MOST_BYTES)
     for folder in folders:
@@ -206,6 +207,7 @@ def _crio(source: Source, candidate: RuntimeCandidate) -> dict[str, Any]:
         "socket": candidate.place.socket,
         "unimported": _unimported(source, candidate, ()),
     }
+    source.processes(keep=CRIO_FLAGS)  # the same list again, with the flags to keep in a recording
     try:
         view = read_crio.read_crio(source, candidate.config, _crio_drop_ins(candidate))
     except read_crio.CrioConfigError as error:
@@ -239,9 +241,16 @@ def _crio(source: Source, candidate: RuntimeCandidate) -> dict[str, Any]:
 
 
 def _crio_drop_ins(candidate: RuntimeCandidate) -> str:
-    """The directory of drop-ins on the command line, else the usual one (crio(8), --config-dir)."""
+    """The directory of drop-ins on the command line, else the usual one (crio(8), --config-dir, -d)."""
     words = () if isinstance(candidate.processes, Unread) or not candidate.processes else candidate.processes[0].argv
-    return flag_path(words, "--config-dir") or read_crio.DROP_INS
+    return flag_path(words, "--config-dir", "-d") or read_crio.DROP_INS
+
+
+def _unread_by_crio(candidate: RuntimeCandidate) -> tuple[str, ...]:
+    """Directories that tools write drop-ins to, and that this CRI-O does not read: with a directory of its own also the usual one."""
+    own = _crio_drop_ins(candidate)
+    usual = () if own == read_crio.DROP_INS else (read_crio.DROP_INS,)
+    return tuple(folder for folder in (read_crio.WRONG_DROP_INS, *usual) if folder != own)
 
 
 def _crio_handler(source: Source, name: str, entry: Mapping[str, Any], path: tuple[str, ...], *, systemd: bool) -> Handler:

@@ -1,5 +1,6 @@
 """Mount tables: rows of /proc/PID/mounts and of fstab, and the mount that holds a path."""
 
+import re
 from typing import NamedTuple
 
 
@@ -37,6 +38,19 @@ def mount_of(mounts: tuple[Mount, ...], path: str) -> "Mount | None":
     """
     holding = [one for one in mounts if holds(one.place, path)]
     return max(reversed(holding), key=lambda one: len(one.place), default=None)
+
+
+def place_of_unit(name: str) -> str:
+    r"""The mount point of a unit by its name, from which its Where= may not differ (systemd.mount(5)); "" for a name that is no path.
+
+    >>> place_of_unit("var-lib-k8s\\x2ddisks.mount"), place_of_unit("-.mount"), place_of_unit("var-.mount")
+    ('/var/lib/k8s-disks', '/', '')
+    """
+    path = name.removesuffix(".mount")
+    if path == "-":
+        return "/"
+    parts = path.split("-")
+    return "/" + "/".join(re.sub(r"\\x([0-9a-f]{2})", lambda found: chr(int(found[1], 16)), part) for part in parts) if all(parts) else ""
 
 
 def holds(place: str, path: str) -> bool:

@@ -9,7 +9,7 @@ from hostagent.core.tables.daemons import units
 from hostagent.core.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.domains.system.read_processes import read_processes
 from hostagent.domains.system.retention import FLAGS, KUBELET_FLAGS
-from hostagent.domains.system.unit_file import UnitText, parse_unit
+from hostagent.domains.system.unit_file import CONDITIONS, UnitText, parse_unit
 from hostagent.facts.host import Process, Services, Unit, running
 from hostagent.host.source import Source
 from hostagent.host.values import names_in
@@ -32,6 +32,8 @@ _UNIT = Keep(
 )
 #: Of a kubelet's unit also the flags and variables that `hostagent.snapshot.flagwords` keeps.
 _KUBELET = Keep("unit", (*_UNIT.names, *(f"Service.{key}@{flag}" for key in ("ExecStart", "Environment") for flag in KUBELET_FLAGS)))
+#: Of a mount's unit whether it may rightly make no mount.
+_MOUNT = Keep("unit", (*_UNIT.names, *(f"Unit.{key}" for key in CONDITIONS)))
 _KUBELETS = frozenset(f"{name}.service" for name in units("kubelet", "supervisor"))
 #: Every unit includes the drop-ins of `service.d`, and holds its own copy of the text.
 _MOST_DROP_INS, _MOST_BYTES = 200, 64 * KIB
@@ -115,7 +117,7 @@ def slice_path(name: str) -> str:
 
 
 def _keep(name: str) -> Keep:
-    return _KUBELET if name in _KUBELETS else _UNIT
+    return _KUBELET if name in _KUBELETS else _MOUNT if name.endswith(".mount") else _UNIT
 
 
 class UnitFile:

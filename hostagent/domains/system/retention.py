@@ -21,5 +21,7 @@ KUBELET_FLAGS = (
 )  # fmt: skip
 _KUBELETS = tuple(f"{name}*" for name in processes("kubelet"))
 PROCESSES = Keep("arguments", (*_PATHS, *(f"{flag}#" for flag in (*_WORDS, *KUBELET_FLAGS) if flag not in _PATHS), "--docker!", *_KUBELETS))
+#: Of CRI-O (crio(8)): short forms, and the image store. Asked on their own, since older recordings lack them.
+CRIO_FLAGS = Keep("arguments", ("-d", "-r", "--imagestore"))
 #: Sockets by the paths that a reader asks for.
 SOCKETS = Keep("paths")

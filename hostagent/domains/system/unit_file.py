@@ -1,5 +1,16 @@
 """The text of a systemd unit."""
 
+#: Conditions of systemd.unit(5): a unit with one may rightly not be started.
+CONDITIONS = tuple(
+    f"Condition{name}"
+    for name in (
+        "PathExists", "PathExistsGlob", "PathIsDirectory", "PathIsSymbolicLink", "PathIsMountPoint", "PathIsReadWrite", "PathIsEncrypted",
+        "DirectoryNotEmpty", "FileNotEmpty", "FileIsExecutable", "FirstBoot", "NeedsUpdate", "Architecture", "Firmware", "Virtualization",
+        "Host", "KernelCommandLine", "KernelVersion", "KernelModuleLoaded", "Credential", "Environment", "Security", "Capability",
+        "ControlGroupController", "Memory", "CPUs", "CPUFeature", "OSRelease", "ACPower", "User", "Group",
+    )
+)  # fmt: skip
+
 
 class UnitText:
     """Settings of a unit file and its drop-ins, in order. An empty assignment clears what came before."""

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from hostagent.core.retention import Filtered, Keep
 from hostagent.core.typed import build
 from hostagent.core.unread import Unread
 from hostagent.domains.kubelet.read_volumes import read_volumes
 from hostagent.domains.system.mounts import mount_of, parse_mounts
+from hostagent.facts.cdi import Cdi
 from hostagent.facts.host import Machine, Process, Services
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.slurm import SlurmNode
@@ -16,6 +18,10 @@ from hostagent.testing import host
 KUBELET = Process(9, "kubelet", ("/usr/bin/kubelet", "--config=/var/lib/kubelet/config.yaml"), 1.0, "kubelet.service")
 SPACE = {"total_bytes": 1000, "free_bytes": 700, "total_inodes": 50, "free_inodes": 40}
 ROOT = "/dev/sda1 / ext4 rw 0 0\ntmpfs /run tmpfs rw 0 0\n"
+
+
+#: What recordings kept of a runtime's file before image stores were read.
+OLDER_TOML = ("root", "plugins/*/enable_selinux#", "crio/root", "crio/runtime/selinux#", "storage/graphroot")
 
 
 def gap(field):
@@ -27,14 +33,15 @@ def runtime(key, kind, *files, **more):
     return build(Runtime, {**fields, **more}, "", gap)
 
 
-def read(files, *runtimes, mounts=ROOT, processes=(), slurmd=False, conf="", kind="live"):
+def read(files, *runtimes, mounts=ROOT, processes=(), slurmd=False, conf="", kind="live", programs=(), specs=()):
     table = {"read /proc/1/mounts 8388608": mounts.encode()}
     spaces = {f"volume {one.place}": SPACE for one in parse_mounts(mounts)}
     known = {
         Runtime: runtimes,
         Services: Services(()),
         Machine: build(Machine, {}, "", gap),
-        Launchers: replace(build(Launchers, {}, "", gap), slurmd=slurmd),
+        Launchers: replace(build(Launchers, {}, "", gap), slurmd=slurmd, programs=programs),
+        Cdi: build(Cdi, {"specs": [{"path": path, "error": "", "kind": "nvidia.com/gpu"} for path in specs], "generated": True}, "", gap),
         SlurmNode: replace(build(SlurmNode, {}, "", gap), conf=conf or Unread("absent")),
     }
     known[Machine] = replace(known[Machine], processes=tuple(one for one in processes if isinstance(one, Process)))
@@ -110,6 +117,103 @@ def test_a_directory_is_that_of_the_flag_then_of_the_file_then_the_runtime_s_own
     assert read({"read /etc/containers/storage.conf 307200": b'[storage]\ngraphroot = "/data/crio"\n'}, crio)[0].path == "/data/crio"
     snap = runtime("docker", "docker", "/var/snap/docker/current/config/daemon.json")
     assert read({}, snap)[0].path == "/var/snap/docker/common/var-lib-docker"
+
+
+def test_images_elsewhere_than_in_the_data_directory_are_a_volume_of_their_own():
+    def uses(*arguments, **more):
+        return [(one.role, one.path) for one in read(*arguments, **more) if one.role != "state"]
+
+    toml = b'version = 3\n[plugins."io.containerd.snapshotter.v1.{}"]\nroot_path = "/data/snapshots"\n'
+    one = runtime("containerd", "containerd", "/etc/containerd/config.toml")
+    used = [("data", "/data/snapshots"), ("content", "/var/lib/containerd")]
+    assert uses({"read /etc/containerd/config.toml 307200": toml.replace(b"{}", b"overlayfs")}, one) == used
+    unused = toml.replace(b"{}", b"devmapper")
+    assert uses({"read /etc/containerd/config.toml 307200": unused}, one) == [("data", "/var/lib/containerd")]
+    chosen = unused + b'[plugins."io.containerd.cri.v1.images"]\nsnapshotter = "devmapper"\n'
+    assert uses({"read /etc/containerd/config.toml 307200": chosen}, one) == used
+
+    crio = runtime("crio", "crio", "/etc/crio/crio.conf.d/20-images.conf")
+    files = {"read /etc/crio/crio.conf.d/20-images.conf 307200": b'[crio]\nimagestore = "/data/images"\n'}
+    root = ("content", "/var/lib/containers/storage")
+    assert uses(files, crio) == [("data", "/data/images"), root]
+    assert uses({"read /etc/containers/storage.conf 307200": b'[storage]\nimagestore = "/fast"\n'}, crio) == [("data", "/fast"), root]
+    flag = Process(5, "crio", ("/usr/bin/crio", "-r", "/data/crio", "--imagestore=/fast"), 1.0, "crio.service")
+    assert uses(files, crio, processes=(flag,)) == [("data", "/fast"), ("content", "/data/crio")]
+
+
+def test_a_recording_without_the_settings_of_image_stores_keeps_its_answers():
+    older = Filtered(b'root = "/data/containerd"\n', Keep("toml", OLDER_TOML))
+    one = runtime("containerd", "containerd", "/etc/containerd/config.toml")
+    assert read({"read /etc/containerd/config.toml 307200": older}, one)[0].path == "/data/containerd"
+
+
+UNITS = {
+    "list /etc/systemd/system": ["multi-user.target.wants", "tmp.mount", "var-lib-containerd.mount"],
+    "list /etc/systemd/system/multi-user.target.wants": ["var-lib-containerd.mount"],
+    "realpath /etc/systemd/system": "/etc/systemd/system",
+    "realpath /etc/systemd/system/var-lib-containerd.mount": "/etc/systemd/system/var-lib-containerd.mount",
+    "readlink /etc/systemd/system/multi-user.target.wants/var-lib-containerd.mount": "/etc/systemd/system/var-lib-containerd.mount",
+    "stat /etc/systemd/system/var-lib-containerd.mount": {
+        "kind": "file",
+        "mode": 0o644,
+        "uid": 0,
+        "gid": 0,
+        "size": 99,
+        "mtime": 0.0,
+        "major": 0,
+        "minor": 0,
+    },
+    "read /etc/systemd/system/var-lib-containerd.mount": b"{}[Mount]\nWhat=/mnt/k8s-disks/0/containerd\nWhere=/var/lib/containerd\n"
+    b"Type=none\nOptions=bind\n[Install]\nWantedBy=multi-user.target\n",
+}
+
+
+def test_what_an_enabled_mount_unit_has_and_is_not_mounted():
+    path, file = "/var/lib/containerd", "/etc/systemd/system/var-lib-containerd.mount"
+
+    def found(unit=b"", mounts=ROOT, **changes):
+        text = {f"read {file}": UNITS[f"read {file}"].replace(b"{}", unit)}
+        one = by_path(read({**UNITS, **text, f"realpath {path}": path, **changes}, CONTAINERD, mounts=mounts))[path]
+        return one.unmounted, one.unmounted_by
+
+    assert found() == (path, file)
+    assert found(mounts=f"{ROOT}/dev/md127 /var/lib/containerd xfs rw 0 0\n") == ("", "")
+    assert found(b"[Unit]\nConditionPathExists=/dev/md127\n") == ("", "")
+    assert found(**{"list /etc/systemd/system/multi-user.target.wants": []}) == ("", "")
+    assert found(**{f"read {file}": Unread("older-recording", "old")}) == ("", "")
+    assert read({**UNITS, f"read {file}": Unread("denied", "no")}, CONTAINERD).why == "denied"
+
+
+def test_podman_is_asked_for_its_store_where_it_serves_alone():
+    def store(*runtimes, specs=("/var/run/cdi/nvidia.yaml",), files=None, **more):
+        found = read(files or {}, *runtimes, programs=("podman",), specs=specs, **more)
+        return [(one.role, one.path) for one in found if one.user == "podman"]
+
+    conf = {"read /etc/containers/storage.conf 307200": b'[storage]\ngraphroot = "/data/podman"\n'}
+    assert store() == [("data", "/var/lib/containers/storage")]
+    assert store(files=conf) == [("data", "/data/podman")]
+    assert store(CONTAINERD) == store(specs=()) == store(processes=(KUBELET,)) == []
+    assert store(files={"read /etc/containers/storage.conf 307200": Unread("not-recorded", "old")}) == []
+    lost = {"read /proc/1/mounts 8388608": Unread("not-recorded", "old")}
+    assert store(files=lost) == []
+    assert (
+        read({"read /etc/containers/storage.conf 307200": Unread("denied", "no")}, programs=("podman",), specs=("/etc/cdi/a",)).why
+        == "denied"
+    )
+
+
+def test_enroot_s_directories_are_those_of_its_file_on_disks_of_this_host():
+    text = b"ENROOT_DATA_PATH /raid/enroot/data/user-$(id -u)\nENROOT_CACHE_PATH=/lustre/enroot\nENROOT_TEMP_PATH ${TMPDIR:-/tmp}\n"
+    mounts = f"{ROOT}/dev/md0 /raid xfs rw 0 0\n10.0.0.1@o2ib:/fs /lustre lustre rw 0 0\n"
+    files = {"read /etc/enroot/enroot.conf 65536": text}
+
+    def found(*programs, slurmd=True, **more):
+        volumes = read({**files, **more}, programs=programs, slurmd=slurmd, mounts=mounts)
+        return [(one.role, one.path, one.mount) for one in volumes if one.user == "enroot"]
+
+    assert found("enroot") == [("scratch", "/raid/enroot/data", "/raid")]
+    assert found() == found("enroot", slurmd=False) == []
+    assert found("enroot", **{"read /etc/enroot/enroot.conf 65536": Unread("older-recording", "old")}) == []
 
 
 @pytest.mark.parametrize(

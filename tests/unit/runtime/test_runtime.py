@@ -237,6 +237,30 @@ def test_crio_merges_its_drop_ins_and_the_wrong_folder_is_told():
     assert [handler.runtime_type for handler in right.nvidia_handlers] == ["oci"]
 
 
+@pytest.mark.parametrize("flags", [("-d", "/opt/crio/conf.d"), ("--config-dir=/opt/crio/conf.d",)])
+def test_crio_reads_the_drop_ins_of_its_flag_and_none_of_the_usual_directory(flags):
+    entry = '[crio.runtime.runtimes.nvidia]\nruntime_path = "/usr/bin/nvidia-container-runtime"\n'
+    process = Process(902, "crio", ("/usr/bin/crio", *flags), 1.0, "crio.service")
+
+    def crio(path):
+        files = {"/usr/bin/crio": "", "/opt/crio/conf.d/10-crio.conf": "[crio.runtime.runtimes.crun]\n", path: entry}
+        return read(files, packages=[("cri-o", "1.34.2")], processes=(process,), sockets=(), unseen=())[0]
+
+    there = crio("/opt/crio/conf.d/99-nvidia.toml")
+    assert ([one.name for one in there.nvidia_handlers], there.unimported) == (["nvidia"], ())
+    usual = crio("/etc/crio/crio.conf.d/99-nvidia.toml")
+    assert (usual.nvidia_handlers, usual.unimported) == ((), ("/etc/crio/crio.conf.d/99-nvidia.toml",))
+
+
+def test_k0s_with_a_data_directory_of_its_own_has_its_programs_there():
+    answer = {"exit_code": 0, "stdout": "containerd github.com/containerd/containerd v2.1.5 fcd43222\n", "stderr": ""}
+    argv = ("/data/k0s/bin/containerd", "--root=/data/k0s/containerd", "--config=/etc/k0s/containerd.toml")
+    process = Process(950, "containerd", argv, 1.0, "k0sworker.service")
+    files = {"/etc/k0s/containerd.toml": "version = 3\n", "/data/k0s/bin/containerd": "", "run /data/k0s/bin/containerd --version": answer}
+    (one,) = read(files, processes=(process,), sockets=(), unseen=())
+    assert (one.key, one.version) == ("k0s", "2.1.5")
+
+
 VERSIONS = st.sampled_from(("1.6.20", "1.7.27", "2.1.4", "", "x", "9" * 50))
 PIECES = st.sampled_from(
     ("version = 2\n", "version = 3\n", 'imports = ["*"]\n', '[plugins."io.containerd.grpc.v1.cri"]\n', "[plugins.cri.containerd]\n",
