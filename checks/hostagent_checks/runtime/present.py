@@ -25,7 +25,7 @@ _PODMAN = (
     title="A container runtime serves jobs",
     severity="critical",
     since="0.1",
-    because=("gpu.present:none", "slurm.slurmd_running:not-started"),
+    because=("gpu.present:none",),
     headline="No container runtime serves jobs",
     remedy=(
         Step("install", "Install containerd, Docker or CRI-O, and enable its service."),

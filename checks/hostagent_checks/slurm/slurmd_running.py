@@ -4,10 +4,10 @@ After a failed start (a gres.conf that names a device which is not there, a cont
 again. A host is a worker of Slurm where slurmd's unit is enabled and has a slurm.conf, or a server that gives it one (`--conf-server`, or
 the copies that an earlier slurmd has left), and where the profile says so (`slurm.worker`). Some clouds start slurmd at each boot by a
 program of theirs, and do not enable it: there a host is a worker if slurm.conf has a node of its name and the unit is not masked; not with
-a kubelet beside it, which starts slurmd in pods. Such a program may take ten minutes of a boot. Debian's `slurm-wlm` enables slurmd on the
-controller as well: a host that slurm.conf calls a controller, and no node, is no worker. A slurmd that another service has started counts
-as running, too; one in a person's session does not, for any user's program may have that name. While cloud-init still sets the host up,
-and in the first two minutes of a boot, systemd may be about to start it.
+a kubelet, which may start slurmd in pods, nor where something listens on slurmd's port. Such a program may take ten minutes of a boot.
+Debian's `slurm-wlm` enables slurmd on the controller as well: a host that slurm.conf calls a controller, and no node, is no worker. A
+slurmd that another service has started counts as running, too; one in a person's session does not, for any user's program may have that
+name. While cloud-init still sets the host up, and in the first two minutes of a boot, systemd may be about to start it.
 """
 
 from typing import NamedTuple
