@@ -98,7 +98,8 @@ class KubeletPolicy:
 @frozen
 class SlurmPolicy:
     """``worker``: whether this host is a worker of Slurm, on which slurmd must run; auto: where its unit is enabled or slurm.conf
-    has this host as a node."""
+    has this host as a node.
+    """
 
     worker: Literal["auto", "yes", "no"]
 

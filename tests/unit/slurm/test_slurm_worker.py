@@ -164,8 +164,10 @@ def test_a_socket_of_a_container_with_a_network_of_its_own_is_enough_where_the_u
     [
         lambda tree: tree.edit(CONF, "AuthType=auth/munge", "AuthType=auth/slurm"),
         lambda tree: tree.link("/etc/systemd/system/munge.service", "/dev/null"),
-        lambda tree: tree.edit("/etc/slurm/tern-nodes.conf", "tern-gpu-[01-16]", "tern-gpu-[08-16]")
-        or tree.edit(CONF, "SlurmctldHost=tern-head(10.20.0.2)", "SlurmctldHost=tern-gpu-07"),
+        lambda tree: (
+            tree.edit("/etc/slurm/tern-nodes.conf", "tern-gpu-[01-16]", "tern-gpu-[08-16]")
+            or tree.edit(CONF, "SlurmctldHost=tern-head(10.20.0.2)", "SlurmctldHost=tern-gpu-07")
+        ),
     ],
     ids=["auth-slurm", "masked", "controller"],
 )
