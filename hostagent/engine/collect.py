@@ -66,7 +66,7 @@ READERS: Mapping[str, Reader] = {
     "Runtime": Reader("runtime.read_runtimes.read_runtimes", ("Machine", "Packages", "Services")),
     "Confinement": Reader("runtime.read_confinement.read_confinement", ("Os", "Runtime")),
     "Launchers": Reader("kubelet.read_launchers.read_launchers", ("Machine", "Runtime", "Services")),
-    "SlurmNode": Reader("slurm.read_slurm.read_slurm", ("Launchers",)),
+    "SlurmNode": Reader("slurm.read_slurm.read_slurm", ("Launchers", "Machine", "Services")),
     "Cdi": Reader("runtime.read_cdi.read_cdi", ("Runtime", "Services")),
     "Kubelet": Reader("kubelet.read_kubelet.read_kubelet", ("Machine", "Packages", "Platform", "Services", "Topology")),
     "Volumes": Reader("kubelet.read_volumes.read_volumes", ("Cdi", "Launchers", "Machine", "Runtime", "Services", "SlurmNode")),

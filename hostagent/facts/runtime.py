@@ -72,7 +72,7 @@ class Launchers:
     """What starts containers for jobs, and what gives them GPUs apart from a runtime's handler."""
 
     kubelets: tuple[Launcher, ...] | Unread
-    slurmd: bool | Unread  # its unit is enabled, or it runs
+    slurmd: bool | Unread  # its unit is enabled, or it runs, or slurm.conf names this host as a node
     programs: tuple[str, ...] | Unread  # of enroot, apptainer, singularity and podman
     docker_hook: bool | Unread  # nvidia-container-runtime-hook, an executable, where dockerd looks for it
     plugin_sockets: tuple[str, ...] | Unread  # of NVIDIA's device plugins and DRA driver, and the runtime's for NRI

@@ -17,14 +17,16 @@ class Gres:
 
 @frozen
 class SlurmNode:
-    """Where slurmd is in use; elsewhere all of it is absent. The node is the one that has the host's own name."""
+    """Where slurmd is in use or expected; elsewhere all of it is absent. The node is the one that has the host's own name."""
 
     conf: str | Unread  # path of the slurm.conf that slurmd reads; absent where there is none
     only_controls: bool | Unread  # slurm.conf calls this host a controller, and none of its nodes has the host's name
-    configless: bool | Unread  # slurmd's options name a server of its files (--conf-server)
+    expected: bool | Unread  # slurmd's unit is there and not enabled, slurm.conf has a node of the host's name, and no kubelet is in use
+    configless: bool | Unread  # slurmd's options name a server of its files (--conf-server), or it has left copies of them
     health_program: str | Unread  # HealthCheckProgram, "" for none
     health_interval_s: int | Unread  # HealthCheckInterval, 0: it never runs
     health_is_ours: bool | Unread  # that file runs `hostagent slurm health`; absent where the file is not there
     gres: tuple[Gres, ...] | Unread  # absent without a gres.conf
     autodetect: str | Unread  # AutoDetect of this node, in small letters: nvml, nvidia, rsmi, off …; "" where it is not set
     missing_files: tuple[str, ...] | Unread  # files of the GPUs in `gres` that are not there, or no character devices
+    munge_serves: bool | Unread  # munged runs, or a process listens on its socket; absent without its unit, or with another AuthType

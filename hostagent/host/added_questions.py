@@ -41,6 +41,10 @@ ADDED: Mapping[int, tuple[str, ...]] = {
         # errors of the host's memory
         r"(?:list|read) /sys/devices/system/edac/mc.*",
         r"stat /usr/s?bin/ipmitool",
+        # MUNGE, and copies of Slurm's files
+        r"(?:list|read|readlink|realpath|stat) \S*/munge\.service\S*",
+        r"read /proc/1/net/unix 8388608",
+        r"stat /var/\S+/conf-cache/slurm\.conf",
         r"nvml (?:confidential|drain .*)",
         r"nvml device \d+ (?:processes|memory_use|mig_devices|virtualization|license)",
         r"list /proc/driver/nvidia/capabilities/gpu\d+/mig(?:/gi\d+)?",

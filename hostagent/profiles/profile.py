@@ -97,7 +97,9 @@ class KubeletPolicy:
 
 @frozen
 class SlurmPolicy:
-    """``worker``: whether this host is a worker of Slurm, on which slurmd must run; auto: where its unit is enabled."""
+    """``worker``: whether this host is a worker of Slurm, on which slurmd must run; auto: where its unit is enabled or slurm.conf
+    has this host as a node.
+    """
 
     worker: Literal["auto", "yes", "no"]
 

@@ -58,7 +58,7 @@ _Filter = Callable[[Any, tuple[str, ...], Mask], Any]
 #: What a name is: a key (settings, keys); a pattern (matches, log, first, messages); ``Section.Key`` (unit); a key in full (apt.conf);
 #: a path of keys (toml, json, yaml: see `documents`); a field (kubelet); a word before ``=`` (words); what a line begins with
 #: (beginnings); a first column (rows); a number of bytes (head); a flag (arguments, flags); a path (paths, mounts); a field or
-#: ``PACKAGE*`` (dpkg); a soname; a key in small letters (slurm.conf).
+#: ``PACKAGE*`` (dpkg); a soname; a key in small letters, or ``KEY:WORD`` (slurm.conf).
 KINDS: Mapping[str, _Filter] = {
     "nothing": lambda *_: b"",
     "settings": lines.settings,

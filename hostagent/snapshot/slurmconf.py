@@ -9,17 +9,24 @@ _SPECIAL = re.compile(r"[\\#]")
 
 
 def slurm_conf(data: bytes, names: tuple[str, ...], mask: Callable[[str], str]) -> bytes:
-    r"""The named keys (in small letters) of each line, in its order.
+    r"""The named keys (in small letters) of each line, in its order; of ``KEY:WORD`` the parts ``WORD=…`` of a value with commas.
 
     >>> slurm_conf(b"HealthCheckInterval=60 AuthInfo=x\nJobCompPass=y\n", ("healthcheckinterval",), str)
     b'healthcheckinterval=60\n'
+    >>> slurm_conf(b"AuthInfo=ttl=60,socket=/run/a\n", ("authinfo:socket",), str)
+    b'authinfo=socket=/run/a\n'
     """
     found = (_kept(line, names) for line in parse_conf(data.decode("utf-8", "replace")).lines)
     return "".join(f"{written(line)}\n" for line in found if line).encode()
 
 
 def _kept(line: Line, names: tuple[str, ...]) -> Line:
-    return tuple(pair for pair in line if pair[0] in names)
+    words = {key: f"{word}=" for key, colon, word in (name.partition(":") for name in names) if colon}
+    return tuple((key, value if key in names else _part(value, words[key])) for key, value in line if key in names or key in words)
+
+
+def _part(value: str, word: str) -> str:
+    return ",".join(one for one in value.split(",") if one.startswith(word))
 
 
 def written(line: Line) -> str:

@@ -1,5 +1,5 @@
-"""The node as a worker of Slurm: whether slurmd runs, whether gres.conf offers the GPUs that are here, whether Slurm's health check
-program looks at the node often enough.
+"""The node as a worker of Slurm: whether slurmd and munged run, whether gres.conf offers the GPUs that are here, whether Slurm's health
+check program looks at the node often enough.
 """
 
 from hostagent.check import Family

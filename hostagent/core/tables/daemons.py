@@ -1,18 +1,18 @@
 """Daemons that matter to a GPU host: their names in the process list, their systemd units, and what each is for.
 
-Sources: the unit files of each project's own packages (containerd, Docker, CRI-O, Kubernetes, K3s, RKE2, k0s, Slurm, NVIDIA's driver,
-Fabric Manager, IMEX, DCGM and Container Toolkit, chrony, ntpsec, systemd, linuxptp, open-vm-tools, VirtualBox); Bottlerocket's units; the
-snaps of Docker, kubelet-eks, MicroK8s and Canonical Kubernetes; gpu-operator, state-driver/0500_daemonset.yaml (hostPID), and
+Sources: the unit files of each project's own packages (containerd, Docker, CRI-O, Kubernetes, K3s, RKE2, k0s, Slurm, MUNGE, NVIDIA's
+driver, Fabric Manager, IMEX, DCGM and Container Toolkit, chrony, ntpsec, systemd, linuxptp, open-vm-tools, VirtualBox); Bottlerocket's
+units; the snaps of Docker, kubelet-eks, MicroK8s and Canonical Kubernetes; gpu-operator, state-driver/0500_daemonset.yaml (hostPID), and
 gpu-driver-container, nvidia-driver (what it starts, as root). State of 2026-11.
 """
 
 from typing import Literal, NamedTuple
 
-#: What a daemon is for. kubelet: one, or a program that contains one; supervisor: starts a kubelet and a runtime as processes
-#: of their own; socket: a unit that starts a daemon on the first connection; packages: package managers, and services that run them.
-#: The GPU Operator's driver container also starts those of kind nvidia: as root, in its own root directory and cgroup, and with the host's
-#: process ids (hostPID).
-Kind = Literal["nvidia", "runtime", "kubelet", "supervisor", "slurm", "time", "socket", "packages"]
+#: What a daemon is for. kubelet: one, or a program that contains one; supervisor: starts a kubelet and a runtime as processes of their
+#: own; slurm-auth: what slurmd authenticates by; socket: a unit that starts a daemon on the first connection; packages: package managers,
+#: and services that run them. The GPU Operator's driver container also starts those of kind nvidia: as root, in its own root directory and
+#: cgroup, and with the host's process ids (hostPID).
+Kind = Literal["nvidia", "runtime", "kubelet", "supervisor", "slurm", "slurm-auth", "time", "socket", "packages"]
 
 
 class Daemon(NamedTuple):
@@ -61,6 +61,7 @@ DAEMONS = (
     Daemon("supervisor", "microk8s"),
     Daemon("supervisor", "k0s", _K0S),
     Daemon("slurm", "slurmd", ("slurmd",)),
+    Daemon("slurm-auth", "munged", ("munge",), ("munged", "munge@")),
     Daemon("time", "chronyd", lives_in=("chronyd", "chrony", "timemaster")),
     Daemon("time", "ntpd", lives_in=("ntpd", "ntp", "ntpsec", "openntpd", "timemaster")),
     Daemon("time", "ntpsec", lives_in=("ntpsec",)),

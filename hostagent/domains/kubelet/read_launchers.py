@@ -9,6 +9,7 @@ from hostagent.core.unread import NOT_THERE, Unread, need, then
 from hostagent.domains.kubelet.read_runtimes import Kubelets
 from hostagent.domains.runtime.read_places import in_use, search_path
 from hostagent.domains.runtime.tables.versions import DRA_DRIVER, KUBELET_ROOTS, NRI_SOCKET, PROVIDER_MOUNTS
+from hostagent.domains.slurm.read_node import expects_slurmd
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.host.source import Source
@@ -21,11 +22,13 @@ _HOOK = "nvidia-container-runtime-hook"
 def read_launchers(source: Source, known: Callable[[type], Any]) -> Launchers:
     machine, services = known(Machine), known(Services)
     slurmd = then(machine, lambda one: one.daemons(*processes("slurm")))
+    kubelets = Kubelets(
+        source, services, then(machine, lambda one: one.processes), known(Runtime), then(machine, lambda one: one.listening_sockets)
+    ).in_use()
+    used = in_use(services, units("slurm"), then(slurmd, bool))
     return Launchers(
-        kubelets=Kubelets(
-            source, services, then(machine, lambda one: one.processes), known(Runtime), then(machine, lambda one: one.listening_sockets)
-        ).in_use(),
-        slurmd=in_use(services, units("slurm"), then(slurmd, bool)),
+        kubelets=kubelets,
+        slurmd=expects_slurmd(source, services, kubelets) if used is False else used,
         programs=_programs(source),
         docker_hook=False
         if _is_in_snap(machine)

@@ -14,9 +14,15 @@ from hostagent.core.parsing import at_most
 FOLDERS = ("/run/slurm/conf", "/etc/slurm", "/etc/slurm-llnl", "/opt/slurm/etc", "/usr/local/etc/slurm", "/usr/local/etc")
 #: EnvironmentFile= of slurmd's unit in the packages of distributions and of Slurm. The last SLURM_CONF in them wins over the folders.
 ENVIRONMENTS = ("/etc/default/slurmd", "/etc/sysconfig/slurmd")
+#: Copies of a configless node's files (slurmd(8)): below the SlurmdSpoolDir of Slurm itself, of packages and of AWS ParallelCluster.
+CACHES = tuple(
+    f"{spool}/conf-cache" for spool in ("/var/spool/slurmd", "/var/spool/slurm/slurmd", "/var/spool/slurm/d", "/var/lib/slurm/slurmd")
+)
 #: Keys of nodes and of controllers: each value is a host list; SlurmctldHost may have an address in parentheses after it.
 NODES = ("nodename", "nodehostname")
 CONTROLLERS = ("slurmctldhost", "controlmachine", "backupcontroller")
+#: States in which slurm.conf leaves a node out of service, so that its slurmd need not run.
+_OUT = frozenset({"down", "drain", "external", "fail", "failing", "future"})
 #: Limits of the names of one host list, the parts of one of its words, and the digits of a number.
 _MOST_HOSTS, _MOST_PARTS, _MOST_DIGITS = 65_536, 64, 9
 #: A key, an optional operator before `=` (`+=`), and a value in double quotes or up to the next white space.
@@ -80,6 +86,25 @@ def only_controls(conf: Conf, names: tuple[str, ...]) -> bool:
     if not nodes or conf.value("MaxNodeCount", "0") != "0":
         return False
     return _have(controllers, names) and not _have(nodes, (*names, "localhost"))
+
+
+def has_node(lines: Iterable[Line], names: tuple[str, ...]) -> bool:
+    r"""Whether a node in service has one of these host names. A node named `localhost` is that of a package's example.
+
+    >>> conf = parse_conf("NodeName=DEFAULT State=UNKNOWN\nNodeName=n[1-4]\nNodeName=n[5-8] State=FUTURE\nNodeName=a NodeHostname=b")
+    >>> [has_node(conf.lines, (name,)) for name in ("n1", "n5", "login", "a", "b")]
+    [True, False, False, False, True]
+    """
+    default, own = "", [name for name in names if name != "localhost"]
+    for row in map(dict, lines):
+        if "nodename" not in row:
+            continue
+        state = row.get("state", default).lower()
+        if is_default(row["nodename"]):
+            default = state
+        elif state not in _OUT and any(in_hostlist(name, row.get("nodehostname", row["nodename"])) for name in own):
+            return True
+    return False
 
 
 def _have(hostlists: list[str], names: tuple[str, ...]) -> bool:

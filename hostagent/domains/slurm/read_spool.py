@@ -7,14 +7,14 @@ from collections.abc import Callable
 from posixpath import dirname, join
 from typing import Any, NamedTuple
 
-from hostagent.core.answers import KIB
 from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, then
 from hostagent.domains.slurm.conf import parse_conf
+from hostagent.domains.slurm.read_conf import LIMIT
 from hostagent.facts.slurm import SlurmNode
 from hostagent.host.source import Source
 
-_BYTES, _MOST_FILES = 513 * KIB, 20
+_MOST_FILES = 20
 _KEEP = Keep("slurm.conf", ("include", "slurmdspooldir", "tmpfs"))
 _SPOOL, _SCRATCH = "/var/spool/slurmd", "/tmp"  # noqa: S108  Slurm's own default
 
@@ -45,7 +45,7 @@ def _values(source: Source, main: str) -> "dict[str, str] | Unread":
     pending, seen = [main], 0
     while pending and seen < _MOST_FILES:
         path, seen = pending.pop(), seen + 1
-        text = source.text(path, _BYTES, keep=_KEEP)
+        text = source.text(path, LIMIT, keep=_KEEP)
         if isinstance(text, Unread):
             if path == main:
                 return text
