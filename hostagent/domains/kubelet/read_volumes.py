@@ -11,11 +11,11 @@ from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.tables.daemons import processes
 from hostagent.core.unread import NOT_APPLICABLE, NOT_THERE, Unread, need, then
-from hostagent.domains.kubelet.read_processes import KubeletUnit, find
+from hostagent.domains.kubelet.read_processes import KubeletUnit, kubelets
 from hostagent.domains.runtime.read_settings import settings
 from hostagent.domains.slurm.read_spool import read_spool
 from hostagent.domains.system.mounts import Mount, holds, mount_of, parse_mounts
-from hostagent.facts.host import Machine, Services, Volume, Volumes
+from hostagent.facts.host import Volume, Volumes
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.host.source import Source
 
@@ -62,7 +62,7 @@ def _uses(source: Source, known: Callable[[type], Any]) -> Iterator[Use]:
             continue
         if path := need(settings(source, runtime)).data:
             yield Use(runtime.key, "data", path)
-    for found in need(find(known(Services), then(known(Machine), lambda one: one.processes))):
+    for found in need(kubelets(source, known)):
         yield Use("kubelet", "pods", need(_root(source, found)))
         yield Use("kubelet", "logs", _POD_LOGS)
     slurmd = then(known(Launchers), lambda one: one.slurmd)
