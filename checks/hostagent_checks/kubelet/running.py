@@ -40,7 +40,11 @@ _DISABLED: Finding = fail(
     found="disabled",
     wanted="enabled, or no credentials",
     remedy=(
-        Step("restart_service", "If this host is a worker of Kubernetes, enable its kubelet.", "systemctl unmask kubelet && systemctl enable --now kubelet"),
+        Step(
+            "restart_service",
+            "If this host is a worker of Kubernetes, enable its kubelet.",
+            "systemctl unmask kubelet && systemctl enable --now kubelet",
+        ),
         Step("configure", "If it is none, remove the kubelet's credentials."),
     ),
     headline="The kubelet is disabled, and this host has a cluster's credentials",
@@ -82,7 +86,7 @@ def running(
     if need(kubelet.runs):
         return
     unit = need(services.unit(name))
-    starter = need(kubelet.starter)
+    starter = _starter(kubelet)
     command = CONTAINED_KUBELET.get(need(platform.name), ()) if not isinstance(platform, Unread) and not unit.exists else ()
     has_unit = unit.exists and (bool(starter) or need(unit.enabled) or need(unit.active))
     if not has_unit and not command:
@@ -104,6 +108,10 @@ def running(
     )
 
 
+def _starter(kubelet: Kubelet) -> str:
+    return "" if isinstance(kubelet.starter, Unread) else kubelet.starter
+
+
 def _found(name: str, unit: Unit, starter: str) -> str:
     if not unit.exists:
         return "the kubelet's container is not running"
@@ -120,7 +128,7 @@ def _contained(show: str, restart: str) -> tuple[Step, ...]:
 
 
 def _started(name: str, kubelet: Kubelet) -> tuple[Step, ...]:
-    starter = need(kubelet.starter)
+    starter = _starter(kubelet)
     first = name if kubelet.joined is True else starter
     return (
         Step("restart_service", f"Find out why {name} ended or was not started.", shell("journalctl -b -u {} -u {} -n 50", starter, name)),

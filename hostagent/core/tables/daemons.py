@@ -16,7 +16,7 @@ Kind = Literal["nvidia", "runtime", "kubelet", "supervisor", "slurm", "time", "s
 
 
 class Daemon(NamedTuple):
-    """``process`` in full ("" for a unit that leaves no process); ``units`` without ``.service``.
+    """``process`` in full ("" for a unit that leaves no process, or that is seen by its cgroup); ``units`` without ``.service``.
 
     ``lives_in``: other services that start it; ``ptp4l@`` is each instance of that template.
     """
@@ -57,7 +57,7 @@ DAEMONS = (
     Daemon("kubelet", "k3s-server", ("k3s",)),
     Daemon("kubelet", "k3s-agent", ("k3s-agent",)),
     Daemon("kubelet", "k3s", ("k3s", "k3s-agent")),
-    Daemon("kubelet", "microshift", ("microshift",)),
+    Daemon("kubelet", "", ("microshift",)),  # seen by its unit
     Daemon("supervisor", "rke2", _RKE2),
     Daemon("supervisor", "microk8s"),
     Daemon("supervisor", "k0s", _K0S),

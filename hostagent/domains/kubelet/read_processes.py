@@ -1,8 +1,8 @@
 """Kubelets in use on this host, and their command lines."""
 
 # A unit that is neither enabled nor active is in use where a program of its platform starts it (KUBELET_STARTERS) and the host has a
-# cluster's credentials; without them where that program is enabled, unless the instance got no user data (one that an image is made of). An administrator's disabled kubelet is
-# not in use. Nor is one that its platform has not started in an image, or while another runs.
+# cluster's credentials; without them where that program is enabled, unless the instance got no user data (one that an image is made of).
+# An administrator's disabled kubelet is not in use; nor is one in an image, or while another runs.
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -72,15 +72,18 @@ def kubelets(source: Source, known: Callable[[type], Any]) -> "tuple[KubeletUnit
     found = find(services, processes)
     if isinstance(found, Unread) or found or isinstance(processes, Unread):
         return found
-    return _started_by_platform(source, services, known(Platform))
+    return _started_by_platform(source, services, known)
 
 
 @stops_at_unread
-def _started_by_platform(source: Source, services: "Services | Unread", platform: "Platform | Unread") -> tuple[KubeletUnit, ...]:
+def _started_by_platform(source: Source, services: "Services | Unread", known: Callable[[type], Any]) -> tuple[KubeletUnit, ...]:
+    unit = next((one for one in idle_units(services) if need(one.masked) is False), None)
+    platform: Platform | Unread = known(Platform) if unit is not None else Unread("absent", "no kubelet")
     name = platform.name if isinstance(platform, Platform) else ""
     starter = "" if isinstance(name, Unread) else KUBELET_STARTERS.get(name, "")
-    unit = next((one for one in idle_units(services) if need(one.masked) is False), None) if starter else None
-    if unit is None or not (need(has_joined(source)) or (starter in STARTS_WITHOUT_CLUSTER and need(_has_data(source, starter)))):
+    if unit is None or not starter:
+        return ()
+    if not need(has_joined(source)) and not (starter in STARTS_WITHOUT_CLUSTER and need(_has_data(source, starter))):
         return ()
     return (KubeletUnit(unit.name, "", unit, None, starter=starter),)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.core.parsing import stops_at_unread
+from hostagent.core.tables.daemons import units
 from hostagent.core.unread import Unread, UnreadError, need, then
 from hostagent.domains.kubelet.config.effective import effective
 from hostagent.domains.kubelet.config.machine import machine_of
@@ -74,6 +75,8 @@ _JUDGED = ("state", "error", "config", "origin", "judged_as", "refused_state_fil
 def _runs(found: KubeletUnit, machine: "Machine | Unread") -> "bool | Unread":
     if found.process is not None:
         return True
+    if not units("kubelet", "supervisor").get(found.name, ("",)):  # no process of it is known by name
+        return then(found.unit, lambda one: one.active)
     processes = then(machine, lambda one: one.processes)
     return processes if isinstance(processes, Unread) else False
 
