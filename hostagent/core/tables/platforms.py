@@ -192,8 +192,11 @@ _WAYS: Mapping[str, tuple[str, ...]] = {
 
 #: Files that show a kubelet in a container of its own: Talos Linux writes its configuration on the host.
 KUBELETS_IN_CONTAINERS: Mapping[str, str] = {"Talos Linux": "/etc/kubernetes/kubelet.yaml"}
-#: The command that shows, and starts, such a kubelet.
+#: The commands that show and start such a kubelet.
 CONTAINED_KUBELET: Mapping[str, tuple[str, str]] = {"Talos Linux": ("talosctl service kubelet", "talosctl service kubelet restart")}
+#: The cgroups of its container and of the runtime that starts it (siderolabs/talos, pkg/machinery/constants): its process, with a root
+#: directory of its own, is not trusted.
+KUBELET_CGROUPS: Mapping[str, tuple[str, str]] = {"Talos Linux": ("/sys/fs/cgroup/podruntime/kubelet", "/sys/fs/cgroup/podruntime/runtime")}
 #: Units of a platform that start its kubelet at each boot and do not enable it (awslabs/amazon-eks-ami, nodeadm/internal/kubelet/daemon.go;
 #: kubernetes/kubernetes, cluster/gce/gci/configure-helper.sh).
 KUBELET_STARTERS: Mapping[str, str] = {"EKS AMI": "nodeadm-run", "GKE node": "kube-node-configuration"}

@@ -3,17 +3,18 @@
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.core.tables.platforms import KUBELETS_IN_CONTAINERS
-from hostagent.core.unread import Unread, then
+from hostagent.core.retention import WHOLE
+from hostagent.core.tables.platforms import KUBELET_CGROUPS, KUBELETS_IN_CONTAINERS
+from hostagent.core.unread import NOT_THERE, Unread, then
 from hostagent.domains.kubelet.read_processes import KubeletUnit, has_joined, idle_units, kubelets
-from hostagent.facts.host import Machine, Process, Services
+from hostagent.facts.host import Machine, Services
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Platform
 from hostagent.host.source import Source
 
-#: The kubelet in a container of its own, and the manager of such containers.
-_NAME, _MANAGER = "kubelet", "containerd"
+#: A kubelet in a container of its own.
+_NAME = "kubelet"
 _NONE = Unread("absent", "no kubelet is in use")
 
 
@@ -23,9 +24,11 @@ def read_kubelet(source: Source, known: Callable[[type], Any]) -> Kubelet:
     if isinstance(found, Unread):
         return _all(found)
     if not found:
-        processes = then(known(Machine), lambda one: one.processes)
-        contained = _in_container(source, known(Platform))
-        return _none(_left(source, known, processes)) if contained is None else _contained(contained, processes)
+        platform = known(Platform)
+        contained = _in_container(source, platform)
+        if contained is None:
+            return _none(_left(source, known))
+        return _contained(source, contained, platform.name) if contained.why == "not-supported" else _all(contained)
     one = _chosen(source, found)
     packages = then(known(Packages), lambda those: those.installed)
     from hostagent.domains.kubelet.read_running import kubelet_of  # the engine and its tables, where there is one to read
@@ -51,17 +54,24 @@ def _chosen(source: Source, found: tuple[KubeletUnit, ...]) -> KubeletUnit:
     return others[0]
 
 
-def _contained(unread: Unread, processes: "tuple[Process, ...] | Unread") -> Kubelet:
-    """It does not run where the host's processes are seen, its containerd among them, and none is a kubelet."""
-    seen = not isinstance(processes, Unread) and any(one.name == _MANAGER for one in processes)
+def _contained(source: Source, unread: Unread, platform: str) -> Kubelet:
+    """It does not run where the cgroup of the runtime that starts it has a process, and its own has none."""
+    own, manager = (_is_populated(source, path) for path in KUBELET_CGROUPS[platform])
     values: dict[str, Any] = dict.fromkeys(Kubelet.__dataclass_fields__, unread)
-    return Kubelet(**{**values, "starter": "", **({"unit": _NAME, "runs": False} if seen else {})})
+    return Kubelet(**{**values, "starter": "", **({"unit": _NAME, "runs": False} if manager is True and own is False else {})})
 
 
-def _left(source: Source, known: Callable[[type], Any], processes: "tuple[Process, ...] | Unread") -> "bool | Unread":
+def _is_populated(source: Source, cgroup: str) -> "bool | Unread":
+    text = source.text(f"{cgroup}/cgroup.events", keep=WHOLE)
+    return False if isinstance(text, Unread) and text.why in NOT_THERE else then(text, lambda one: "populated 1" in one)
+
+
+def _left(source: Source, known: Callable[[type], Any]) -> "bool | Unread":
     """Whether a unit that is disabled or masked has a cluster's credentials; in an image, and without such a unit, absent."""
+    processes = then(known(Machine), lambda one: one.processes)
     units = () if isinstance(processes, Unread) else then(known(Services), lambda those: tuple(idle_units(those)))
-    return has_joined(source) or _NONE if units and not isinstance(units, Unread) else _NONE
+    joined = has_joined(source) if not isinstance(units, Unread) and units else False
+    return _NONE if joined is False else joined
 
 
 def _all(unread: Unread) -> Kubelet:
