@@ -57,8 +57,13 @@ def _chosen(source: Source, found: tuple[KubeletUnit, ...]) -> KubeletUnit:
 def _contained(source: Source, unread: Unread, platform: str) -> Kubelet:
     """It does not run where the cgroup of the runtime that starts it has a process, and its own has none."""
     own, manager = (_is_populated(source, path) for path in KUBELET_CGROUPS[platform])
+    runs = then(manager, lambda one: own if one else True)
     values: dict[str, Any] = dict.fromkeys(Kubelet.__dataclass_fields__, unread)
-    return Kubelet(**{**values, "starter": "", **({"unit": _NAME, "runs": False} if manager is True and own is False else {})})
+    if runs is False:
+        values |= {"unit": _NAME, "runs": False}
+    elif isinstance(runs, Unread) and runs.why != "older-recording":
+        values |= {"unit": runs}
+    return Kubelet(**{**values, "starter": ""})
 
 
 def _is_populated(source: Source, cgroup: str) -> "bool | Unread":

@@ -20,8 +20,6 @@ from hostagent.facts.platform import Platform
 from hostagent.host.source import Source
 
 _PROGRAM = "kubelet"
-#: Recordings that were made before these files were looked for say nothing about them.
-_UNASKED = ("not-recorded", "older-recording")
 _OF_CONTAINERD = "/agent/etc/containerd/config.toml"
 
 
@@ -115,7 +113,8 @@ def _has_data(source: Source, starter: str) -> bool:
 
 
 def _is_unasked(answer: object) -> bool:
-    return isinstance(answer, Unread) and answer.why in _UNASKED
+    """Of a recording that was made before this was looked for."""
+    return isinstance(answer, Unread) and answer.why == "older-recording"
 
 
 @stops_at_unread

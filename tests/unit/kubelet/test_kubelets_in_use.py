@@ -101,20 +101,28 @@ def test_what_an_older_recording_was_not_asked_shows_no_kubelet():
 
 @pytest.mark.parametrize(
     ("own", "runtime", "runs"),
-    [("0", "1", False), ("", "1", False), ("1", "1", None), ("", "", None), ("0", "0", None), ("0", "unread", None), ("unread", "1", None)],
+    [("0", "1", False), ("", "1", False), ("1", "1", None), ("", "", None), ("0", "0", None), ("0", "older", None), ("older", "1", None)],
 )
 def test_talos_s_does_not_run_where_its_cgroup_has_no_process_and_that_of_the_runtime_has_one(own, runtime, runs):
     """Its own process has a root of its own, and is never among the host's trusted ones."""
     files = {"/etc/kubernetes/kubelet.yaml": "x"}
     for name, said in (("kubelet", own), ("runtime", runtime)):
         path = f"/sys/fs/cgroup/podruntime/{name}/cgroup.events"
-        files |= {f"read {path}": Unread("not-recorded")} if said == "unread" else {path: f"populated {said}\nfrozen 0\n"} if said else {}
+        files |= {f"read {path}": Unread("older-recording")} if said == "older" else {path: f"populated {said}\nfrozen 0\n"} if said else {}
     kubelet, _ = read(files, platform="Talos Linux")
     assert (kubelet.state.why, kubelet.joined.why) == ("not-supported", "not-supported")
     if runs is None:
         assert (kubelet.unit.why, kubelet.runs.why) == ("not-supported", "not-supported")
     else:
         assert (kubelet.unit, kubelet.runs) == ("kubelet", runs)
+
+
+@pytest.mark.parametrize("lost", ["kubelet", "runtime"])
+def test_a_cgroup_that_cannot_be_read_leaves_it_open(lost):
+    files = {"/etc/kubernetes/kubelet.yaml": "x", f"read /sys/fs/cgroup/podruntime/{lost}/cgroup.events": Unread("denied", "no rights")}
+    other = "runtime" if lost == "kubelet" else "kubelet"
+    kubelet, _ = read({**files, f"/sys/fs/cgroup/podruntime/{other}/cgroup.events": "populated 1\n"}, platform="Talos Linux")
+    assert (kubelet.unit.why, kubelet.runs.why) == ("denied", "not-supported")
 
 
 def test_a_distribution_that_is_down_is_not_hidden_by_a_package_that_joined_nothing():
