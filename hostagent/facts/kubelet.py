@@ -116,3 +116,5 @@ class Kubelet:
     given: KubeletState | Unread
     #: It runs, or has credentials of a cluster where installers put them; not-supported in a distribution, which has them elsewhere.
     joined: bool | Unread
+    #: Where its own unit is not enabled: the unit of its platform that starts it (nodeadm-run), "" for none.
+    starter: str | Unread = ""

@@ -23,6 +23,8 @@ ADDED: Mapping[int, tuple[str, ...]] = {
         # kubelets and services
         r"run journalctl -b 0 .* _PID=1 MESSAGE_ID=[0-9a-f]{32}",
         r"stat /etc/kubernetes/kubelet\.conf|stat /var/lib/kubelet/kubeconfig|stat /etc/kubernetes/kubelet/kubeconfig",
+        r"stat /var/lib/cloud/instance/user-data\.txt",
+        r"read /sys/fs/cgroup/podruntime/(?:kubelet|runtime)/cgroup\.events",
         r"read /\S*/device-plugins/kubelet_internal_checkpoint",
         # volumes of what starts containers, SELinux of runtimes
         r"volume /.*",

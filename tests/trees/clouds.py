@@ -256,6 +256,8 @@ def talos(root: Path) -> Tree:
     rootfs = "/run/containerd/io.containerd.runtime.v2.task/system/kubelet/rootfs"
     tree.directory(rootfs)
     tree.link("/proc/1201/root", rootfs)
+    for group in ("runtime", "kubelet"):
+        tree.write(f"/sys/fs/cgroup/podruntime/{group}/cgroup.events", "populated 1\nfrozen 0\n")
     tree.libraries = f"{_GLIBC}/usr/lib64"
     tree.program(f"{_GLIBC}/usr/bin/nvidia-smi")
     containers.cdi(tree, 1)

@@ -6,7 +6,7 @@ the journal; Kubernetes, pkg/kubelet/cm/devicemanager (a plug-in that is gone).
 
 from pathlib import Path
 
-from tests.trees import containers, hosts, kubelets, packages, serving, system
+from tests.trees import clouds, containers, hosts, kubelets, packages, serving, system
 from tests.trees.claim import claims
 from tests.trees.others import k3s_worker
 from tests.trees.system import Daemon
@@ -35,6 +35,27 @@ def kubelet_dead(root: Path) -> Tree:
     """The kubelet was ended and nothing starts it again; containerd goes on."""
     tree = serving.eks_gpu(root)
     system.stop(tree, _KUBELET_PID, _KUBELET)
+    return tree
+
+
+@claims("kubelet.running", twin="eks-al2023", source="awslabs/amazon-eks-ami, nodeadm/internal/kubelet/daemon.go (EnsureRunning)")
+def eks_al2023_kubelet_dead(root: Path) -> Tree:
+    """nodeadm started the kubelet, whose unit no link enables, and it ended."""
+    tree = clouds.eks_al2023(root)
+    once = system.service("EKS Nodeadm Run", "/usr/bin/nodeadm init --skip config", service_more="Type=oneshot\n")
+    system.unit(tree, "nodeadm-run.service", once, directory="/etc/systemd/system")
+    tree.write("/var/lib/kubelet/kubeconfig", "x", mode=0o600)
+    tree.remove(f"/etc/systemd/system/multi-user.target.wants/{_KUBELET}")
+    system.stop(tree, _KUBELET_PID, _KUBELET)
+    return tree
+
+
+@claims("kubelet.running", twin="talos", source="siderolabs/talos, pkg/machinery/constants (CgroupKubelet)")
+def talos_kubelet_dead(root: Path) -> Tree:
+    """The container of Talos's kubelet ended; containerd goes on."""
+    tree = clouds.talos(root)
+    tree.remove(f"/proc/{_KUBELET_PID}")
+    tree.remove("/sys/fs/cgroup/podruntime/kubelet")
     return tree
 
 
@@ -206,6 +227,8 @@ def containerd_other_path(root: Path) -> Tree:
 
 RECIPES = {
     "kubelet-dead": kubelet_dead,
+    "eks-al2023-kubelet-dead": eks_al2023_kubelet_dead,
+    "talos-kubelet-dead": talos_kubelet_dead,
     "kubelet-restarts": kubelet_restarts,
     "containerd-restarts": containerd_restarts,
     "containerd-recovered": containerd_recovered,

@@ -3,7 +3,8 @@
 systemd starts a service with Restart= again after each failure. A look at the process list may find it running. The journal has a record
 of process 1 for each automatic restart. This check counts those of the last ten minutes, if the last was just now: a service that has
 recovered is not reported. It asks the journal only while such a service is down, or has started in the last half hour. A kubelet that has
-joined no cluster restarts until `kubeadm join`, and is left out; so is one whose runtime restarts itself.
+joined no cluster restarts until `kubeadm join`, and is left out; so is one whose runtime restarts itself. A kubelet's unit other than
+that of the kubelet in use (a package left on a host of k3s or RKE2) is worth knowing.
 
 A runtime that serves no jobs, IMEX, DCGM, and the fabric manager of a host without NVSwitches are worth knowing. Only root reads the
 records of process 1: in other runs, and without a journal of this boot, the check does not apply; one that takes too long to search is
@@ -73,6 +74,7 @@ def service_restarts(
         return
     found = [loop for unit in need(restarts.units) if (loop := _loop(unit, identity, choice, fabric, params)) is not None]
     has_runtime = any(one.runtime and one.severity == "critical" for one in found)
+    found = [_of_another(loop, kubelet) for loop in found]
     waits = any(one.code == "kubelet" for one in found) and not isinstance(kubelet, Unread) and is_unjoined(kubelet)
     for one in found:
         if one.code == "kubelet" and (has_runtime or waits):
@@ -114,6 +116,14 @@ def _loop(unit: UnitRestarts, identity: Identity, choice: RuntimeChoice, fabric:
         return _Loop(unit, number, "runtime", "warning")
     needed = unit.name == _PERSISTENCED or (unit.name == _MANAGER and not isinstance(fabric, Unread) and _has_switches(fabric))
     return _Loop(unit, number, "nvidia", "warning" if needed else "info")
+
+
+def _of_another(loop: _Loop, kubelet: Kubelet | Unread) -> _Loop:
+    """A loop of a kubelet's unit weighs nothing where another kubelet is the one in use."""
+    used = kubelet if isinstance(kubelet, Unread) else kubelet.unit
+    if loop.code != "kubelet" or isinstance(used, Unread) or used in ("", loop.unit.name):
+        return loop
+    return loop._replace(code="other-kubelet", severity="info")
 
 
 def _not_searched(gap: Unread) -> Finding:

@@ -1,9 +1,9 @@
 """Daemons that matter to a GPU host: their names in the process list, their systemd units, and what each is for.
 
-Sources: the unit files of each project's own packages (containerd, Docker, CRI-O, Kubernetes, K3s, RKE2, k0s, Slurm, MUNGE, NVIDIA's
-driver, Fabric Manager, IMEX, DCGM and Container Toolkit, chrony, ntpsec, systemd, linuxptp, open-vm-tools, VirtualBox); Bottlerocket's
-units; the snaps of Docker, kubelet-eks, MicroK8s and Canonical Kubernetes; gpu-operator, state-driver/0500_daemonset.yaml (hostPID), and
-gpu-driver-container, nvidia-driver (what it starts, as root). State of 2026-11.
+Sources: the unit files of each project's own packages (containerd, Docker, CRI-O, Kubernetes, K3s, RKE2, k0s, MicroShift, Slurm, MUNGE,
+NVIDIA's driver, Fabric Manager, IMEX, DCGM and Container Toolkit, chrony, ntpsec, systemd, linuxptp, open-vm-tools, VirtualBox);
+Bottlerocket's units; the snaps of Docker, kubelet-eks, MicroK8s and Canonical Kubernetes; gpu-operator, state-driver/0500_daemonset.yaml
+(hostPID), and gpu-driver-container, nvidia-driver (what it starts, as root). State of 2026-11.
 """
 
 from typing import Literal, NamedTuple
@@ -16,7 +16,7 @@ Kind = Literal["nvidia", "runtime", "kubelet", "supervisor", "slurm", "slurm-aut
 
 
 class Daemon(NamedTuple):
-    """``process`` in full ("" for a unit that leaves no process); ``units`` without ``.service``.
+    """``process`` in full ("" for a unit that leaves no process, or that is seen by its cgroup); ``units`` without ``.service``.
 
     ``lives_in``: other services that start it; ``ptp4l@`` is each instance of that template.
     """
@@ -57,6 +57,7 @@ DAEMONS = (
     Daemon("kubelet", "k3s-server", ("k3s",)),
     Daemon("kubelet", "k3s-agent", ("k3s-agent",)),
     Daemon("kubelet", "k3s", ("k3s", "k3s-agent")),
+    Daemon("kubelet", "", ("microshift",)),  # seen by its unit
     Daemon("supervisor", "rke2", _RKE2),
     Daemon("supervisor", "microk8s"),
     Daemon("supervisor", "k0s", _K0S),

@@ -192,6 +192,18 @@ _WAYS: Mapping[str, tuple[str, ...]] = {
 
 #: Files that show a kubelet in a container of its own: Talos Linux writes its configuration on the host.
 KUBELETS_IN_CONTAINERS: Mapping[str, str] = {"Talos Linux": "/etc/kubernetes/kubelet.yaml"}
+#: The commands that show and start such a kubelet.
+CONTAINED_KUBELET: Mapping[str, tuple[str, str]] = {"Talos Linux": ("talosctl service kubelet", "talosctl service kubelet restart")}
+#: The cgroups of its container and of the runtime that starts it (siderolabs/talos, pkg/machinery/constants): its process, with a root
+#: directory of its own, is not trusted.
+KUBELET_CGROUPS: Mapping[str, tuple[str, str]] = {"Talos Linux": ("/sys/fs/cgroup/podruntime/kubelet", "/sys/fs/cgroup/podruntime/runtime")}
+#: Units of a platform that start its kubelet at each boot and do not enable it (awslabs/amazon-eks-ami, nodeadm/internal/kubelet/daemon.go;
+#: kubernetes/kubernetes, cluster/gce/gci/configure-helper.sh).
+KUBELET_STARTERS: Mapping[str, str] = {"EKS AMI": "nodeadm-run", "GKE node": "kube-node-configuration"}
+#: Of these the ones that the image enables, so that they run where no cluster waits, too.
+STARTS_WITHOUT_CLUSTER = frozenset({"nodeadm-run"})
+#: What cloud-init got from the instance's creator: empty for an instance that is to be no node.
+USER_DATA = "/var/lib/cloud/instance/user-data.txt"
 #: How to change the kubelet's configuration where the platform overwrites the host's files.
 _KUBELET_WAYS: Mapping[str, tuple[str, ...]] = {
     "GKE node": ("Change kubeletConfig in the system configuration of the GKE node pool.",),

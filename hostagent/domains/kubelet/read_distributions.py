@@ -6,7 +6,7 @@ Sources (2026-11): k3s, pkg/daemons/agent/agent_linux.go and docs, Configuration
 # k3s and RKE2 pass kubelet-arg on (config.yaml, config.yaml.d; `kubelet-arg+` adds) and have drop-ins below
 # agent/etc/kubelet.conf.d. A process called kubelet in their cgroup (RKE2, k0s) is read by its own command line. k0s writes its
 # kubelet's configuration only as it starts: not-running while it is stopped. Talos runs its kubelet in a container of containerd:
-# not-supported, never absent. --data-dir of k3s and RKE2 is that of their containerd.
+# not-supported, never absent; MicroShift writes none: not-supported. --data-dir of k3s and RKE2 is that of their containerd.
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -24,6 +24,7 @@ _DATA, _DROP_INS = "/var/lib/rancher/{}", "agent/etc/kubelet.conf.d"
 _MICROK8S = "/var/snap/microk8s/current/args/kubelet"
 _SNAP = {"SNAP": "/snap/microk8s/current", "SNAP_DATA": "/var/snap/microk8s/current", "SNAP_COMMON": "/var/snap/microk8s/common"}
 _SEEN = "kubelet"
+_MICROSHIFT = "microshift"
 
 
 class Command(NamedTuple):
@@ -42,6 +43,8 @@ def command(source: Source, found: KubeletUnit) -> Command:
         return _rancher(source, found)
     if found.distribution == "microk8s":
         return _microk8s(source, found)
+    if found.distribution == _MICROSHIFT:
+        raise UnreadError(Unread("not-supported", "MicroShift makes its kubelet's configuration itself, which is not read"))
     raise UnreadError(Unread("not-running", f"{found.distribution} writes its kubelet's configuration as it starts"))
 
 

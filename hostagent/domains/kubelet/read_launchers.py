@@ -6,6 +6,7 @@ from typing import Any
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.tables.daemons import DOCKER_PROCESS, DOCKER_SNAP, processes, units
 from hostagent.core.unread import NOT_THERE, Unread, need, then
+from hostagent.domains.kubelet.read_processes import kubelets
 from hostagent.domains.kubelet.read_runtimes import Kubelets
 from hostagent.domains.runtime.read_places import in_use, search_path
 from hostagent.domains.runtime.tables.versions import DRA_DRIVER, KUBELET_ROOTS, NRI_SOCKET, PROVIDER_MOUNTS
@@ -22,13 +23,11 @@ _HOOK = "nvidia-container-runtime-hook"
 def read_launchers(source: Source, known: Callable[[type], Any]) -> Launchers:
     machine, services = known(Machine), known(Services)
     slurmd = then(machine, lambda one: one.daemons(*processes("slurm")))
-    kubelets = Kubelets(
-        source, services, then(machine, lambda one: one.processes), known(Runtime), then(machine, lambda one: one.listening_sockets)
-    ).in_use()
+    found = Kubelets(source, kubelets(source, known), known(Runtime), then(machine, lambda one: one.listening_sockets)).in_use()
     used = in_use(services, units("slurm"), then(slurmd, bool))
     return Launchers(
-        kubelets=kubelets,
-        slurmd=expects_slurmd(source, services, kubelets) if used is False else used,
+        kubelets=found,
+        slurmd=expects_slurmd(source, services, found) if used is False else used,
         programs=_programs(source),
         docker_hook=False
         if _is_in_snap(machine)

@@ -1,15 +1,22 @@
 """Kubelets in use on this host, and their command lines."""
 
-from typing import NamedTuple
+# A unit that is neither enabled nor active is in use where a program of its platform starts it (KUBELET_STARTERS) and the host has a
+# cluster's credentials; without them where that program is enabled, unless the instance got no user data (one that an image is made of).
+# An administrator's disabled kubelet is not in use; nor is one in an image, or while another runs.
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from hostagent.core.answers import ARGUMENT_BYTES, ARGUMENTS
 from hostagent.core.parsing import stops_at_unread
 from hostagent.core.tables.daemons import processes as names_of
-from hostagent.core.unread import Unread, need, then
+from hostagent.core.tables.platforms import KUBELET_STARTERS, STARTS_WITHOUT_CLUSTER, USER_DATA
+from hostagent.core.unread import NOT_THERE, Unread, need, then
 from hostagent.domains.kubelet.read_command import unit_command
 from hostagent.domains.runtime.read_places import in_use
-from hostagent.domains.runtime.tables.versions import KUBELET_SEEN_ONLY, KUBELET_UNITS
-from hostagent.facts.host import Process, Services, Unit
+from hostagent.domains.runtime.tables.versions import KUBELET_CREDENTIALS, KUBELET_SEEN_ONLY, KUBELET_UNITS
+from hostagent.facts.host import Machine, Process, Services, Unit
+from hostagent.facts.platform import Platform
 from hostagent.host.source import Source
 
 _PROGRAM = "kubelet"
@@ -24,6 +31,7 @@ class KubeletUnit(NamedTuple):
     unit: Unit | Unread
     process: Process | None  # trusted to be its unit's
     data: str = ""  # the data directory of k3s or RKE2, by the file that its containerd reads; "" for the usual one
+    starter: str = ""  # where its own unit is not enabled: the unit of its platform that starts it
 
     @property
     def argv(self) -> "tuple[str, ...] | Unread":
@@ -54,6 +62,59 @@ def own_words(words: tuple[str, ...]) -> "tuple[str, ...] | Unread":
     if words and first is None:
         return Unread("error", f"the unit starts {words[0][:80]}, and how that starts a kubelet is not known")
     return words[first:]
+
+
+def kubelets(source: Source, known: Callable[[type], Any]) -> "tuple[KubeletUnit, ...] | Unread":
+    """The kubelets in use on this host by unit, those first that their units show."""
+    services, processes = known(Services), then(known(Machine), lambda machine: machine.processes)
+    found = find(services, processes)
+    if isinstance(found, Unread) or found or isinstance(processes, Unread):
+        return found
+    return _started_by_platform(source, services, known)
+
+
+@stops_at_unread
+def _started_by_platform(source: Source, services: "Services | Unread", known: Callable[[type], Any]) -> tuple[KubeletUnit, ...]:
+    unit = next((one for one in idle_units(services) if need(one.masked) is False), None)
+    platform: Platform | Unread = known(Platform) if unit is not None else Unread("absent", "no kubelet")
+    name = platform.name if isinstance(platform, Platform) else ""
+    starter = "" if isinstance(name, Unread) else KUBELET_STARTERS.get(name, "")
+    if unit is None or not starter:
+        return ()
+    if not need(has_joined(source)) and not (starter in STARTS_WITHOUT_CLUSTER and need(_has_data(source, starter))):
+        return ()
+    return (KubeletUnit(unit.name, "", unit, None, starter=starter),)
+
+
+def idle_units(services: "Services | Unread") -> Iterator[Unit]:
+    """Units of kubelets with a unit of their own that exist. Raises ``UnreadError``."""
+    for name, distribution in KUBELET_UNITS.items():
+        unit = need(services).unit(name)
+        if not distribution and not _is_unlooked(unit) and need(unit).exists:
+            yield need(unit)
+
+
+@stops_at_unread
+def has_joined(source: Source) -> bool:
+    """Whether a cluster's credentials of a kubelet are where installers put them."""
+    found = [source.exists(path) for path in KUBELET_CREDENTIALS]
+    return any(one is True for one in found) or any(need(one) for one in found if not _is_unasked(one))
+
+
+@stops_at_unread
+def _has_data(source: Source, starter: str) -> bool:
+    """Whether this unit is enabled, and the instance may have got the data by which it joins a cluster."""
+    if not isinstance(source.readlink(f"/etc/systemd/system/multi-user.target.wants/{starter}.service"), str):
+        return False
+    data = source.stat(USER_DATA)
+    if isinstance(data, Unread) and data.why in NOT_THERE:
+        return True  # cloud-init makes the file, be it empty
+    return not _is_unasked(data) and need(data).size > 0
+
+
+def _is_unasked(answer: object) -> bool:
+    """Of a recording that was made before this was looked for."""
+    return isinstance(answer, Unread) and answer.why == "older-recording"
 
 
 @stops_at_unread

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.core.parsing import stops_at_unread
+from hostagent.core.tables.daemons import units
 from hostagent.core.unread import Unread, UnreadError, need, then
 from hostagent.domains.kubelet.config.effective import effective
 from hostagent.domains.kubelet.config.machine import machine_of
@@ -13,7 +14,7 @@ from hostagent.domains.kubelet.read_command import parse_flags, unit_environment
 from hostagent.domains.kubelet.read_differences import read_differences
 from hostagent.domains.kubelet.read_distributions import Command, command
 from hostagent.domains.kubelet.read_files import Files, newest_mtime, places
-from hostagent.domains.kubelet.read_processes import KubeletUnit
+from hostagent.domains.kubelet.read_processes import KubeletUnit, has_joined
 from hostagent.domains.kubelet.read_version import read_version
 from hostagent.domains.kubelet.tables.defaults import DROPINS_VARIABLE
 from hostagent.domains.runtime.tables.versions import KUBELET_CREDENTIALS
@@ -44,6 +45,7 @@ def kubelet_of(source: Source, found: KubeletUnit, packages: Any, known: Callabl
         configz_differs=read_differences(source, then(view, lambda one: one.config), runs=found.process is not None),
         given=then(where, lambda those: read_allocations(source, those.root, need(states), runs=found.process is not None)),
         joined=_joined(source, found, flags),
+        starter=found.starter,
         **{name: then(view, lambda one, name=name: getattr(one, name)) for name in _JUDGED},  # type: ignore[misc]
     )
 
@@ -58,6 +60,8 @@ def _joined(source: Source, found: KubeletUnit, flags: "dict[str, str] | Unread"
     """Whether it has credentials of a cluster. A package enables a kubelet that has joined none: kubeadm's waits in a crash loop."""
     if found.process is not None:
         return True
+    if found.starter:
+        return need(has_joined(source))
     if found.distribution:
         return Unread("not-supported", f"{found.distribution} has its credentials elsewhere")
     if "--kubeconfig" not in need(flags):
@@ -71,6 +75,8 @@ _JUDGED = ("state", "error", "config", "origin", "judged_as", "refused_state_fil
 def _runs(found: KubeletUnit, machine: "Machine | Unread") -> "bool | Unread":
     if found.process is not None:
         return True
+    if not units("kubelet", "supervisor").get(found.name, ("",)):  # no process of it is known by name
+        return then(found.unit, lambda one: one.active)
     processes = then(machine, lambda one: one.processes)
     return processes if isinstance(processes, Unread) else False
 

@@ -8,7 +8,7 @@ from hostagent.core.retention import Keep
 from hostagent.core.unread import Unread, UnreadError, need, then
 from hostagent.domains.kubelet.read_command import parse_flags
 from hostagent.domains.kubelet.read_files import Files
-from hostagent.domains.kubelet.read_processes import KubeletUnit, find
+from hostagent.domains.kubelet.read_processes import KubeletUnit
 from hostagent.domains.kubelet.retention import DISTRIBUTION
 from hostagent.domains.runtime.read_places import PLACES
 from hostagent.domains.runtime.tables.versions import (
@@ -18,8 +18,8 @@ from hostagent.domains.runtime.tables.versions import (
     KUBELET_CONFIGS,
     KUBELET_ENDPOINT,
     KUBELET_FILES,
+    KUBELET_SOCKETS,
 )
-from hostagent.facts.host import Process, Services
 from hostagent.facts.runtime import Launcher, Runtime
 from hostagent.host.source import Source
 
@@ -48,25 +48,23 @@ def parse_endpoint(text: str) -> str:
 
 
 class Kubelets:
-    """One pass over the units and processes that may be kubelets."""
+    """One pass over the kubelets in use."""
 
     def __init__(
         self,
         source: Source,
-        services: "Services | Unread",
-        processes: "tuple[Process, ...] | Unread",
+        found: "tuple[KubeletUnit, ...] | Unread",
         runtimes: "tuple[Runtime, ...] | Unread",
         sockets: "tuple[str, ...] | Unread",
     ) -> None:
         self._source = source
-        self._services = services
-        self._processes = processes
+        self._found = found
         self._sockets = sockets
         self._runtimes: Any = () if isinstance(runtimes, Unread) else runtimes
 
     def in_use(self) -> "tuple[Launcher, ...] | Unread":
-        """The kubelets by unit, as in `hostagent.domains.kubelet.read_processes`."""
-        return then(find(self._services, self._processes), lambda found: tuple(map(self._kubelet, found)))
+        """The kubelets by unit, as `hostagent.domains.kubelet.read_processes` has them."""
+        return then(self._found, lambda found: tuple(map(self._kubelet, found)))
 
     def _kubelet(self, found: KubeletUnit) -> Launcher:
         distribution = found.distribution
@@ -110,7 +108,7 @@ class Kubelets:
             return K3S_DOCKER
         if endpoint := values.get(_KEYS[0], "") or values.get("container-runtime-endpoint", ""):
             return parse_endpoint(endpoint)
-        own = next((place.socket for place in PLACES if place.key == distribution), "")
+        own = KUBELET_SOCKETS.get(distribution) or next((place.socket for place in PLACES if place.key == distribution), "")
         return own or (KUBELET_ENDPOINT if flags.runs or values else "")
 
     def _runtime_at(self, path: str, distribution: str) -> "str | Unread":

@@ -11,7 +11,7 @@ from hostagent.core.parsing import stops_at_unread
 from hostagent.core.retention import Keep
 from hostagent.core.tables.daemons import processes
 from hostagent.core.unread import NOT_APPLICABLE, NOT_THERE, Unread, UnreadError, need, then
-from hostagent.domains.kubelet.read_processes import KubeletUnit, find
+from hostagent.domains.kubelet.read_processes import KubeletUnit, kubelets
 from hostagent.domains.runtime.access import podman_has_gpus
 from hostagent.domains.runtime.read_daemonless import NOT_ON_TAPE, enroot_directories, podman_store
 from hostagent.domains.runtime.read_settings import settings
@@ -19,7 +19,7 @@ from hostagent.domains.slurm.read_spool import read_spool
 from hostagent.domains.system.mounts import Mount, holds, mount_of, parse_mounts
 from hostagent.domains.system.read_mount_units import read_mount_units
 from hostagent.facts.cdi import Cdi
-from hostagent.facts.host import Machine, Services, Volume, Volumes
+from hostagent.facts.host import Volume, Volumes
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.host.source import Source
 from hostagent.host.watched_files import MAY_HANG
@@ -86,7 +86,7 @@ def _uses(source: Source, known: Callable[[type], Any]) -> Iterator[Use]:
             yield Use(runtime.key, "data", set_by.images)
         if set_by.data and set_by.data != set_by.images:
             yield Use(runtime.key, "content", set_by.data)
-    for found in need(find(known(Services), then(known(Machine), lambda one: one.processes))):
+    for found in need(kubelets(source, known)):
         yield Use("kubelet", "pods", need(_root(source, found)))
         yield Use("kubelet", "logs", _POD_LOGS)
     slurmd = then(known(Launchers), lambda one: one.slurmd)

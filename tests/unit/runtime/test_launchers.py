@@ -9,6 +9,7 @@ from hostagent.domains.kubelet.read_launchers import read_launchers
 from hostagent.domains.runtime.read_unit_flags import unit_flags
 from hostagent.domains.system.read_services import read_services
 from hostagent.facts.host import Machine, Process, Services
+from hostagent.facts.platform import Platform
 from hostagent.facts.runtime import Runtime
 from hostagent.testing import host
 
@@ -17,10 +18,10 @@ UNIT = "[Unit]\n[Service]\nExecStart=/usr/bin/kubelet {}\n[Install]\nWantedBy=mu
 WANTS = "/etc/systemd/system/multi-user.target.wants"
 
 
-def read(files, processes=(), kind="live", runtimes=(), sockets=UNREAD):
+def read(files, processes=(), kind="live", runtimes=(), sockets=UNREAD, *, platform=UNREAD):
     source = host({"processes": [], **files}, kind)
     machine = Machine(**(dict.fromkeys(Machine.__dataclass_fields__, UNREAD) | {"processes": processes, "listening_sockets": sockets}))
-    facts = {Machine: machine, Services: read_services(source, lambda _: None), Runtime: runtimes}
+    facts = {Machine: machine, Services: read_services(source, lambda _: None), Runtime: runtimes, Platform: platform}
     return read_launchers(source, facts.__getitem__)
 
 

@@ -158,6 +158,7 @@ KUBELET_UNITS = {
     **dict.fromkeys(("rke2-server", "rke2-agent"), "rke2"),
     **dict.fromkeys(("snap.microk8s.daemon-kubelite", "snap.microk8s.daemon-kubelet"), "microk8s"),
     **dict.fromkeys(("k0sworker", "k0scontroller"), "k0s"),
+    "microshift": "microshift",
 }
 #: Of these only a kubelet in their cgroup counts, not that they are enabled: most of them run none.
 KUBELET_SEEN_ONLY = frozenset({"k0scontroller"})
@@ -171,6 +172,8 @@ KUBELET_CONFIGS = (
 )
 #: Credentials of a kubelet that has joined a cluster: kubeadm; EKS, AKS, GKE and OpenShift; Bottlerocket (each project's unit files).
 KUBELET_CREDENTIALS = ("/etc/kubernetes/kubelet.conf", "/var/lib/kubelet/kubeconfig", "/etc/kubernetes/kubelet/kubeconfig")
+#: The endpoint of a distribution that uses a runtime of the host (openshift/microshift, pkg/node/kubelet.go).
+KUBELET_SOCKETS = {"microshift": "/run/crio/crio.sock"}
 #: The kubelet's default endpoint (KubeletConfiguration v1beta1, containerRuntimeEndpoint).
 KUBELET_ENDPOINT = "/run/containerd/containerd.sock"
 #: cri-dockerd's socket, a separate daemon; k3s includes it, and kubelets before 1.24 did: all of them use Docker.
