@@ -29,6 +29,7 @@ ADDED: Mapping[int, tuple[str, ...]] = {
         r"read /proc/1/mounts 8388608",
         r"read /\S+ (?:307200|525312)",
         r"read /etc/fstab",
+        r"realpath /dev/\S+/\S+",
         r"stat /var/lib/selinux/\S+",
         r"read /etc/selinux/targeted/contexts/files/file_contexts\.local",
         r"read /sys/fs/selinux/booleans/container_use_xserver_devices",

@@ -119,6 +119,7 @@ def _volume(source: Source, use: Use, mounts: tuple[Mount, ...], planned: tuple[
         role=use.role,
         mount=mount.place,
         device=mount.device if mount.device.startswith("/dev/") else "",
+        disk=_disk(source, mount.device),
         kind=mount.kind,
         access=_access(mount, planned),
         total_bytes=then(space, lambda one: one.total_bytes),
@@ -127,6 +128,14 @@ def _volume(source: Source, use: Use, mounts: tuple[Mount, ...], planned: tuple[
         free_inodes=then(space, lambda one: one.free_inodes if one.total_inodes else uncounted),
         unmounted=_unmounted(source, use.path, mounts, planned),
     )
+
+
+def _disk(source: Source, device: str) -> "str | Unread":
+    """The kernel's name: a device of LVM, or one by its label, is a link to it."""
+    if not device.startswith("/dev/"):
+        return ""
+    is_link = "/" in device.removeprefix("/dev/")
+    return then(source.realpath(device) if is_link else device, lambda path: path.removeprefix("/dev/").replace("/", "!"))
 
 
 def _access(mount: Mount, planned: tuple[Mount, ...]) -> str:
