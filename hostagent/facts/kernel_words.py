@@ -10,7 +10,8 @@ class KernelEvent:
     """The records of one row about one device, up to the record that ended the fault."""
 
     row: str  # its id, which is its anchor in docs/kernel-words.md
-    subject: str  # PCI address (of a GPU, a network card, a bridge above one), a memory module, or a disk (nvme1n1, dm-3, md0); "" where the record names none
+    #: PCI address (of a GPU, a network card, a bridge above one), a memory module, a disk (nvme1n1, dm-3, md0); "" where it names none.
+    subject: str
     line: str  # the newest record; of several joined ones the first and the one that counts
     count: int
     first: float | Unread  # seconds since the boot, of the oldest record

@@ -1,12 +1,12 @@
 """The host has less memory, or fewer process ids, than the kubelet wants: the node gets MemoryPressure or PIDPressure, and takes no pods.
 
-The kubelet compares the memory that is left with `memory.available` of `evictionHard` of its effective configuration, 100Mi without a
-setting, and free process ids with `pid.available`, which has no default. Below one of them it ends pods, and the scheduler places none here.
-`host.disk_pressure` has the thresholds of volumes.
+The kubelet compares the memory that is left with `memory.available` of `evictionHard` in its effective configuration (100Mi without a
+setting), and free process ids with `pid.available`, which has no default. Below one of them it ends pods, and the scheduler places none
+here. `host.disk_pressure` has the thresholds of volumes.
 
-What is left of the memory is counted as the kubelet does: all but its working set, which leaves out cached files that were not read again.
-The kernel's own estimate must be below the threshold as well, so that a host with a large cache counts as well. Soft thresholds are a matter
-of their grace period, and are not judged; nor is a kubelet that does not run, or whose configuration is not read.
+What is left of the memory is counted as the kubelet does: free memory and cached files that were not read again. The kernel's own estimate
+(MemAvailable) must be below the threshold, too: the two differ by caches and reserves. Soft thresholds are a matter of their grace period,
+and are not judged; nor is a kubelet that does not run, or whose configuration is not read.
 """
 
 from hostagent.check import NOT_APPLICABLE, Finding, Findings, Step, Unread, check, fail, need, size, skip
@@ -15,6 +15,7 @@ from hostagent.facts.host import HostLimits
 from hostagent.facts.kubelet import Kubelet
 
 _MEMORY, _PIDS = "memory.available", "pid.available"
+_LOOK = "grep -E 'Shmem|HugePages|Slab' /proc/meminfo"
 #: Limits of threads: the kubelet takes the smaller one (Kubernetes, pkg/kubelet/stats/pidlimit).
 _OF_PIDS = ("process ids", "threads")
 
@@ -57,7 +58,7 @@ def _memory(limits: HostLimits, threshold: str) -> Finding | None:
         found=size(left),
         wanted=f">= {threshold}",
         remedy=(
-            Step("drain_and_inspect", "Find what holds the memory: processes, files in memory, huge pages.", "grep -E 'Shmem|HugePages|Slab' /proc/meminfo"),
+            Step("drain_and_inspect", "Find what holds it: processes, files in memory, huge pages.", _LOOK),
             Step("configure", "End it, or free huge pages that nothing uses (vm.nr_hugepages)."),
             Step("configure", f"Or give the kubelet a smaller {_MEMORY} in evictionHard."),
         ),

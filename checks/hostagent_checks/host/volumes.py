@@ -2,10 +2,10 @@
 
 containerd, dockerd and CRI-O write each container's layers, the kubelet pods' directories and logs, slurmd a job's script. On a full or
 read-only volume each start fails, while the daemon itself runs and answers. A volume becomes read-only when its filesystem met an error
-(`errors=remount-ro` of ext4), which stays until it was checked. XFS shuts itself down instead, and ext4 may go on with `errors=continue`: both
-are still listed as writable, as is the volume of a disk that is gone. That is in the kernel log alone: counted are the rows of
-docs/kernel-words.md about filesystems, for the disks of these volumes, until the volume is mounted again. Other disks count for nothing, and
-neither do errors that the disk corrected, or a controller that came back from a reset.
+(`errors=remount-ro` of ext4), which stays until it was checked. XFS shuts itself down instead, and ext4 may go on with `errors=continue`:
+both are still listed as writable, as is the volume of a disk that is gone. That is in the kernel log alone: counted are the rows of
+docs/kernel-words.md about filesystems and disks, for the disks of these volumes, until the volume is mounted again. Other disks count for
+nothing, and neither do errors that the disk corrected, or a controller that came back from a reset.
 
 Judged are the directories of the runtimes that serve jobs, of the kubelet and of slurmd, each with its effective configuration, and `/run`.
 A read-only root or `/usr` is the state of an image-based system (Bottlerocket, Flatcar, Container-Optimized OS, Talos, OpenShift), and is

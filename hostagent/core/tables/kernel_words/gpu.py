@@ -186,14 +186,10 @@ ROWS = (
         "others, and those with NCCL_NVLS_ENABLE=0, run.",
         ("load", "reset", "cleared"),
         f"{_OPEN} nvstatuscodes.h, src/nvidia/src/kernel/mem_mgr/mem_multicast_fabric.c; NVIDIA/nccl#1788",
-        (
-            f"{_OUT_OF_SYNC} [NV_ERR_FABRIC_STATE_OUT_OF_SYNC] (0x00000087) returned from x @ mem_multicast_fabric.c:3119",
-        ),
+        (f"{_OUT_OF_SYNC} [NV_ERR_FABRIC_STATE_OUT_OF_SYNC] (0x00000087) returned from x @ mem_multicast_fabric.c:3119",),
         (),
         (
-            Step(
-                "reset_gpu", "End all that uses a GPU, reset all GPUs together, then start the fabric manager.", RESET_ALL_COMMAND
-            ),
+            Step("reset_gpu", "End all that uses a GPU, reset all GPUs together, then start the fabric manager.", RESET_ALL_COMMAND),
             _CLEAR,
             _REBOOT_IF_BACK,
         ),

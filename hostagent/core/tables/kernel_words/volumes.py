@@ -77,8 +77,8 @@ ROWS = (
         f"{_FS}/xfs/xfs_fsops.c (xfs_do_force_shutdown), xfs_log.c (xlog_force_shutdown), 3.10 to 6.17; coreos/bugs#1396",
         (
             "XFS (md0): Filesystem has been shut down due to log error (0x2).",
-            "XFS (md0): I/O Error Detected (0x1) at xfs_trans_cancel+0xf9/0x1d0 [xfs] (fs/xfs/xfs_trans.c:1097).  Shutting down filesystem.",
-            "XFS (dm-3): Log I/O Error (0x2) detected at xlog_ioend_work+0x70/0x80 [xfs] (fs/xfs/xfs_log.c:1378).  Shutting down filesystem.",
+            "XFS (md0): I/O Error Detected (0x1) at xfs_trans_cancel+0xf9/0x1d0 (fs/xfs/xfs_trans.c:1097).  Shutting down filesystem.",
+            "XFS (dm-3): Log I/O Error (0x2) detected at xlog_ioend_work+0x70/0x80 (fs/xfs/xfs_log.c:1378).  Shutting down filesystem.",
             "XFS (sdb1): Log I/O Error Detected.  Shutting down filesystem",
         ),
         (
@@ -94,7 +94,7 @@ ROWS = (
         rf"EXT4-fs error \(device {_NAME}\)(?:: | in )",
         "critical",
         "ext4 on {device} met an error: what is on it cannot be trusted",
-        "A directory, an inode or the journal could not be read, or is damaged. Mounted with errors=continue, it is still listed as writable.",
+        "A directory, an inode or the journal could not be read, or is damaged. With errors=continue it is still listed as writable.",
         ("mounted", "cleared"),
         f"{_FS}/ext4/super.c (__ext4_error, __ext4_error_inode, __ext4_std_error); tyriis/home-ops#7472",
         (
@@ -135,7 +135,7 @@ ROWS = (
         (
             "BTRFS info (device nvme1n1 state EA): forced readonly",
             "BTRFS info (device sdd): forced readonly",
-            "BTRFS: error (device nvme1n1 state A) in btrfs_commit_transaction:2403: errno=-5 IO failure (Error while writing out transaction)",
+            "BTRFS: error (device nvme1n1 state A) in btrfs_commit_transaction:2403: errno=-5 IO failure",
             "BTRFS error (device nvme1n1 state A): Transaction aborted (error -5)",
         ),
         ("BTRFS error (device nvme0n1p2): bdev /dev/nvme0n1p2 errs: wr 0, rd 0, flush 0, corrupt 1, gen 0",),
@@ -195,7 +195,7 @@ ROWS = (
         f"{_DRIVERS}/md/raid1.c (raid1_error), raid10.c, raid5.c",
         ("md/raid1:md0: Disk failure on nvme1n1, disabling device.\nmd/raid1:md0: Operation continuing on 1 devices.",),
         (),
-        (Step("replace", "Replace the disk that the kernel log names, at a time that suits."),),
+        (Step("none", "Nothing now; plan to have the disk that the kernel log names replaced."),),
     ),
 )
 
