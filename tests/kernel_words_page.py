@@ -12,6 +12,7 @@ _CHECKS = {
     "pci": ("gpu.pci_words", "rdma.nic_words"),
     "nic": ("rdma.nic_words",),
     "memory": ("host.memory_words",),
+    "volume": ("host.volumes",),
 }
 _WEIGHTS = {
     "critical": "critical: jobs cannot run, or their results cannot be trusted",
@@ -23,6 +24,7 @@ _ENDS = {
     "uvm": "nvidia_uvm was loaded again",
     "reset": 'the driver says that the GPU needs no reset any more (an Xid 154 to "None")',
     "recovered": "the kernel says that the device works again",
+    "mounted": "the filesystem was mounted or unmounted since",
     "cleared": "`hostagent events clear`",
 }
 _INTRODUCTION = """\
@@ -59,7 +61,7 @@ def _contents() -> Iterator[str]:
 
 
 def _sentence(row: Row) -> str:
-    text = row.headline.replace("{device}", {"memory": "the module"}.get(row.part, "the device"))
+    text = row.headline.replace("{device}", {"memory": "the module", "volume": "the disk"}.get(row.part, "the device"))
     return text[:1].upper() + text[1:] if row.headline.startswith("{device}") else text
 
 

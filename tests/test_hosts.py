@@ -325,6 +325,7 @@ MADE_FOR = {
     "volume-of-images-full": [("fail", "host.volumes", "")],
     "volume-of-images-pressure": [("fail", "host.disk_pressure", "")],
     "volume-of-images-read-only": [("fail", "host.volumes", "")],
+    "volume-of-images-shut-down": [("fail", "host.volumes", "")],
     "volume-of-images-unmounted": [("fail", "host.volumes", "")],
 }
 AGAIN = "run 'make hosts' (root, gcc), read the difference of each expect.yaml, then run 'make docs'"

@@ -125,7 +125,7 @@ def _words(words: "KernelWords | Unread") -> "tuple[KernelEvent, ...]":
 
     if isinstance(words, Unread):
         return ()
-    parts = (words.gpu, words.module, words.pci, words.nic, words.memory)
+    parts = (words.gpu, words.module, words.pci, words.nic, words.memory, words.volume)
     return tuple(event for part in parts if not isinstance(part, Unread) for event in part)
 
 

@@ -3,8 +3,9 @@
 # As faults in `hostagent.daemon.history`: an event that the log has lost goes on until a later record, or an administrator, ends it.
 
 from dataclasses import replace
+from typing import Any
 
-from hostagent.core.tables.kernel_words import BY_ID
+from hostagent.core.tables.kernel_words import BY_ID, PARTS
 from hostagent.core.unread import Unread
 from hostagent.domains.gpu.kernel_events import bridges_above, covers, may_be_cleared, recovered
 from hostagent.facts.history import KernelFault
@@ -23,7 +24,7 @@ def advance(
     old = () if isinstance(before, Unread) else before
     if isinstance(words, Unread):
         return old
-    read = {part: getattr(words, part) for part in ("gpu", "module", "pci", "nic", "memory")}
+    read: dict[str, Any] = {part: getattr(words, part) for part in PARTS}
     logged = [KernelFault(event, False) for events in read.values() if not isinstance(events, Unread) for event in events]
     kept = list[KernelFault]()
     for one in old:

@@ -130,6 +130,7 @@ class Volume:
     role: str
     mount: str  # the mount point that holds it
     device: str  # its device, "" for a filesystem without one
+    disk: str | Unread  # the kernel's name of that device: nvme1n1p1, dm-3; "" for a filesystem without one
     kind: str  # the filesystem's type: ext4, xfs, tmpfs
     #: rw, ro, ro-after-errors: the kernel made it read-only since it was mounted, or fstab mounts it writable.
     access: str
@@ -165,7 +166,10 @@ class HostLimits:
     limits: tuple[Limit, ...] | Unread
     shm_total_bytes: int | Unread  # of /dev/shm
     shm_free_bytes: int | Unread
+    memory_total_bytes: int | Unread  # MemTotal
+    memory_free_bytes: int | Unread  # MemFree
     memory_available_bytes: int | Unread  # MemAvailable
+    memory_inactive_file_bytes: int | Unread  # Inactive(file): cached files that were not read again
     swap_total_bytes: int | Unread
     swap_free_bytes: int | Unread
 

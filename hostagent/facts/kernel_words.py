@@ -10,12 +10,13 @@ class KernelEvent:
     """The records of one row about one device, up to the record that ended the fault."""
 
     row: str  # its id, which is its anchor in docs/kernel-words.md
-    subject: str  # PCI address (of a GPU, a network card, a bridge above one), or a memory module; "" where the record names none
+    #: PCI address (of a GPU, a network card, a bridge above one), a memory module, a disk (nvme1n1, dm-3, md0); "" where it names none.
+    subject: str
     line: str  # the newest record; of several joined ones the first and the one that counts
     count: int
     first: float | Unread  # seconds since the boot, of the oldest record
     seconds: float | Unread  # of the newest
-    ended_by: str  # load, uvm, reset, recovered (`hostagent.core.tables.kernel_words.row.Ends`), cleared; "" nothing
+    ended_by: str  # load, uvm, reset, recovered, mounted (`hostagent.core.tables.kernel_words.row.Ends`), cleared; "" nothing
 
 
 @frozen
@@ -24,7 +25,7 @@ class KernelEnd:
 
     part: str  # of the table
     by: str  # as `KernelEvent.ended_by`
-    subject: str  # PCI address, "" for all
+    subject: str  # PCI address or disk, "" for all
     at: float | Unread
 
 
@@ -37,6 +38,7 @@ class KernelWords:
     pci: tuple[KernelEvent, ...] | Unread  # of any PCI device
     nic: tuple[KernelEvent, ...] | Unread
     memory: tuple[KernelEvent, ...] | Unread
+    volume: tuple[KernelEvent, ...] | Unread
     ends: tuple[KernelEnd, ...] | Unread
     log_complete: bool | Unread  # the log reaches back to the boot
     log_oldest: float | Unread  # seconds since the boot, of the first record

@@ -33,6 +33,7 @@ ADDED: Mapping[int, tuple[str, ...]] = {
         r"read /etc/fstab",
         r"read /etc/enroot/enroot\.conf 65536",
         r"(?:read|realpath|readlink|stat) /etc/systemd/system/[^/ ]+\.mount",
+        r"realpath /dev/\S+/\S+",
         r"stat /var/lib/selinux/\S+",
         r"read /etc/selinux/targeted/contexts/files/file_contexts\.local",
         r"read /sys/fs/selinux/booleans/container_use_xserver_devices",

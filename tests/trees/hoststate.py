@@ -6,7 +6,7 @@ Sources stand beside each: the published configuration or output that its files 
 import json
 from pathlib import Path
 
-from tests.trees import clouds, hosts, others, serving, workers
+from tests.trees import clouds, hosts, others, serving, system, workers
 from tests.trees.claim import PACKAGES, claims
 from tests.trees.tree import Tree
 
@@ -52,6 +52,20 @@ def volume_of_images_read_only(root: Path) -> Tree:
     """A disk of the RAID failed under ext4: the kernel made the volume read-only, and containerd runs on."""
     tree = serving.kubeadm_beside_docker(root)
     _volume(tree, _EXT4.format("ro"), options="errors=remount-ro", total_inodes=1_800_000_000, free_inodes=1_799_000_000)
+    return tree
+
+
+@claims("host.volumes", twin="volume-of-images", source="coreos/bugs issue 1396; Linux fs/xfs/xfs_log.c, xlog_force_shutdown")
+def volume_of_images_shut_down(root: Path) -> Tree:
+    """XFS has shut itself down after an error of its log: the volume is still listed as writable, and another disk has errors, too."""
+    tree = volume_of_images(root)
+    system.log_kernel(
+        tree,
+        "XFS (sdz1): Filesystem has been shut down due to log error (0x2).",
+        "XFS (md0): log I/O error -5",
+        "XFS (md0): Filesystem has been shut down due to log error (0x2).",
+        "XFS (md0): Please unmount the filesystem and rectify the problem(s).",
+    )
     return tree
 
 
@@ -192,6 +206,7 @@ RECIPES = {
     "volume-of-images": volume_of_images,
     "volume-of-images-full": volume_of_images_full,
     "volume-of-images-read-only": volume_of_images_read_only,
+    "volume-of-images-shut-down": volume_of_images_shut_down,
     "volume-of-images-unmounted": volume_of_images_unmounted,
     "volume-of-images-pressure": volume_of_images_pressure,
     "docker-enforcing": docker_enforcing,

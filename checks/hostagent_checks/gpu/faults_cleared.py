@@ -58,6 +58,6 @@ def _others(word: Clearing, words: "KernelWords | Unread") -> list[KernelEvent]:
     """Events of the kernel log other than Xids that the acknowledgement ended."""
     if isinstance(words, Unread):
         return []
-    parts = (words.gpu, words.module, words.pci, words.nic, words.memory)
+    parts = (words.gpu, words.module, words.pci, words.nic, words.memory, words.volume)
     known = [one for part in parts if not isinstance(part, Unread) for one in part]
     return [one for one in known if one.ended_by == "cleared" and covers_event(word, one)]

@@ -2,7 +2,10 @@
 
 containerd, dockerd and CRI-O write each container's layers, the kubelet pods' directories and logs, slurmd a job's script. On a full or
 read-only volume each start fails, while the daemon itself runs and answers. A volume becomes read-only when its filesystem met an error
-(`errors=remount-ro` of ext4), which stays until it was checked.
+(`errors=remount-ro` of ext4), which stays until it was checked. XFS shuts itself down instead, and ext4 may go on with `errors=continue`:
+both are still listed as writable, as is the volume of a disk that is gone. That is in the kernel log alone: counted are the rows of
+docs/kernel-words.md about filesystems and disks, for the disks of these volumes, until the volume is mounted again. Other disks count for
+nothing, and neither do errors that the disk corrected, or a controller that came back from a reset.
 
 Judged are the directories of the runtimes that serve jobs, of the kubelet and of slurmd, each with its effective configuration, and `/run`.
 A read-only root or `/usr` is the state of an image-based system (Bottlerocket, Flatcar, Container-Optimized OS, Talos, OpenShift), and is
@@ -29,8 +32,11 @@ from hostagent.check import (
     skip,
     warn,
 )
+from hostagent.domains.gpu.kernel_events import Trouble, disk_trouble
 from hostagent.domains.runtime.serving import RuntimeChoice
+from hostagent.facts.history import History
 from hostagent.facts.host import Identity, Volume, Volumes
+from hostagent.facts.kernel_words import KernelWords
 from hostagent.profile import Profile
 
 from ._rights import not_read
@@ -80,9 +86,18 @@ class Params(NamedTuple):
         "df -h /run /var/lib/containerd /var/lib/docker /var/lib/kubelet",
         "df -i /run /var/lib/containerd /var/lib/docker /var/lib/kubelet",
         "cat /etc/fstab /proc/1/mounts  # ro: read-only",
+        "journalctl -k -b -p err",
     ),
 )
-def volumes(volumes: Volumes, choice: RuntimeChoice, identity: Identity | Unread, profile: Profile, params: Params) -> Findings:
+def volumes(
+    volumes: Volumes,
+    choice: RuntimeChoice,
+    words: KernelWords | Unread,
+    history: History | Unread,
+    identity: Identity | Unread,
+    profile: Profile,
+    params: Params,
+) -> Findings:
     if isinstance(volumes.volumes, Unread) and volumes.volumes.why not in NOT_APPLICABLE:
         yield not_read(volumes.volumes, _WHAT, identity, profile)
         return
@@ -90,8 +105,16 @@ def volumes(volumes: Volumes, choice: RuntimeChoice, identity: Identity | Unread
     by_mount: dict[str, list[Volume]] = {}
     for one in mine:
         by_mount.setdefault(one.mount, []).append(one)
+    seen = set[str]()
     for held in by_mount.values():
-        yield from _of_mount(held, params)
+        disk = _disk(held[0])
+        trouble = None if isinstance(words, Unread) else disk_trouble(words, history, disk)
+        if trouble and held[0].access == "rw":
+            if disk not in seen:
+                yield _logged(trouble, [one for one in mine if _disk(one) == disk])
+            seen.add(disk)
+        if trouble is None or trouble.row.weight != "critical" or held[0].access != "rw":
+            yield from _of_mount(held, trouble, params)
     missing: dict[str, Volume] = {one.unmounted: one for one in reversed(mine) if one.unmounted}
     for place, one in missing.items():
         yield _unmounted(place, one)
@@ -107,11 +130,34 @@ def _served(found: tuple[Volume, ...], choice: RuntimeChoice) -> tuple[Volume, .
     return (*mine, *(one for one in found if not one.user))
 
 
-def _of_mount(held: list[Volume], params: Params) -> Findings:
-    one = held[0]
-    weight: Severity | None = "warning" if all(volume.role == "scratch" for volume in held) else None
+def _disk(one: Volume) -> str:
+    """The kernel's name of its device; where a link was not read, the link's own."""
+    return one.device.rpartition("/")[2] if isinstance(one.disk, Unread) else one.disk
+
+
+def _weight(held: list[Volume]) -> Severity | None:
+    return "warning" if all(one.role == "scratch" for one in held) else None
+
+
+def _logged(trouble: Trouble, held: list[Volume]) -> Finding:
+    """What the kernel logged of a volume that is still listed as writable."""
+    report = fail if trouble.row.weight == "critical" else warn
+    return report(
+        f"{_place(held)} is on {held[0].device}. {trouble.text}",
+        code=trouble.row.id,
+        found=trouble.row.id,
+        wanted="none",
+        evidence=trouble.lines,
+        headline=trouble.headline(trouble.subject),
+        remedy=trouble.steps(trouble.subject),
+        at_most=_weight(held) if trouble.row.weight == "critical" else trouble.row.weight,
+    )
+
+
+def _of_mount(held: list[Volume], trouble: Trouble | None, params: Params) -> Findings:
+    one, weight = held[0], _weight(held)
     if one.access != "rw":
-        yield _read_only(held, weight)
+        yield _read_only(held, trouble, weight)
         return
     free, inodes = (min((value for value in values if value is not None), default=None) for values in _free(held))
     least = params.min_free_run_bytes if one.kind == "tmpfs" else params.min_free_bytes
@@ -158,16 +204,21 @@ def _known(value: int | Unread) -> int | None:
     return None if isinstance(value, Unread) and value.why in NOT_APPLICABLE else need(value)
 
 
-def _read_only(held: list[Volume], weight: Severity | None) -> Finding:
+def _read_only(held: list[Volume], trouble: Trouble | None, weight: Severity | None) -> Finding:
+    """XFS never becomes read-only by itself."""
     one = held[0]
-    after_errors = one.access == "ro-after-errors"
+    logged = trouble if trouble and trouble.row.weight == "critical" else None
+    after_errors = bool(logged) or (one.access == "ro-after-errors" and one.kind != "xfs")
     on = f"{one.kind} on {one.device}" if one.device else one.kind
     why = ", which its filesystem became after an error" if after_errors else ""
+    if one.access == "ro-after-errors" and not after_errors:
+        why = ", and /etc/fstab mounts it writable"
     return fail(
         f"{_place(held)} is mounted read-only{why} ({on})",
         code="read-only-after-errors" if after_errors else "read-only",
         found="read-only",
         wanted="writable",
+        evidence=logged.lines if logged else (),
         headline=_headline(held, "is read-only"),
         remedy=_after_errors(one) if after_errors else _by_mount(one),
         at_most=weight,

@@ -1,5 +1,6 @@
 """Events of the kernel log that still count: with those that the log has lost, without those that ended or were acknowledged."""
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
@@ -54,6 +55,37 @@ def pci_troubles(words: KernelWords, history: "History | Unread", topology: "Top
 
 def _is_recovered(event: KernelEvent, words: KernelWords, topology: "Topology | Unread") -> bool:
     return recovered(event, words.ends, bridges_above(event.subject, topology))
+
+
+def disk_trouble(words: KernelWords, history: "History | Unread", disk: str) -> "Trouble | None":
+    """What counts of a disk, by the kernel's name of it, of the filesystem on it and of its controller; None for nothing, and where the
+    log could not be read. A filesystem that was mounted later is another one.
+    """
+    if isinstance(words.volume, Unread) or not disk:
+        return None
+    mounts = [one for one in (() if isinstance(words.ends, Unread) else words.ends) if one.by == "mounted" and one.subject == disk]
+    found = []
+    for one in troubles("volume", words.volume, history):
+        if is_of_disk(one.subject, disk):
+            found += [event for event in one.events if not any(_is_before(event, end) for end in mounts)]
+    return trouble(min(found, key=_weight).subject, found) if found else None
+
+
+def _is_before(event: KernelEvent, end: KernelEnd) -> bool:
+    return not isinstance(event.seconds, Unread) and not isinstance(end.at, Unread) and event.seconds <= end.at
+
+
+def is_of_disk(subject: str, disk: str) -> bool:
+    """Whether what a record names is that disk, the disk of that partition, or the NVMe controller of either.
+
+    >>> is_of_disk("nvme1", "nvme1n1p2"), is_of_disk("nvme1c0n1", "nvme1n1"), is_of_disk("sda", "sda1"), is_of_disk("md1", "md127")
+    (True, True, True, False)
+    """
+    name = re.sub(r"^(nvme\d+)c\d+(?=n\d)", r"\1", subject)
+    rest = disk.removeprefix(name) if name and disk.startswith(name) else "?"
+    if re.fullmatch(r"nvme\d+", name) and rest[:1] == "n":
+        return True
+    return rest == "" or bool(re.fullmatch(r"p\d+" if name[-1:].isdigit() else r"\d+", rest))
 
 
 def troubles(part: Part, events: "Sequence[KernelEvent]", history: "History | Unread") -> tuple[Trouble, ...]:

@@ -171,6 +171,7 @@ def _volume(source: Source, use: Use, mounts: tuple[Mount, ...], planned: Planne
         role=use.role,
         mount=mount.place,
         device=mount.device if mount.device.startswith("/dev/") else "",
+        disk=_disk(source, mount.device),
         kind=mount.kind,
         access=_access(mount, planned.fstab),
         total_bytes=then(space, lambda one: one.total_bytes),
@@ -180,6 +181,14 @@ def _volume(source: Source, use: Use, mounts: tuple[Mount, ...], planned: Planne
         unmounted=unmounted,
         unmounted_by=by,
     )
+
+
+def _disk(source: Source, device: str) -> "str | Unread":
+    """The kernel's name: a device of LVM, or one by its label, is a link to it."""
+    if not device.startswith("/dev/"):
+        return ""
+    is_link = "/" in device.removeprefix("/dev/")
+    return then(source.realpath(device) if is_link else device, lambda path: path.removeprefix("/dev/").replace("/", "!"))
 
 
 def _access(mount: Mount, planned: tuple[Mount, ...]) -> str:

@@ -23,6 +23,9 @@ _MEMINFO_BYTES = 64 * KIB
 _GROUPS = (
     *("kubepods.slice", "kubepods", "system.slice", "system.slice/containerd.service", "system.slice/docker.service"),
     *("system.slice/crio.service", "system.slice/kubelet.service", "system.slice/k3s.service", "system.slice/k3s-agent.service"),
+    *("system.slice/rke2-server.service", "system.slice/rke2-agent.service", "system.slice/k0scontroller.service"),
+    *("system.slice/k0sworker.service", "system.slice/microshift.service", "system.slice/snap.microk8s.daemon-containerd.service"),
+    *("system.slice/snap.microk8s.daemon-kubelet.service", "system.slice/snap.microk8s.daemon-kubelite.service"),
     *("system.slice/slurmd.service", "system.slice/slurmstepd.scope"),
 )
 #: A value that means "no limit": file-max of systemd is the largest number of 64 bits.
@@ -36,7 +39,10 @@ def read_limits(source: Source, known: Callable[[type], Any]) -> HostLimits:
         limits=_limits(source),
         shm_total_bytes=then(shm, lambda one: one.total_bytes),
         shm_free_bytes=then(shm, lambda one: one.free_bytes),
+        memory_total_bytes=_of(memory, "MemTotal"),
+        memory_free_bytes=_of(memory, "MemFree"),
         memory_available_bytes=_of(memory, "MemAvailable"),
+        memory_inactive_file_bytes=_of(memory, "Inactive(file)"),
         swap_total_bytes=_of(memory, "SwapTotal"),
         swap_free_bytes=_of(memory, "SwapFree"),
     )

@@ -243,7 +243,7 @@ RESET_REQUIRED = (
 
 def words(*records, complete=True, oldest=0.0, cleared=()):
     found = parse_words("gpu", [Line(text, at) for at, text in records], cleared)
-    empty = dict.fromkeys(("module", "pci", "nic", "memory"), ())
+    empty = dict.fromkeys(("module", "pci", "nic", "memory", "volume"), ())
     return KernelWords(gpu=found.events, ends=found.ends, log_complete=complete, log_oldest=oldest, cleared=cleared, **empty)
 
 

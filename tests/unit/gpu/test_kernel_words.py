@@ -132,7 +132,7 @@ def test_each_iommu_names_the_device_in_its_own_way():
 
 def test_what_a_record_ends_has_such_a_record():
     for row in BY_ID.values():
-        assert "recovered" not in row.ends or row.id.startswith(("mlx5", "ionic", "pci")), row.id
+        assert "recovered" not in row.ends or row.id.startswith(("mlx5", "ionic", "pci", "disk", "raid")), row.id
 
 
 def test_a_stuck_cpu_is_shown_by_its_own_trace():
@@ -162,6 +162,13 @@ def test_a_storm_is_one_event_of_each_device():
         ("mlx5-health", "mlx5_core 0000:1a:00.0: firmware version: 28.39.2048", ""),
         ("pci-contained", "pcieport 0000:15:01.0: AER: device recovery successful", "recovered"),
         ("pci-link-down", "pcieport 0000:15:01.0: pciehp: Slot(12): Link Up", "recovered"),
+        ("xfs-shutdown", "XFS (md0): Mounting V5 Filesystem 43ed2bb9-5b51-4bdc-af8d-af2ca7001f3f", "mounted"),
+        ("xfs-shutdown", "XFS (md1): Mounting V5 Filesystem 43ed2bb9-5b51-4bdc-af8d-af2ca7001f3f", ""),
+        ("ext4-error", "EXT4-fs (nvme1n1): mounted filesystem 43ed2bb9 r/w with ordered data mode. Quota mode: none.", "mounted"),
+        ("ext4-error", "EXT4-fs (nvme1n1): re-mounted 43ed2bb9 r/w.", ""),
+        ("btrfs-error", "BTRFS info (device nvme1n1): first mount of filesystem 43ed2bb9", "mounted"),
+        ("disk-gone", "nvme nvme1: pci function 0000:41:00.0", "recovered"),
+        ("raid-failed", "md0: detected capacity change from 0 to 15002931712", "recovered"),
     ],
 )
 def test_a_later_record_ends_it(row, end, by):

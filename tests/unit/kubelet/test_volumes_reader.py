@@ -266,3 +266,24 @@ def test_a_filesystem_that_counts_no_inodes_is_not_out_of_them():
 def test_the_last_of_several_mounts_at_one_place_counts():
     rows = parse_mounts("a / ext4 rw 0 0\nb /var xfs rw 0 0\nc /var ext4 ro 0 0\n")
     assert (mount_of(rows, "/var/lib").device, mount_of(rows, "/vari").device, mount_of((), "/")) == ("c", "a", None)
+
+
+@pytest.mark.parametrize(
+    ("device", "answer", "disk"),
+    [
+        ("/dev/nvme1n1p1", None, "nvme1n1p1"),
+        ("/dev/mapper/vg0-images", "/dev/dm-3", "dm-3"),
+        ("/dev/disk/by-label/images", "/dev/sdb1", "sdb1"),
+        ("overlay", None, ""),
+    ],
+)
+def test_a_volume_has_the_kernels_name_of_its_disk(device, answer, disk):
+    files = {f"realpath {device}": answer} if answer else {}
+    found = by_path(read(files, CONTAINERD, mounts=f"{ROOT}{device} /var/lib/containerd xfs rw 0 0\n"))
+    assert found["/var/lib/containerd"].disk == disk
+
+
+def test_a_link_that_was_not_read_leaves_the_rest_of_the_volume():
+    found = by_path(read({}, CONTAINERD, mounts=f"{ROOT}/dev/mapper/vg0-images /var/lib/containerd xfs rw 0 0\n"))["/var/lib/containerd"]
+    assert isinstance(found.disk, Unread)
+    assert (found.device, found.free_bytes) == ("/dev/mapper/vg0-images", 700)

@@ -9,12 +9,12 @@ import re
 from collections.abc import Mapping
 
 from hostagent.core.tables.kernel_log import FIRST, LOADED
-from hostagent.core.tables.kernel_words import gpu, memory, nic, pci
+from hostagent.core.tables.kernel_words import gpu, memory, nic, pci, volumes
 from hostagent.core.tables.kernel_words.row import End, Part, Row
 
-ROWS: tuple[Row, ...] = (*gpu.ROWS, *pci.ROWS, *nic.ROWS, *memory.ROWS)
+ROWS: tuple[Row, ...] = (*gpu.ROWS, *pci.ROWS, *nic.ROWS, *memory.ROWS, *volumes.ROWS)
 BY_ID: Mapping[str, Row] = {row.id: row for row in ROWS}
-PARTS: tuple[Part, ...] = ("gpu", "module", "pci", "nic", "memory")
+PARTS: tuple[Part, ...] = ("gpu", "module", "pci", "nic", "memory", "volume")
 #: In the docs: what the parts are called.
 TITLES: Mapping[Part, str] = {
     "gpu": "The GPU driver (NVRM) and NVSwitches",
@@ -22,6 +22,7 @@ TITLES: Mapping[Part, str] = {
     "pci": "The PCI address of a GPU or of a network card of jobs",
     "nic": "Network cards with a firmware that takes no commands",
     "memory": "The host's memory and CPUs",
+    "volume": "Filesystems, disks and arrays",
 }
 _DRIVER_ENDS = (
     End("load", LOADED),
@@ -38,6 +39,7 @@ ENDS: Mapping[Part, tuple[End, ...]] = {
     "pci": pci.ENDS,
     "nic": nic.ENDS,
     "memory": (),
+    "volume": volumes.ENDS,
 }
 #: Records after which a trace, or a report of the firmware, is over.
 NOT_JOINED: Mapping[Part, str] = {"module": gpu.NO_FRAME, "pci": memory.NO_SECTION, "memory": memory.NO_SECTION}

@@ -5,11 +5,13 @@ from typing import Literal, NamedTuple
 from hostagent.core.steps import Step
 from hostagent.core.vocabulary import Severity
 
-#: What a record is about: NVRM and NVSwitches; other modules of the driver; the PCI address of a device; network cards; memory and CPUs.
-Part = Literal["gpu", "module", "pci", "nic", "memory"]
+#: What a record is about: NVRM and NVSwitches; other modules of the driver; the PCI address of a device; network cards; memory and CPUs;
+#: filesystems and disks.
+Part = Literal["gpu", "module", "pci", "nic", "memory", "volume"]
 #: What ends a fault before the next boot. load: the driver's module was loaded; uvm: nvidia_uvm was loaded; reset: an Xid 154 of the GPU
-#: to "None"; recovered: the kernel reports that the device works again; cleared: `hostagent events clear`.
-Ends = Literal["load", "uvm", "reset", "recovered", "cleared"]
+#: to "None"; recovered: the kernel reports that the device works again; mounted: the filesystem was mounted or unmounted since;
+#: cleared: `hostagent events clear`.
+Ends = Literal["load", "uvm", "reset", "recovered", "mounted", "cleared"]
 
 #: A PCI address as dev_printk writes it, behind a driver's name.
 PCI = r"(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])"
