@@ -59,6 +59,7 @@ PACKAGES = {
     "setsebool": ("policycoreutils", "setsebool(8); not run"),
     "snap": ("snapd", "snap(8); not run"),
     "sort": ("coreutils", "sort(1)"),
+    "talosctl": ("of an administrator's machine", "siderolabs/talos, talosctl service; not run"),
     "ss": ("iproute2, iproute", "ss(8)"),
     "sysctl": ("procps, procps-ng", "sysctl(8)"),
     "systemctl": ("systemd", "systemctl(1)"),

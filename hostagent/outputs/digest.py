@@ -215,7 +215,7 @@ def todo(report: Report) -> tuple[Todo, ...]:
 
 def sections(report: Report) -> tuple[Section, ...]:
     """The findings, in display order, without sections that have no cause."""
-    found = [group for group in groups(report) if group.cause.finding.outcome != "unknown"]
+    found = [shown for group in groups(report) if (shown := _found(group)) is not None]
     noted = [group for group in found if group.rank == NOTHING]
     made = (
         Section("BLOCKS JOBS", tuple(group for group in found if group.rank == 0)),
@@ -224,6 +224,14 @@ def sections(report: Report) -> tuple[Section, ...]:
         Section("WORTH KNOWING", tuple(group for group in noted if group.cause.finding.axis != "security")),
     )
     return tuple(section for section in made if section.groups)
+
+
+def _found(group: Group) -> Group | None:
+    """What was found of a cause, also where the check could not read the rest; `gaps` has what was not read."""
+    if group.cause.finding.outcome != "unknown":
+        return group
+    known = [one for one in group.under if one.finding.outcome != "unknown"]
+    return Group(known[0], tuple(known[1:]), (), min(rank_of(one.finding) for one in known)) if known else None
 
 
 def first_causes(all_of_them: Sequence[Group]) -> tuple[tuple[Group, ...], tuple[Group, ...]]:

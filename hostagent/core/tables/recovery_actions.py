@@ -35,14 +35,14 @@ DRIVER_ACTIONS = (
 )
 DRIVER_STEPS: Mapping[str, Step] = {
     "gpu-reset": RESET,
-    "node-reboot": Step("reboot", "Reboot the node: the driver asks for it."),
-    "drain-p2p": Step("drain_and_inspect", "End the jobs that reach this GPU from other GPUs, then run hostagent again."),
+    "node-reboot": Step("reboot", "Reboot the node: the driver asks for it (Xid 154)."),
+    "drain-p2p": Step("drain_and_inspect", "End the jobs that reach this GPU from other GPUs: the driver asks for it (Xid 154)."),
     "drain-and-reset": RESET_LATER,
     "recover-imex-domain": Step(
         "restart_service", "Restart IMEX on this and on all other nodes of the NVLink domain.", "systemctl restart nvidia-imex"
     ),
-    "bus-reset": Step("reboot", "Reboot the node: the driver asks for a reset of the GPU's PCI bus."),
-    "system-reboot": Step("power_cycle", "Power the chassis off and on: the driver asks for it."),
+    "bus-reset": Step("reboot", "Reboot the node: the driver asks for a reset of the GPU's PCI bus (Xid 154)."),
+    "system-reboot": Step("power_cycle", "Power the chassis off and on: the driver asks for it (Xid 154)."),
 }
 #: The GPU goes on meanwhile: until it is idle, or while the NVLink domain of its rack is recovered.
 GOES_ON = ("drain-and-reset", "recover-imex-domain")

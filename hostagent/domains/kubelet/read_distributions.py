@@ -17,6 +17,7 @@ from hostagent.core.unread import Unread, UnreadError, need
 from hostagent.domains.kubelet.read_command import ENVIRONMENT, expanded, parse_flags, parse_words
 from hostagent.domains.kubelet.read_processes import KubeletUnit
 from hostagent.domains.kubelet.retention import DISTRIBUTION
+from hostagent.domains.runtime.tables.versions import KUBELET_SOCKETS
 from hostagent.host.source import Source
 
 _RANCHER = {"k3s": "/etc/rancher/k3s/config.yaml", "rke2": "/etc/rancher/rke2/config.yaml"}
@@ -24,7 +25,6 @@ _DATA, _DROP_INS = "/var/lib/rancher/{}", "agent/etc/kubelet.conf.d"
 _MICROK8S = "/var/snap/microk8s/current/args/kubelet"
 _SNAP = {"SNAP": "/snap/microk8s/current", "SNAP_DATA": "/var/snap/microk8s/current", "SNAP_COMMON": "/var/snap/microk8s/common"}
 _SEEN = "kubelet"
-_MICROSHIFT = "microshift"
 
 
 class Command(NamedTuple):
@@ -43,8 +43,8 @@ def command(source: Source, found: KubeletUnit) -> Command:
         return _rancher(source, found)
     if found.distribution == "microk8s":
         return _microk8s(source, found)
-    if found.distribution == _MICROSHIFT:
-        raise UnreadError(Unread("not-supported", "MicroShift makes its kubelet's configuration itself, which is not read"))
+    if found.distribution in KUBELET_SOCKETS:
+        raise UnreadError(Unread("not-supported", f"{found.distribution} makes its kubelet's configuration itself, which is not read"))
     raise UnreadError(Unread("not-running", f"{found.distribution} writes its kubelet's configuration as it starts"))
 
 

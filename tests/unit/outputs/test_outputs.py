@@ -384,6 +384,14 @@ def test_every_finding_that_counts_has_its_line(whole):
             assert named in (all_of_it if one.severity == "info" else text)
 
 
+def test_what_was_found_is_shown_although_the_check_could_not_read_the_rest():
+    cause = Cause("gpu.row_remap", "")
+    found = judgement(outcome="warn", code="bad", message="a row is bad", cause=cause)
+    text = render(report(found, judgement(outcome="unknown", code="", message="could not read the others", cause=cause)), "text", width=200)
+    assert "TO LOOK AT (1 cause, 1 check)\n  gpu.row_remap  a row is bad\n" in text
+    assert "NOT CHECKED  gpu.row_remap: could not read the others\n" in text
+
+
 @given(reports)
 @settings(deadline=None)
 def test_the_line_is_one_of_at_most_200_characters(whole):
