@@ -8,11 +8,11 @@ _NAME = r"(?P<device>[\w.!-]{1,31})"
 _XFS = rf"XFS \({_NAME}\): "
 _MD = r"(?P<device>md[\w.-]{1,28})"
 _DISK = "journalctl -k -b -p err"
-_LOOK = Step("drain_and_inspect", "Drain the node, and read which error of the disk the kernel logged.", _DISK)
+_LOOK = Step("drain_and_inspect", "Read which error of the disk the kernel logged.", _DISK)
 _REBOOT = Step("reboot", "If the disk is well: reboot, so that the filesystem is mounted afresh.")
-_REPLACE = Step("replace", "If the kernel logged errors of the disk, or it comes back: replace the disk.")
+_REPLACE = Step("replace", "Replace the disk.", if_back=True)
 _STEPS = (_LOOK, _REBOOT, _REPLACE)
-_CHECKED = (_LOOK, Step("reboot", "Reboot, so that the filesystem is checked before it is mounted."), _REPLACE)
+_CHECKED = (_LOOK, Step("reboot", "If the disk is well: reboot, so that the filesystem is checked and mounted."), _REPLACE)
 _GONE = (
     Step("power_cycle", "Power the chassis off and on: the disk {device} may come back."),
     Step("replace", "If it does not, or goes again: replace the disk.", if_back=True),

@@ -108,7 +108,7 @@ _ROWS: tuple[tuple[int, Effect, str, tuple[Step, ...]], ...] = (
     # D.7, others
     (10001, "line", "the host's access to the switch failed", BY_LINE),
     (10002, "line", "the host's access to the switch ran out of time", BY_LINE),
-    (10003, "stalls", "an interrupt that nobody handles", _RESET),
+    (10003, "stalls", "an interrupt that nothing handles", _RESET),
     (10004, "job", "the switch is too hot and slows its links down", _COOLING),
     (10005, "none", "the switch has cooled down", _NONE),
 )  # fmt: skip
