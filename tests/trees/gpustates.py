@@ -1,5 +1,6 @@
 """Hosts whose GPUs are in a state that stops jobs, and healthy ones in a state that looks like it."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -209,9 +210,11 @@ def hgx_b200_bridges_without_driver(root: Path) -> Tree:
     for name in ("nvidia_peermem", "ib_umad", "mlx5_ib", "mlx5_core"):
         tree.edit("/proc/modules", f"{name} 16384 0 - Live 0x0000000000000000\n", "")
         tree.remove(f"/sys/module/{name}")
+    names = {one.name: os.path.realpath(one / "device") for one in tree.at("/sys/class/net").iterdir()}
     for device in tree.at("/sys/bus/pci/devices").iterdir():
         path = f"/sys/bus/pci/devices/{device.name}"
         if tree.text(f"{path}/vendor") == "0x15b3\n":
+            _remove(tree, *(f"/sys/class/net/{name}" for name, place in names.items() if place == os.path.realpath(device)))
             _remove(tree, *(f"{path}/{name}" for name in ("driver", "net", "infiniband", "infiniband_mad", "infiniband_verbs")))
     gpus.fault(tree, "DeviceGetGpuFabricInfoV * value 2 0 0 0")
     return tree

@@ -39,9 +39,11 @@ from hostagent.facts.host import Identity, Volume, Volumes
 from hostagent.facts.kernel_words import KernelWords
 from hostagent.profile import Profile
 
-from ._rights import not_read
+from ._rights import is_refused, not_read
 
 _FSTAB = "/etc/fstab"
+#: Of the kernel log: an image has none, and an older recording does not have these words.
+_NOT_ASKED = (*NOT_APPLICABLE, "not-recorded", "older-recording")
 _WHAT = "what holds the runtimes' and the kubelet's directories"
 _EFFECTS = {
     "data": "starts no container",
@@ -118,6 +120,9 @@ def volumes(
     missing: dict[str, Volume] = {one.unmounted: one for one in reversed(mine) if one.unmounted}
     for place, one in missing.items():
         yield _unmounted(place, one)
+    gap = words if isinstance(words, Unread) else words.volume
+    if isinstance(gap, Unread) and gap.why not in _NOT_ASKED and not is_refused(gap, identity, profile):
+        need(gap)
 
 
 def _served(found: tuple[Volume, ...], choice: RuntimeChoice) -> tuple[Volume, ...]:

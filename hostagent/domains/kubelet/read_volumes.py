@@ -99,21 +99,11 @@ def _uses(source: Source, known: Callable[[type], Any]) -> Iterator[Use]:
 def _daemonless(source: Source, known: Callable[[type], Any], uses: tuple[Use, ...]) -> Iterator[Use]:
     """Podman's where nothing else starts containers, and Enroot's below slurmd. Raises ``UnreadError``."""
     launchers = known(Launchers)
-    programs = then(launchers, lambda one: one.programs)
-    if isinstance(programs, Unread):
-        return  # `runtime.present` says so
-    if "podman" in programs and not any(use.role in ("data", "pods") for use in uses) and _podman_serves(known(Cdi), launchers):
+    programs = need(then(launchers, lambda one: one.programs))
+    if "podman" in programs and not any(use.role in ("data", "pods") for use in uses) and podman_has_gpus(need(known(Cdi)), launchers):
         yield from (Use("podman", "data", path) for path in need(podman_store(source)))
     if "enroot" in programs and any(use.user == _SLURMD for use in uses):
         yield from (Use("enroot", "scratch", path) for path in need(enroot_directories(source)) if _is_local(source, path))
-
-
-def _podman_serves(cdi: "Cdi | Unread", launchers: Launchers) -> bool:
-    """Whether podman gives containers GPUs; where that is unread, `runtime.present` says so."""
-    try:
-        return not isinstance(cdi, Unread) and podman_has_gpus(cdi, launchers)
-    except UnreadError:
-        return False
 
 
 def _is_local(source: Source, path: str) -> bool:
