@@ -81,8 +81,13 @@ class LiveBackend:
 
     @property
     def own_pids(self) -> frozenset[int]:
-        """Process ids of this process and its workers, which hold devices of the host open."""
-        return frozenset((os.getpid(), *(one.pid for one in self._workers)))
+        """Process ids of this process and its workers, which hold devices of the host open.
+
+        Only where the root's /proc has the same processes: in another pid namespace the number belongs to another one.
+        """
+        pids = (os.getpid(), *(one.pid for one in self._workers))
+        ours = Files(Root("/"))
+        return frozenset(pid for pid in pids if (started := _started(ours, pid)) and started == _started(self.files, pid))
 
     def ask(self, method: str, *arguments: str) -> "Answer | Unread":
         """Never raises: a fault of a host, or of a library that reads it, is a value, which is also recorded."""
@@ -235,3 +240,10 @@ def refuse_wrong_root(path: str, kind: Kind, kernel: str = "", host_has: Sequenc
 def _entries(root: Root, path: str) -> list[str]:
     names = Files(root).list(path)
     return [] if isinstance(names, Unread) else list(names)
+
+
+def _started(files: Files, pid: int) -> bytes:
+    """When a process began, in clock ticks since the boot; b"" if it is not there. Source: proc_pid_stat(5), field 22."""
+    found = files.read(f"/proc/{pid}/stat", "4096")
+    fields = b"" if isinstance(found, Unread) else found.rpartition(b") ")[2]
+    return b"".join(fields.split()[19:20])

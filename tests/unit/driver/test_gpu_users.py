@@ -50,6 +50,14 @@ def test_each_process_is_named_once_with_its_first_node(tree):
     assert [one["pid"] for one in gpu_users(Root(str(tree.root)), {90})] == [80]
 
 
+def test_a_process_of_another_pid_namespace_that_has_this_ones_number_is_named(tree):
+    tree.write("/sys/module/nvidia/refcnt", "3\n")
+    use(tree, os.getpid(), "/dev/nvidia0")
+    backend = live_backend(str(tree.root), "host-root")
+    assert [one["pid"] for one in backend.ask("gpu_users")] == [os.getpid()]
+    assert (backend.own_pids, live_backend("/", "host-root").own_pids) == (frozenset(), {os.getpid()})
+
+
 def test_a_desktop_holds_the_nodes_of_drm_that_are_nvidias(tree):
     tree.write("/sys/module/nvidia/refcnt", "3\n")
     for name, module in (("card0", "ast"), ("card1", "nvidia")):
