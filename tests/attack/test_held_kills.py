@@ -33,8 +33,8 @@ def rows(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trees(tmp_path_factory):
     place = tmp_path_factory.mktemp("trees")
-    healthy = hosts.hgx_h100(place / "healthy").root
-    image = hosts.hgx_h100(place / "image").root
+    healthy = hosts.hgx_h100_here(place / "healthy").root
+    image = hosts.hgx_h100_here(place / "image").root
     held_trees.rpm(lambda database: (database / "rpmdb.sqlite").write_bytes(b"SQLite format 3\0" + os.urandom(16 << 20)))(image)
     return healthy, image
 

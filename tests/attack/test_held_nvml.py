@@ -65,7 +65,7 @@ def rows(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def healthy(tmp_path_factory):
-    return hosts.hgx_h100(tmp_path_factory.mktemp("tree") / "host").root
+    return hosts.hgx_h100_here(tmp_path_factory.mktemp("tree") / "host").root
 
 
 def test_no_fewer_are_tried_than_were_before(rows, healthy):

@@ -166,7 +166,7 @@ def test_ten_runs_at_once_agree(where, tmp_path):
     state = Path("/run/hostagent/state.json")
     arguments = ["check", "--format", "json"]
     if where == "tree":
-        arguments += ["--host-root", hosts.hgx_h100(tmp_path / "host").root]
+        arguments += ["--host-root", hosts.hgx_h100_here(tmp_path / "host").root]
     for _ in range(3 if FULL else 1):
         running = [script(*arguments) for _ in range(10)]
         while any(one.poll() is None for one in running):

@@ -54,7 +54,7 @@ def test_no_fewer_are_tried_than_were_before():
 
 @pytest.mark.parametrize("name", some(ROWS, 2, ("out", "FIFO", "of one word", "keyrings", "rpm", "sections")))
 def test_an_odd_tree_is_judged_and_left_as_it_was(name, rows, tmp_path):
-    root = hosts.hgx_h100(tmp_path / "host").root
+    root = hosts.hgx_h100_here(tmp_path / "host").root
     ROWS[name](root)
     before = inventory(root)
     found = []
@@ -73,7 +73,7 @@ def test_an_odd_tree_is_judged_and_left_as_it_was(name, rows, tmp_path):
 
 def test_no_link_out_of_a_tree_brings_anything_into_a_snapshot(rows, tmp_path):
     for name in ("links out", "links up and out"):
-        root = hosts.hgx_h100(tmp_path / name / "host").root
+        root = hosts.hgx_h100_here(tmp_path / name / "host").root
         held_trees.BARE[name](root)
         for option in ("--host-root", "--root"):
             outcome = rows.run("snapshot", "save", tmp_path / "tape", "--no-redact", option, root, "--deadline", DEADLINE_S)
@@ -82,7 +82,7 @@ def test_no_link_out_of_a_tree_brings_anything_into_a_snapshot(rows, tmp_path):
 
 
 def test_an_os_release_that_is_now_a_file_and_now_a_pipe(rows, tmp_path):
-    root = hosts.hgx_h100(tmp_path / "host").root
+    root = hosts.hgx_h100_here(tmp_path / "host").root
     release = root / "etc/os-release"
     text = release.read_text()
     release.unlink()
@@ -123,7 +123,7 @@ def _in_os_release(root):
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("place", [_in_names, _in_the_log, _in_os_release], ids=lambda place: place.__name__)
 def test_what_ends_a_text_ends_no_report(place, form, rows, tmp_path):
-    root = hosts.hgx_h100(tmp_path / "host").root
+    root = hosts.hgx_h100_here(tmp_path / "host").root
     place(root)
     outcome = rows.run("check", "--host-root", root, "--format", form, "-v", "--deadline", DEADLINE_S)
     assert wrongs(outcome, form, codes=(0, 1)) == []

@@ -63,7 +63,7 @@ def main() -> None:
     taken: dict[Fault, list[float]] = {fault: [] for fault in FAULTS}
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
-        hosts.hgx_h100(folder / "tree")
+        hosts.hgx_h100_here(folder / "tree")
         with started(folder / "cluster") as cluster:
             for number in range(options.rounds):
                 for fault, seconds in one_round(cluster, folder / "tree", folder, number):

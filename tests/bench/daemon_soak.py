@@ -105,7 +105,7 @@ def measured(folder: Path, options: argparse.Namespace) -> "tuple[list[Row], str
     from tests.trees import hosts
 
     tree = folder / "tree"
-    hosts.hgx_h100(tree)
+    hosts.hgx_h100_here(tree)
     with control_plane(folder / "cluster") as cluster, peer() as other:
         told: tuple[object, ...] = ("--kubernetes", "off")
         if cluster:

@@ -162,6 +162,17 @@ class Cluster(NamedTuple):
         listed = [dict(one) for one in taints]
         return self.admin("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": listed or None}}, kind=MERGE)
 
+    def remove_taint(self, name: str, key: str) -> None:
+        """Whatever its value and effect; what others write meanwhile stays."""
+        while True:
+            node = self.get(name)
+            others = [one for one in node["spec"].get("taints", []) if one["key"] != key]
+            body = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": others or None}}
+            answer = self.ask("PATCH", f"/api/v1/nodes/{name}", body, kind=MERGE)
+            if answer.status_code != 409:
+                answer.raise_for_status()
+                return
+
     def taints(self, name: str) -> "list[dict[str, str]]":
         """Of a node, as they are now."""
         return list(self.get(name)["spec"].get("taints", []))

@@ -3,7 +3,7 @@
 import shlex
 import signal
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from hostagent.gate.backends.slurm import Slurm
 from hostagent.gate.emit import emit
@@ -76,6 +76,9 @@ class Site:
         if not number.isdecimal():
             return ()
         eventually(lambda: self.looked_at(number), 20)
+        if answer.placeable:  # a cycle of the scheduler later
+            with suppress(AssertionError):
+                eventually(lambda: self.cluster.job(number)["JobState"] != "PENDING", 10)
         job = self.cluster.job(number)
         nodes = self.cluster.scontrol("show", "hostnames", job["NodeList"]).split() if job["JobState"] == "RUNNING" else ()
         self.cluster.client("scancel", number)

@@ -44,7 +44,7 @@ _GET = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=60
 
 @pytest.fixture
 def tree(tmp_path):
-    hosts.hgx_h100(tmp_path / "tree")
+    hosts.hgx_h100_here(tmp_path / "tree")
     return tmp_path / "tree"
 
 

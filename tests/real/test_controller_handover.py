@@ -129,8 +129,7 @@ def test_a_rule_takes_over_gives_back_and_takes_over_again(kind, tmp_path):
         kind.admin("DELETE", f"{RULES}/handed")
         eventually(lambda: kind.ask("GET", f"{RULES}/handed").status_code == 404, SOON_S)
         eventually(lambda: all(mark(kind.get(name)) == ",".join(KEYS) and has(kind.get(name)) for name in (bad, good)), SOON_S)
-        others = [one for one in kind.taints(good) if one["key"] != NOT_READY]
-        kind.taint(good, others)  # node-readiness-controller may clean twice, by a cache that is behind
+        kind.remove_taint(good, NOT_READY)  # node-readiness-controller may clean twice, by a cache that is behind
         eventually(lambda: has(kind.get(good)), SOON_S)
         assert controller.metric("hostagent_controller_taints_total", action="remove") in (None, 0)
         busy.goes_on()

@@ -20,7 +20,7 @@ PASSES = re.compile(r'^hostagent_passes_total\{trigger="(.*?)"\} (.*)$', re.MULT
 def host(tmp_path_factory):
     folder = tmp_path_factory.mktemp("host")
     tree = folder / "tree"
-    hosts.hgx_h100(tree)
+    hosts.hgx_h100_here(tree)
     return tree
 
 

@@ -39,7 +39,7 @@ for _ in range(int(sys.argv[2])):
 
 def test_twenty_passes_leave_at_most_three_children(tmp_path):
     tree = tmp_path / "tree"
-    hosts.hgx_h100(tree)
+    hosts.hgx_h100_here(tree)
     with hanging(tree / "etc" / "containerd"):
         began = time.monotonic()
         argv = [sys.executable, "-c", PASSES, str(tree), "20"]
@@ -57,7 +57,7 @@ def test_twenty_passes_leave_at_most_three_children(tmp_path):
 def test_a_daemon_over_such_files_has_at_most_three_children_of_old_passes_and_answers(tmp_path):
     """Its own processes, while they are at work: the loop, the teller, and of each pass what has not ended."""
     tree = tmp_path / "tree"
-    hosts.hgx_h100(tree)
+    hosts.hgx_h100_here(tree)
     with (
         hanging(tree / "etc" / "containerd"),
         hanging(tree / "var" / "lib" / "kubelet"),

@@ -210,7 +210,7 @@ def is_up(daemon):
 def test_a_driver_that_hangs_is_told_and_holds_up_nobody(tmp_path):
     """A library that never answers in one call: the pass says so, the probes answer, and no worker is left."""
     tree = tmp_path / "tree"
-    hosts.hgx_h100(tree)
+    hosts.hgx_h100_here(tree)
     table = tree / stub_nvml.TABLE
     table.write_text("Init * hang\nInit_v2 * hang\nDeviceGetCount * hang\n" + table.read_text())
     with Daemon(tmp_path, "--host-root", tree, "--kubernetes", "off", "--interval", 5) as daemon:
@@ -227,7 +227,7 @@ def test_a_driver_that_hangs_is_told_and_holds_up_nobody(tmp_path):
 
 def test_probes_are_answered_while_the_first_pass_after_a_restart_hangs(tmp_path):
     tree = tmp_path / "tree"
-    hosts.hgx_h100(tree)
+    hosts.hgx_h100_here(tree)
     table, options = tree / stub_nvml.TABLE, ("--host-root", tree, "--kubernetes", "off")
     with Daemon(tmp_path, *options) as daemon:
         eventually(lambda: daemon.answers("/readyz"), 60)

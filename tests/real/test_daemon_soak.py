@@ -62,7 +62,7 @@ class Soak:
 
     def __init__(self, folder: Path) -> None:
         tree, state = folder / "tree", folder / "state"
-        hosts.hgx_h100(tree)
+        hosts.hgx_h100_here(tree)
         state.mkdir()  # the daemon makes it before it starts the publisher
         argv = [sys.executable, "-c", LOOP, tree, state, f"127.0.0.1:{port()}"]
         root = Path(__file__).parents[2]

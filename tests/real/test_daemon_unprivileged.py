@@ -9,7 +9,7 @@ import os
 import pytest
 
 from tests.attack import pod
-from tests.trees import fabrics, hosts
+from tests.trees import fabrics, hosts, kubelets
 
 pytestmark = [pytest.mark.skipif(os.geteuid() != 0, reason="containers of root: run 'sudo make test'")]
 RIGHTS = ("--cap-drop", "ALL", "--cap-add", "SYSLOG", "--cap-add", "SYS_CHROOT", "--security-opt", "no-new-privileges")
@@ -31,8 +31,8 @@ def trees(tmp_path_factory):
     """Healthy ones: InfiniBand, whose MTU verbs alone say, and RoCE, whose MTU the kernel's formula says too."""
     folder = tmp_path_factory.mktemp("trees")
     made = {"InfiniBand": folder / "infiniband", "RoCE": folder / "roce"}
-    hosts.hgx_h100(made["InfiniBand"])
-    fabrics.roce(made["RoCE"])
+    hosts.hgx_h100_here(made["InfiniBand"])
+    kubelets.evict_nothing(fabrics.roce(made["RoCE"]))
     return made
 
 

@@ -24,7 +24,7 @@ COPIES = ("--tmpfs=/run/copies:mode=0777,notmpcopyup", "--env=TMPDIR=/run/copies
 def test_without_privileges_packages_of_rpm_are_read(tmp_path):
     """No other user is to be had there: rpm runs as the agent does, with no capability."""
     tree = tmp_path / "tree"
-    hosts.hgx_h100(tree)
+    hosts.hgx_h100_here(tree)
     rpms.install(tmp_path / "installed")
     shutil.copytree(tmp_path / "installed/var/lib/rpm", tree / "var/lib/rpm", dirs_exist_ok=True)
     shutil.rmtree(tree / "var/lib/dpkg")

@@ -111,6 +111,12 @@ def kubeadm(tree: Tree, *more: str) -> None:
     system.run(tree, Daemon(1201, _ARGV, "kubelet.service", started_s=45))
 
 
+def evict_nothing(tree: Tree) -> Tree:
+    """Takes the thresholds of free space out: a process that judges a tree as it lies here asks this machine's own volume."""
+    tree.write(f"{ROOT}/config.yaml", f"{tree.text(f'{ROOT}/config.yaml')}evictionHard: {{}}\n")
+    return tree
+
+
 def keep_cpus(tree: Tree, policy: str, shared: str, taken: "dict[str, dict[str, str]] | None" = None) -> None:
     """cpu_manager_state: the policy, the CPUs of all, and those of containers by pod and name."""
     entries = taken or {}
