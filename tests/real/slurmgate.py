@@ -3,7 +3,7 @@
 import shlex
 import signal
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from hostagent.gate.backends.slurm import Slurm
 from hostagent.gate.emit import emit
@@ -76,11 +76,9 @@ class Site:
         if not number.isdecimal():
             return ()
         eventually(lambda: self.looked_at(number), 20)
-        if answer.placeable:  # a cycle of the scheduler later
-            with suppress(AssertionError):
-                eventually(lambda: self.cluster.job(number)["JobState"] != "PENDING", 10)
         job = self.cluster.job(number)
-        nodes = self.cluster.scontrol("show", "hostnames", job["NodeList"]).split() if job["JobState"] == "RUNNING" else ()
+        began = job["JobState"] != "PENDING" and job["NodeList"] != "(null)"  # it may have ended since
+        nodes = self.cluster.scontrol("show", "hostnames", job["NodeList"]).split() if began else ()
         self.cluster.client("scancel", number)
         self.quiet()
         return tuple(nodes)
