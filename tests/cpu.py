@@ -2,6 +2,7 @@
 
 import functools
 import math
+import os
 import resource
 import subprocess
 import time
@@ -21,6 +22,14 @@ def within(seconds):
         return bounded
 
     return decorate
+
+
+def crowding() -> float:
+    """How many processes want each CPU of this machine, at least 1: what a bound on wall-clock time is multiplied by.
+
+    The gate runs four tests at once, some of them whole clusters. On a machine with nothing else to do the bound is as it is written.
+    """
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def least(commands: Mapping[str, Sequence[str]], environment: Mapping[str, str], rounds: int = 5) -> dict[str, float]:

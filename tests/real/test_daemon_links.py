@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.cpu import crowding
 from tests.real.conftest import need_real
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes network namespaces: run the tests as root")
@@ -28,7 +29,7 @@ def test_a_link_that_changes_starts_a_pass_and_veths_of_pods_start_none():
     assert found["upper"] in ("bond0", "mv0")
     assert found["problems"] == []
     assert found["untaken"] == {}
-    assert all(took_s <= TOLD_S for took_s in found["took_s"].values()), found["took_s"]
+    assert all(took_s <= TOLD_S * crowding() for took_s in found["took_s"].values()), found["took_s"]
     assert len(found["took_s"]) == 3
     assert all([trigger for trigger, _ in triggers] == ["link"] for triggers in found["triggers"].values()), found["triggers"]
     assert found["code"] == 0
