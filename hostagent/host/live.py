@@ -83,7 +83,7 @@ class LiveBackend:
     def own_pids(self) -> frozenset[int]:
         """Process ids of this process and its workers, which hold devices of the host open.
 
-        Only where the root's /proc has the same processes: in another pid namespace the number belongs to another one.
+        Only those that the root's /proc has: in another pid namespace another process may have the same id.
         """
         pids = (os.getpid(), *(one.pid for one in self._workers))
         ours = Files(Root("/"))

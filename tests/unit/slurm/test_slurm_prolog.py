@@ -208,11 +208,11 @@ def test_the_modules_that_read_a_host_are_not_imported_for_a_fresh_verdict(folde
     code = f"""
 import sys
 import click  # which takes subprocess along on Python 3.10
-clicks = set(sys.modules)
+before = set(sys.modules)
 from hostagent.cli.run import run
 code = run(["slurm", "prolog", "--node", "n1", "--state-dir", {str(folder)!r}])
 names = ("hostagent.engine.collect", "hostagent.engine.pipeline", "hostagent.engine.catalogue", "hostagent_checks", "hostagent.slurm.client", "yaml", "subprocess")
-print(code, [name for name in sys.modules if name.startswith(names) and name not in clicks])
+print(code, [name for name in sys.modules if name.startswith(names) and name not in before])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])
     assert done.stdout == "0 []\n"
